@@ -12,9 +12,9 @@ from itertools import repeat
 from operator import getitem
 
 from btf.damage import Damage
+from btf.debug.function_places import FunctionPlaces
 from btf.decode import decode
 from btf.errors import BtfError
-from btf.function_places import FunctionPlaces
 from btf.header import ByteOrder, parse_header
 from btf.index import walk
 from btf.kinds import MAX_NAME, Kind

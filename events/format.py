@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from events.printfmt import PrintFormat, parse_print_fmt
+from events.print_format import PrintFormat, parse_print_fmt
 
 ByteOrder = Literal["little", "big"]
 

@@ -36,7 +36,7 @@ class Record:
     layout: Layout | None = field(default=None, repr=False, compare=False)
     """How `raw` is read; None for text."""
     stacks: tuple[Record, ...] = field(default=(), repr=False, compare=False)
-    """Stacks of the kernel or of a program, recorded behind the event; see `events.stack`."""
+    """Stacks of the kernel or of a program, recorded behind the event; see `events.stacks.stack`."""
 
     @cached_property
     def values(self) -> Mapping[str, Value]:

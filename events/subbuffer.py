@@ -24,7 +24,7 @@ from events.batch import Chunk
 from events.format import HeaderPage
 
 WORD_BITS = 22
-"""A key is `number of the slab << WORD_BITS | word of the event's header in the slab`; see `events.blocks`."""
+"""A key is `number of the slab << WORD_BITS | word of the event's header in the slab`; see `events.store.blocks`."""
 WORD_MASK = (1 << WORD_BITS) - 1
 
 MISSED_EVENTS = 1 << 31

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from events.decode import Scalar, Value, char_of
 from events.format import PROBE_FIELDS, EventFormat, Field, FieldKind
-from events.kallsyms import Symbols
-from events.printfmt import Conversion, PrintFormat
+from events.names.kallsyms import Symbols
+from events.print_format import Conversion, PrintFormat
 
 if TYPE_CHECKING:
     from events.record import Record

@@ -20,9 +20,9 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernel.limits import Measured
-    from probes.facts import Trouble
-    from probes.plan import Plan
+    from kernel.guards.limits import Measured
+    from probes.facts.facts import Trouble
+    from probes.plans.plan import Plan
     from probes.verdict import Verdict
 
 

@@ -1,8 +1,8 @@
 """The one seam to a kernel: files there, and a stream of its ring buffer.
 
-Four kinds stand behind it: `kernel.local`, `kernel.ssh`, `kernel.lab` (reached as ssh) and `kernel.recording`.
-Paths are absolute paths of the target. Every call may raise `FileRefused` (the call failed there) or `TargetLost`.
-All calls are safe from any one thread at a time; `Stream.read` is for the pump's thread.
+Four kinds stand behind it: `kernel.local.target`, `kernel.remote.connect`, `kernel.lab` (reached as ssh) and
+`kernel.recording.target`. Paths are absolute paths of the target. Every call may raise `FileRefused` (the call failed
+there) or `TargetLost`. All calls are safe from any one thread at a time; `Stream.read` is for the pump's thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from events.batch import Batch
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
 
 
 class Effect(enum.StrEnum):
@@ -25,7 +25,7 @@ class Effect(enum.StrEnum):
     MKDIR = "mkdir"
     RMDIR = "rmdir"
     UNLINK = "unlink"
-    """Of a journal (`kernel.journal`)."""
+    """Of a journal (`kernel.agent.journal`)."""
 
 
 class Step(NamedTuple):
@@ -36,7 +36,7 @@ class Step(NamedTuple):
     data: bytes = b""
     expects: bytes = b""
     """Of an undo, where others may change the file too: what the file says as long as nobody has
-    (`kernel.journal.is_untouched`); it is left alone else. Empty: it is carried out whatever the file says."""
+    (`kernel.agent.journal.is_untouched`); it is left alone else. Empty: it is carried out whatever the file says."""
 
 
 class Stream(Protocol):

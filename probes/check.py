@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from btf.btf import Btf
 from probes.command import Armable, Deletion, is_function, is_own, parse_command
-from probes.environment import UNKNOWN, Environment
-from probes.facts import Feature, TargetFacts
-from probes.functions import tracepoints_like
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
+from probes.functions.function_index import tracepoints_like
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
-from probes.rules.filter_meaning import MISREAD
-from probes.rules.hints import hint_for
+from probes.rules.events.filter_meaning import MISREAD
+from probes.rules.messages.hints import hint_for
 from probes.syntax.parse_error import ParseError, refuse
 from probes.verdict import Refusal, Verdict
 

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
-from probes.dialect import MAX_LINE, Dialect, dialect_of
-from probes.environment import UNKNOWN, Environment, SymbolCount
-from probes.errors_table import NO_MATCH, message_of
-from probes.facts import TargetFacts
+from probes.facts.dialect import MAX_LINE, Dialect, dialect_of
+from probes.facts.errors_table import NO_MATCH, message_of
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment, SymbolCount
 from probes.hist.clause import silent
 from probes.hist.verdict import check_trigger, event_of
-from probes.rules.built import Built
 from probes.rules.deletion import check_deletion
-from probes.rules.event_fields import find_event
-from probes.rules.event_filter import check_filter
-from probes.rules.hints import hint_for
+from probes.rules.events.fields import find_event
+from probes.rules.events.filter import check_filter
+from probes.rules.events.synthetic import read_bare, read_dynamic
+from probes.rules.messages.hints import hint_for
+from probes.rules.parsed_event import Built
 from probes.rules.readers import EVENT_READERS, Reading, kprobe, uprobe
-from probes.rules.synthetic import read_bare, read_dynamic
 from probes.rules.user_verdict import is_user
 from probes.syntax.refused import At, Refused
 from probes.syntax.text import split

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
 from probes.verdict import Refusal
 
 _MESSAGES = {

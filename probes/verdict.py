@@ -23,7 +23,7 @@ class Refusal:
     nearest: tuple[str, ...] = ()
     """Up to three names that exist."""
     corrected: str = ""
-    """The whole text put right, where somebody looked for it (`probes.corrected`); empty: not known."""
+    """The whole text put right, where somebody looked for it (`probes.corrections.corrections`); empty: not known."""
 
     @property
     def clause(self) -> str:

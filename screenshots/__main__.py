@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from kernel.open import shipped_recording
+from kernel.connection.open_target import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
 from screenshots.play_graph import play_graph
 from screenshots.stage import Stage
 from tests.graph_recordings import graph_recording
-from tui.app import Probewright
-from tui.startup import Opening
+from tui.app.app import Probewright
+from tui.opening import Opening
 
 HERE = Path(__file__).parent
 SIZES = {(120, 40): HERE, (80, 24): HERE / "80x24"}

@@ -7,29 +7,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from unittest.mock import patch
 
-from kernel.open import open_target, shipped_recording
-from kernel.troubles import Sight, explain
-from tui import targets
-from widgets.target_chooser import Choice
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.facts.diagnosis import Sight, explain
+from tui.dialogs import target_list
+from widgets.dialogs.target_chooser import Choice
 
 
 def this_machine() -> Choice:
     """The recorded kernel, as a user who is not root finds it."""
     facts = replace(open_target(str(shipped_recording())).facts(), uid=1000)
     sight = Sight(tracefs_readable=False, capabilities=0)
-    return Choice("local", "this machine", facts.title, targets.abilities(facts), explain(facts, sight))
+    return Choice("local", "this machine", facts.title, target_list.abilities(facts), explain(facts, sight))
 
 
 @contextlib.contextmanager
 def fictitious_machine() -> Iterator[None]:
-    """While it holds, `tui.targets.choices` looks at nothing of the machine that it runs on."""
+    """While it holds, `tui.dialogs.target_list.choices` looks at nothing of the machine that it runs on."""
     over_ssh = [Choice(f"ssh://{host}", host, "over SSH") for host in ("board-arm64", "build")]
     with contextlib.ExitStack() as stack:
         local = this_machine()
-        stack.enter_context(patch.object(targets, "_local", lambda: local))
-        stack.enter_context(patch.object(targets, "_ssh", lambda: over_ssh))
-        stack.enter_context(patch.object(targets, "missing", lambda *_: ()))
-        stack.enter_context(patch.object(targets, "_recordings", recordings))
+        stack.enter_context(patch.object(target_list, "_local", lambda: local))
+        stack.enter_context(patch.object(target_list, "_ssh", lambda: over_ssh))
+        stack.enter_context(patch.object(target_list, "missing", lambda *_: ()))
+        stack.enter_context(patch.object(target_list, "_recordings", recordings))
         yield
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from screenshots.stage import Stage
-from tui.screens.live import LiveScreen
+from tui.live.screen import LiveScreen
 
 
 async def play(stage: Stage) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tui.app import Probewright
-from tui.typed_ahead import PAUSE
+from tui.app.app import Probewright
+from tui.app.typed_ahead import PAUSE
 
 PATIENCE = 20.0
 _WEB_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from kernel.lab import cache
 from tests import schedule
-from tui.cli import once, waiting
+from tui.cli.console import once, waiting
 
 pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
 

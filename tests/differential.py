@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from events.kallsyms import Symbols
-from kernel.addresses import by_symbols
-from kernel.connection import Connection
+from events.names.kallsyms import Symbols
+from kernel.connection.planner import Connection
+from kernel.connection.symbol_addresses import by_symbols
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from probes.environment import Environment
-from probes.errors_table import code_of
-from probes.functions import index_of
+from kernel.lab.target import connect
+from probes.facts.errors_table import code_of
+from probes.facts.lookups import Environment
+from probes.functions.function_index import index_of
 from probes.kernel_verdict import kernel_verdict
 from probes.syntax.text import split
 from tests.spec_generator import Command, Generator

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import ByteOrder, EventFormat, HeaderPage, parse_format
-from events.kallsyms import Symbols
-from events.store import Store
+from events.names.kallsyms import Symbols
+from events.store.store import Store
 from events.subbuffer import walk
 
 DATA = Path(__file__).parent / "data"

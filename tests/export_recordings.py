@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from events.batch import Batch, Chunk
-from events.cut_mark import LineCut
 from events.decode import Decoder
-from events.recording import Recording, RecordingWriter
-from events.store import Store
-from kernel.open import shipped_recording
-from kernel.recorder import CUTS
+from events.recording.reader import Recording, RecordingWriter
+from events.store.outage_mark import LineCut
+from events.store.store import Store
+from kernel.connection.open_target import shipped_recording
+from kernel.watch.recorder import CUTS
 from tests.events_data import entry, event, page
 from tests.graph_recordings import graph_recording
 

@@ -14,11 +14,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from events.batch import Batch
+from kernel.agent.journal import is_untouched
+from kernel.cleanup.owner import owner_of
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.journal import is_untouched
-from kernel.owner import owner_of
 from kernel.target import Effect, Step
-from probes.facts import Feature, TargetFacts
+from probes.facts.facts import Feature, TargetFacts
 
 ROOT = "/sys/kernel/tracing"
 HEADER_PAGE = """\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from events.columns import PIECE
+from events.graph.call_ends import GraphEnds
 from events.graph.decode import ends_of
-from events.graph.ends import GraphEnds
-from events.store import Store
+from events.store.columns import PIECE
+from events.store.store import Store
 
 
 class GraphReader:

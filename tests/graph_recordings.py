@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from events.batch import Batch
-from events.recording import Recording, RecordingWriter
-from kernel.open import shipped_recording
-from kernel.recording import FACT_BLOBS
+from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.open_target import shipped_recording
+from kernel.recording.target import FACT_BLOBS
 
 DATA = Path(__file__).parent / "data"
 """`graph-full.pwr` has arguments and return values, `graph-7.2.pwr` arguments (`data/make_graph_recordings.py`)."""

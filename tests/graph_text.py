@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from events.graph.arguments import ArgumentTypes, registers_of
 from events.graph.arguments import kernel_text as arguments_text
-from events.graph.comments import comment
-from events.graph.ends import EndKind, GraphEnds
-from events.kallsyms import Symbols
+from events.graph.call_ends import EndKind, GraphEnds
+from events.graph.switch_events import comment
+from events.names.kallsyms import Symbols
 from events.record import Record
 from tests.graph_style import GraphStyle, duration_text, mark, proc_text, retval_text
 

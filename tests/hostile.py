@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from events.chunks import ChunkKind, Codec, write_head
+from events.recording.chunks import ChunkKind, Codec, write_head
 
 DEFAULT = Path(__file__).parent.parent / "tui/default.pwr"
 _CHUNK = struct.Struct("<4sBBHIII")
@@ -149,7 +149,7 @@ def with_chunks(*chunks: bytes) -> bytes:
 
 def with_meta(change: Callable[[dict[str, object]], object]) -> bytes:
     """The recording that comes along, with what `change` made of its metadata (of a copy; later values win)."""
-    from events.recording import Recording
+    from events.recording.reader import Recording
 
     plain = json.loads(json.dumps(dict(Recording.open(DEFAULT).meta)))
     change(plain)

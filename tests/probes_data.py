@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from btf.btf import Btf
-from kernel.facts import parse_blacklist, readme_features
-from probes.environment import Environment, EventField, SymbolCount
-from probes.facts import Feature, TargetFacts
+from kernel.facts.gather import parse_blacklist, readme_features
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment, EventField, SymbolCount
 
 KERNELS = ("6.1", "6.12", "7.2")
 

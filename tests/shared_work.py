@@ -12,11 +12,12 @@ import pytest
 
 from btf.btf import Btf
 from btf.damage import Damage
-from events import chunks
-from events.kallsyms import Symbols
-from kernel import knowledge, trampolines
+from events.names.kallsyms import Symbols
+from events.recording import chunks
+from kernel.connection import kernel_info
+from kernel.connection.shared_types import types_of
 from kernel.pump import Pump
-from kernel.shared_types import types_of
+from kernel.session import trampoline_guard
 
 LARGE = 1 << 16
 """Bytes: smaller chunks are unpacked in no time, and tests damage them in a thousand ways."""
@@ -57,7 +58,7 @@ def types_indexed_once() -> Iterator[None]:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "types_of", types_once)
+        patch.setattr(kernel_info, "types_of", types_once)
         yield
 
 
@@ -82,8 +83,8 @@ def collections_without_modules() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def calls_never_followed_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no boot in which calls were followed: stand-ins have that of the same recording, in all tests."""
-    monkeypatch.setattr(trampolines, "_started", set())
-    monkeypatch.setattr(trampolines, "_with_modules", set())
+    monkeypatch.setattr(trampoline_guard, "_started", set())
+    monkeypatch.setattr(trampoline_guard, "_with_modules", set())
 
 
 @pytest.fixture(autouse=True)

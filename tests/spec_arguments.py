@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from probes.environment import EventField
-from probes.facts import Feature
-from probes.signature import Signature
+from probes.facts.facts import Feature
+from probes.facts.lookups import EventField
+from probes.functions.signature import Signature
 from tests.spec_material import Material
 
 _REGISTERS = {

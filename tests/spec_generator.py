@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from probes.environment import EventField
-from probes.facts import Feature
+from probes.facts.facts import Feature
+from probes.facts.lookups import EventField
 from probes.syntax.text import UINT_MAX, kstrtol, kstrtoul, split
 from tests.spec_arguments import Arguments, Where
 from tests.spec_material import BAD_FILES, FILES, WELL_KNOWN, Material

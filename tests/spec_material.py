@@ -11,10 +11,10 @@ from btf.btf import Btf
 from btf.layout import fields
 from btf.types import Array, Ptr, Struct
 from btf.walk import strip
-from probes.environment import EventField, SymbolCount
-from probes.facts import TargetFacts
-from probes.functions import index_of
-from probes.signature import Signature, signature_of, tracepoint_of
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import EventField, SymbolCount
+from probes.functions.function_index import index_of
+from probes.functions.signature import Signature, signature_of, tracepoint_of
 
 _SAMPLE = 400
 FILES = ("/bin/busybox", "/bin/sh", "/init", "/bin//busybox")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from events.batch import Batch, Chunk
 from events.format import HeaderPage
-from events.recording import RecordingWriter
+from events.recording.reader import RecordingWriter
 from probes.check import check_plan
-from probes.environment import Environment, EventField
-from probes.facts import TargetFacts
-from probes.facts_json import facts_to_dict
-from probes.plan_json import plan_to_dict
+from probes.facts.facts import TargetFacts
+from probes.facts.json_values import facts_to_dict
+from probes.facts.lookups import Environment, EventField
+from probes.plans.json_values import plan_to_dict
 from tests.events_data import captured, entry, event, formats_of, page
 
 EXIT, ENTER = "raw_syscalls/sys_exit", "syscalls/sys_enter_openat"

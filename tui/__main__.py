@@ -27,7 +27,7 @@ def _open_closed() -> None:
 
 def _parsed(words: list[str]) -> argparse.Namespace:
     """Read the words; what was printed for `--help` or `--version` has gone out before the process ends."""
-    from tui.cli.parser import parse
+    from tui.cli.args.parser import parse
 
     try:
         try:
@@ -36,7 +36,7 @@ def _parsed(words: list[str]) -> argparse.Namespace:
             sys.stdout.flush()
             raise
     except BrokenPipeError:
-        from tui.cli.stopping import give_up_output
+        from tui.cli.follow.signals import give_up_output
 
         give_up_output()
         sys.exit(0)
@@ -51,14 +51,14 @@ def main(argv: list[str] | None = None) -> int:
 
     The exit status is 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of the hosts.
     """
-    from tui.cli.plain import plain
+    from tui.cli.args.fast_path import plain
 
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as that of standard error: no text is lost for a letter
     if "JOURNAL_STREAM" in os.environ:
-        from tui.cli.journal import install
+        from tui.cli.console.journal import install
 
         install()
     words = sys.argv[1:] if argv is None else argv

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from tui.commands import bindings
-from widgets.help import HelpSection, section
+from widgets.dialogs.help import HelpSection, section
 
 
 class About(NamedTuple):

@@ -9,22 +9,22 @@ from textual.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kernel.again import Told
-    from kernel.attaching import Attaching
-    from kernel.connection import Connection
-    from kernel.counts import Counts
+    from kernel.attach.explain import Attaching
+    from kernel.connection.planner import Connection
     from kernel.errors import KernelError
-    from kernel.graph_watch import GraphWatch
-    from kernel.reconnect import Back
-    from kernel.watch import Watch
+    from kernel.graph.watch import GraphWatch
+    from kernel.guards.loss_counts import Counts
+    from kernel.session.rearm import Told
+    from kernel.watch.reconnect import Back
+    from kernel.watch.watch import Watch
     from probes.attaching.callers import Callers
-    from probes.attaching.reasons import Attachability
+    from probes.attaching.values import Attachability
     from probes.command import Armable
-    from probes.plan import Plan
+    from probes.plans.plan import Plan
     from probes.verdict import Verdict
+    from tui.compose.specification import Typed
+    from tui.opening import Opening
     from tui.preview import PreviewReader
-    from tui.specification import Typed
-    from tui.startup import Opening
 
 
 class EventsExpected(Message):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from kernel.recording import RecordingTarget
+    from kernel.recording.target import RecordingTarget
     from kernel.target import Target
 
 _EVENTS, _FUNCTIONS = b"e", b"f"
@@ -22,7 +22,7 @@ _EVENTS, _FUNCTIONS = b"e", b"f"
 
 
 class FirstRow(NamedTuple):
-    """An event with its texts (`widgets.event_rows.Event`)."""
+    """An event with its texts (`widgets.events.event_rows.Event`)."""
 
     seq: int
     ts: int
@@ -113,7 +113,7 @@ def _look(spec: str, writer: int) -> None:
     with contextlib.suppress(BaseException):
         if len(os.sched_getaffinity(0)) == 1:
             os.nice(5)  # the parent, which imports the screen, must not wait for it
-        from kernel.open import choose
+        from kernel.connection.open_target import choose
 
         target = choose(spec).target
         recording = _recording(target)
@@ -132,7 +132,7 @@ def _recording(target: Target) -> RecordingTarget | None:
     """Return the target where it is a recording with events."""
     if target.is_kernel:  # a kernel: no more is imported to know that
         return None
-    from kernel.recording import RecordingTarget, holds_events
+    from kernel.recording.target import RecordingTarget, holds_events
 
     return target if isinstance(target, RecordingTarget) and holds_events(target) else None
 
@@ -140,7 +140,7 @@ def _recording(target: Target) -> RecordingTarget | None:
 def _first_rows(recording: RecordingTarget) -> FirstRows | None:
     """Return the first rows; None where the recording is damaged: opening it says so."""
     with contextlib.suppress(Exception):
-        from tui.first_rows import first_rows
+        from tui.present.first_rows import first_rows
 
         return first_rows(recording)
     return None

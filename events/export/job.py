@@ -6,21 +6,21 @@ import importlib
 import time
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from events.export.formats import Format
-from events.export.parquet import require_pyarrow
-from events.export.passing import Passing
+from events.export.catalogue import Format
+from events.export.filtered import Passing
+from events.export.formats.parquet import require_pyarrow
 from events.export.source import Source, Writer
 from events.graph.record_ends import NO_RETURNS
 
 if TYPE_CHECKING:
-    from events.store import Store
+    from events.store.store import Store
 
 _AT_ONCE = 64
 """Events between two looks at the clock."""
 
 _WRITERS = {
-    "jsonl": ("jsonlines", "JsonLines"),
-    "csv": ("csvtable", "CsvTable"),
+    "jsonl": ("json_lines", "JsonLines"),
+    "csv": ("csv_table", "CsvTable"),
     "parquet": ("parquet", "ParquetTable"),
     "perfetto": ("perfetto", "PerfettoTrace"),
     "folded": ("folded", "FoldedStacks"),
@@ -35,12 +35,12 @@ def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
     """What writes a format of events.
 
     Raises:
-        events.export.parquet.NoPyarrow: it can't be written here; the text says what is missing.
+        events.export.formats.parquet.NoPyarrow: it can't be written here; the text says what is missing.
         OSError: of the file.
     """
     module, name = _WRITERS[form.name]
     name = _OF_HOSTS.get(form.name, name) if source.heads else name
-    made = getattr(importlib.import_module(f"events.export.{module}"), name)
+    made = getattr(importlib.import_module(f"events.export.formats.{module}"), name)
     return cast("Writer", made(source, out))
 
 
@@ -48,9 +48,9 @@ def prepare(form: Format) -> None:
     """Import what writes a format, which takes long for some; for a worker.
 
     Raises:
-        events.export.parquet.NoPyarrow: it can't be written here.
+        events.export.formats.parquet.NoPyarrow: it can't be written here.
     """
-    importlib.import_module(f"events.export.{_WRITERS[form.name][0]}")
+    importlib.import_module(f"events.export.formats.{_WRITERS[form.name][0]}")
     if form.name == "parquet":
         require_pyarrow()
 

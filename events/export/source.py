@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from events.calls.pairing import EndOf
 from events.decode import Value
-from events.event_names import event_name
 from events.format import PROBE_FIELDS, EventFormat
 from events.graph.record_ends import EVENTS
-from events.kallsyms import Symbols
-from events.pairing import EndOf
+from events.names.event_names import event_name
+from events.names.kallsyms import Symbols
 from events.record import Record
-from events.stack import KERNEL_STACKS, USER_STACKS
+from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 
 class About(NamedTuple):
@@ -88,9 +88,9 @@ class Source:
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Calls during which a probe did not run, by `group/event`; None: the kernel does not count them."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
-    """See `events.store.Store.lost_between`."""
+    """See `events.store.store.Store.lost_between`."""
     events_lost: Callable[[int, int], bool] | None = None
-    """See `events.store.Store.events_lost`; None: the same."""
+    """See `events.store.store.Store.events_lost`; None: the same."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Name and text of each field as it is shown, values by their names."""
     comm: Callable[[int], str] = _no_comm

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from events.call_ends import end_of
+from events.calls.call_ends import end_of
+from events.calls.pairing import Alone, End, EndOf, Pairing
 from events.graph.record_ends import EVENTS, graph_end
-from events.pairing import Alone, End, EndOf, Pairing
 from events.record import Record
 
 
@@ -69,9 +69,9 @@ class Spans:
         missed: Mapping[str, int | None] | None = None,
         events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
-        """Take what the events are, by their `group/name`; and see `events.pairing`.
+        """Take what the events are, by their `group/name`; and see `events.calls.pairing`.
 
-        `passes`: whether an event passes the filter; None: all do. `missed`: see `events.store.Store.missed`.
+        `passes`: whether an event passes the filter; None: all do. `missed`: see `events.store.store.Store.missed`.
         """
         self._ends = ends
         self._passes = passes

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.columns import PIECE, Table
 from events.format import EventFormat, Field
-from events.graph.ends import EndKind, GraphEnds, joined, zeros
+from events.graph.call_ends import EndKind, GraphEnds, joined, zeros
 from events.graph.record_ends import EVENTS
-from events.store import Store
+from events.store.columns import PIECE, Table
+from events.store.store import Store
 
 _IRQ_SYSTEMS = frozenset(("irq", "irq_vectors", "ipi"))
 _NUMBERS = ("irq", "vec", "vector")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import NOWHERE, Brackets, Deeper, Edge, Ints, Mask, What
+from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, Ints, Mask, What
 from events.graph.stepwise import step_over, step_through
 
 Places = NDArray[np.intp]

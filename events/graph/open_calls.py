@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import Brackets, Ints, Mask, What, together
+from events.graph.begin_end_columns import Brackets, Ints, Mask, What, together
 
 MOST_OPEN: Final = 1 << 14
 """Calls that may be open at once; of more, those of the tasks that have been still for longest are given up."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from events.chain_starts import OF_THE_TRACER
+from events.calls.chain_starts import OF_THE_TRACER
+from events.calls.pairing import End, idle_task
 from events.format import EventFormat
-from events.pairing import End, idle_task
 from events.record import Record
 
 ENTRIES: Final = frozenset(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import NOWHERE, Brackets, Deeper, Edge, What
+from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, What
 
 if TYPE_CHECKING:
     from events.graph.nesting import Nesting
@@ -77,7 +77,7 @@ class _Stack:
         partner = next((n for n in range(len(self.open) - 1, -1, -1) if self.open[n].event.same == event.same), None)
         if partner is None:
             return False
-        # Exits of these may still come, of another probe on the function: see `events.pairing`.
+        # Exits of these may still come, of another probe on the function: see `events.calls.pairing`.
         beside = [one for one in self.open[partner + 1 :] if _is_beside(one.event, event)]
         self.open[partner + 1 :] = [one for one in self.open[partner + 1 :] if one not in beside]
         while len(self.open) > partner + 1:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import Brackets, Deeper, Edge, Ints, Mask, What, by_depth
+from events.graph.begin_end_columns import Brackets, Deeper, Edge, Ints, Mask, What, by_depth
 from events.graph.call_columns import DTYPES, CallColumns
 from events.graph.nesting import Nesting, Places, nest
 from events.graph.open_calls import GivenUp, OpenCalls, counted

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from events.columns import StringBytes, Table, is_number, is_string
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
+from events.store.columns import StringBytes, Table, is_number, is_string
 from foreign.text import encoded
 
 Keys = NDArray[np.uint64]

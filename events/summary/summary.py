@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from events.call_matching import CallMatching
-from events.columns import PIECE, Columns
-from events.pairing import MOST_OPEN, EndOf
+from events.calls.call_matching import CallMatching
+from events.calls.pairing import MOST_OPEN, EndOf
 from events.record import Record
+from events.store.columns import PIECE, Columns
 from events.summary.distribution import Distribution
 from events.summary.frequent import Count, Frequent, Keys
 from events.summary.timeline import Timeline
 from events.summary.values import FieldValues
 
 if TYPE_CHECKING:
-    from events.selected import Selected
-    from events.store import Store
+    from events.search.filtered_rows import Selected
+    from events.store.store import Store
 
 Take = Callable[[Columns, list[Record]], None]
 """Takes rows as columns, and those that came as text as records."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from events.columns import Columns, is_number
 from events.decode import Value
 from events.format import Field
 from events.record import Record
+from events.store.columns import Columns, is_number
 from events.summary.frequent import Frequent
 from events.summary.keys import Keyed, keyed, number_of, of_values
 

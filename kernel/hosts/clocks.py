@@ -10,9 +10,9 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-from events.clock import Reading
+from events.clocks.clock_offset import Reading
 from kernel.errors import FileRefused
-from kernel.session import Session
+from kernel.session.session import Session
 from kernel.target import Target
 
 _NOW = re.compile(rb"^now ts:[ \t]*+(\d{1,20})\.(\d{6})[ \t]*+$", re.MULTILINE)
@@ -29,7 +29,7 @@ def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[
     """Read the clock of a session so often; nothing where it has none that counts time. Raises TargetLost.
 
     Args:
-        session: of `kernel.session_start.open_session`; of a recording there is no clock.
+        session: of `kernel.session.start.open_session`; of a recording there is no clock.
         now: our clock.
         times: how often; the surest reading is the one with the shortest way.
     """

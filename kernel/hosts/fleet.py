@@ -1,7 +1,7 @@
 """Several hosts at once: opened side by side, the same armed on each, their events in one list, all undone at last.
 
-What a host does, it does in a worker of its own (`kernel.hosts.services`); one that fails says why and the others go
-on. `tick` belongs to the one thread that reads the events.
+What a host does, it does in a worker of its own (`kernel.hosts.host_workers`); one that fails says why and the others
+go on. `tick` belongs to the one thread that reads the events.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from events.hosts import ROWS_BYTES, WINDOW_NS
-from kernel.bounds import SCREEN, Bounds
+from events.store.host_merge import ROWS_BYTES, WINDOW_NS
 from kernel.errors import KernelError
+from kernel.guards.limits import Limits
+from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.hosts.arm_request import Order
 from kernel.hosts.clocks import near_clock
-from kernel.hosts.comebacks import Comebacks
 from kernel.hosts.host import Host, Opener, State
-from kernel.hosts.merged import Merged
+from kernel.hosts.host_workers import Services
+from kernel.hosts.merged_events import Merged
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
-from kernel.hosts.order import Order
-from kernel.hosts.services import Services
-from kernel.limits import Limits
-from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
-from kernel.watch import Watch
+from kernel.hosts.reconnects import Comebacks
+from kernel.watch.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
+from kernel.watch.watch import Watch
 
 
 class Fleet:

@@ -28,11 +28,11 @@ import platformdirs
 from foreign.document import require_plain_numbers
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
+from kernel.connection.open_target import require_target
 from kernel.errors import TargetUnusable
 from kernel.hosts import sshconfig
 from kernel.hosts.ansible import Inventory, read_inventory
 from kernel.hosts.errors import GroupError
-from kernel.open import require_target
 
 _MOST_BYTES = 16 << 20
 """Of an inventory."""

@@ -9,23 +9,23 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from events.clock import Clock, Offset
-from kernel.bounds import SCREEN, Bounds
-from kernel.counts import Counts
+from events.clocks.clock_offset import Clock, Offset
+from kernel.cleanup.undo import words_of
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
-from kernel.hist_tables import Table, events_with_tables, read_tables
+from kernel.guards.limits import Limits
+from kernel.guards.loss_counts import Counts
+from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.hosts.arm_request import Done, Order, carry_out
 from kernel.hosts.clocks import read_clock
-from kernel.hosts.order import Done, Order, carry_out
-from kernel.limits import Limits
-from kernel.reconnect import Back, GaveUp, begun_anew, what_becomes
-from kernel.undo import words_of
-from kernel.watch import Watch
+from kernel.watch.hist_tables import Table, events_with_tables, read_tables
+from kernel.watch.reconnect import Back, GaveUp, begun_anew, what_becomes
+from kernel.watch.watch import Watch
 from probes.presets.errors import PresetError
 
 if TYPE_CHECKING:
-    from kernel.connection import Connection
-    from kernel.open import Progress
-    from kernel.reconnect import Reconnecting
+    from kernel.connection.open_target import Progress
+    from kernel.connection.planner import Connection
+    from kernel.watch.reconnect import Reconnecting
     from probes.verdict import Verdict
 
 Opener = Callable[[str, "Progress", threading.Event], "Connection"]

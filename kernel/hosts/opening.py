@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from kernel.address import Address
-from kernel.connection import Connection
+from kernel.connection.open_target import Progress, open_target
+from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
-from kernel.far import FarTarget, Reached
-from kernel.open import Progress, open_target
-from kernel.ssh import reach
+from kernel.remote.address import Address
+from kernel.remote.connect import reach
+from kernel.remote.target import FarTarget, Reached
 
 if TYPE_CHECKING:
     from kernel.target import Target

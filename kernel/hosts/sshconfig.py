@@ -15,9 +15,9 @@ from pathlib import Path
 
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
-from kernel.address import Address
 from kernel.errors import TargetUnusable
 from kernel.hosts.errors import GroupError
+from kernel.remote.address import Address
 
 _DEPTH = 16
 """READCONF_MAX_DEPTH of OpenSSH's readconf.c."""

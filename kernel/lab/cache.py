@@ -19,7 +19,7 @@ import platformdirs
 
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
-from kernel.ownership import distrust, is_private
+from kernel.safe_files.ownership import distrust, is_private
 
 _ELSEWHERE = "PROBEWRIGHT_CACHE names another folder for the lab"
 

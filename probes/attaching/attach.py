@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence, Set
 
 from btf.btf import Btf
 from probes.attaching.kernel_text import Section
-from probes.attaching.reasons import ALL, UNSEEN, Attachability, Ground, How, Instead, Reason, Symbol, Why
-from probes.dialect import dialect_of
-from probes.facts import Feature, TargetFacts
-from probes.functions import index_of
+from probes.attaching.values import ALL, UNSEEN, Attachability, Ground, How, Instead, Reason, Symbol, Why
+from probes.facts.dialect import dialect_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.functions.function_index import index_of
 from probes.probe import Kind, Place
 
 PADDING = "__pfx_"

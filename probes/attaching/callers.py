@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from probes.attaching.attach import COLD
 from probes.attaching.branches import Branch
-from probes.attaching.reasons import Attachability, How, Instead, Reason, Why
+from probes.attaching.values import Attachability, How, Instead, Reason, Why
 from probes.probe import Kind, Place
 
 _DEPTH = 3

@@ -11,10 +11,10 @@ from btf.errors import BtfError
 from btf.render import prototype
 from btf.search import Search
 from probes.attaching.attach import Survey, attachability
-from probes.attaching.reasons import UNSEEN, Attachability
 from probes.attaching.spellings import is_like, spellings
-from probes.facts import TargetFacts
-from probes.functions import index_of
+from probes.attaching.values import UNSEEN, Attachability
+from probes.facts.facts import TargetFacts
+from probes.functions.function_index import index_of
 from probes.probe import Kind
 
 _LOOKED_AT, _NEAR = 9, 3

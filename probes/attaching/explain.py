@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from probes.attaching.reasons import Attachability, Why
+from probes.attaching.values import Attachability, Why
 from probes.refusal import own
-from probes.rules.hints import too_large
+from probes.rules.messages.hints import too_large
 from probes.verdict import Verdict
 
 _OF_PLACE = frozenset({"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "NON_UNIQ_SYMBOL", "not_traceable", "blacklisted"})

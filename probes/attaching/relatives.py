@@ -9,7 +9,7 @@ from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH
 from btf.types import Fwd, Modifier, Ptr, Struct
 from btf.uses import functions_using
-from probes.attaching.reasons import How, Instead
+from probes.attaching.values import How, Instead
 from probes.probe import Kind, Place
 
 _MOST = 8

@@ -10,7 +10,7 @@ from probes.completion.cast import Around, complete_cast, complete_symbol
 from probes.completion.choice import Completion, Completions, Urge, What, ranked
 from probes.completion.scope import Scope
 from probes.completion.type_choice import sensible_types, shows
-from probes.fields import Node
+from probes.functions.capture_tree import Node
 from probes.syntax.text import Word
 
 _NESTED = re.compile(r"(?:[+-]u?(?:0[xX])?[0-9a-fA-F]+\()*")

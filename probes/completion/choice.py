@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.attaching.catalog import Function
-from probes.environment import UNKNOWN, Environment
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
 
 
 class What(enum.StrEnum):

@@ -1,7 +1,7 @@
 """What may stand at the cursor of a specification that is being typed: pure, and quick enough for every key.
 
 What is offered is what `probes.check` accepts: places by what can attach there, arguments and fields by the tree that
-is ticked from (`probes.fields`), everything else by asking the check itself.
+is ticked from (`probes.functions.capture_tree`), everything else by asking the check itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from probes.completion.program import complete_program
 from probes.completion.scope import Scope
 from probes.completion.static import LATENCY, complete_static, heads
 from probes.completion.synthetic import complete_synthetic
-from probes.facts import Feature, TargetFacts
+from probes.facts.facts import Feature, TargetFacts
 from probes.probe import Kind
 from probes.static_events import ON
 from probes.syntax.text import Word, is_pattern, split

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from events.errnos import errno_names, errno_of
+from events.names.errnos import errno_names, errno_of
 from probes.completion.choice import Completion, Completions, Urge, What, ranked
 from probes.completion.scope import Scope
 from probes.kernel_verdict import built_events
-from probes.lowering.field_types import btf_type
-from probes.lowering.filter_words import enum_names
+from probes.lowering.arguments.field_types import btf_type
+from probes.lowering.filters.filter_words import enum_names
 from probes.lowering.static_events import is_returned
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.rules.readers import Reading
 
 _TOKEN = re.compile(

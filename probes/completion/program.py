@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probes.completion.choice import Completion, Completions, Known, Urge, What, ranked
-from probes.program import NotPlaced, Program
+from probes.programs.program import NotPlaced, Program
 from probes.syntax.text import Word
 
 _STATIC = "sdt_"

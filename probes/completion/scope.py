@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from probes.check import Checked, check_typed
 from probes.completion.choice import Known
-from probes.dialect import Dialect, dialect_of
-from probes.environment import EventField
-from probes.fields import Node, Tree
+from probes.facts.dialect import Dialect, dialect_of
+from probes.facts.lookups import EventField
+from probes.functions.capture_tree import Node, Tree
+from probes.functions.signature import tracepoint_of
 from probes.names import split_name
 from probes.probe import When
-from probes.signature import tracepoint_of
 from probes.syntax.parse import ParseError, parse_probe
 from probes.syntax.text import split
 

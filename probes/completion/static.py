@@ -8,7 +8,7 @@ from typing import Final
 from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
 from probes.completion.filter import complete_filter
 from probes.completion.scope import Scope
-from probes.facts import Feature, TargetFacts
+from probes.facts.facts import Feature, TargetFacts
 from probes.static_events import ON
 from probes.syntax.text import Word, split
 

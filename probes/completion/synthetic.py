@@ -6,7 +6,7 @@ import re
 
 from probes.check import check
 from probes.completion.choice import Completion, Completions, Known, Urge, What
-from probes.rules.event_fields import SYNTHETIC_SIZES
+from probes.rules.events.fields import SYNTHETIC_SIZES
 
 _TYPES = {
     **{kind: f"{size} byte{'s' * (size > 1)}" for kind, size in SYNTHETIC_SIZES.items()},

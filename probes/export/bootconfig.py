@@ -13,8 +13,8 @@ from probes.command import SyntheticEvent, parse_command
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, group_names, is_synthetic, notes_of
 from probes.export.quoting import is_plain, one_line
-from probes.facts import TargetFacts
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan, PlannedEvent
 
 INSTANCE = "probewright"
 _LONGEST = 255

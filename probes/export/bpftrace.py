@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from probes.command import UserProbe, parse_command
-from probes.convention import pushed_by_call
 from probes.export.bpftrace_filter import condition
 from probes.export.bpftrace_value import Place, Shown, numeric, shown
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import one_line
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
 from probes.fetcharg import Dereference, EventField, FetchArg
+from probes.functions.convention import pushed_by_call
 from probes.names import split_name
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 from probes.syntax.parse_error import ParseError
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from probes.export.dialect import CannotExport, Exported
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import in_c_comment, sh_word
-from probes.facts import TargetFacts
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan, PlannedEvent
 
 _INSTANCE = "instances/probewright-by-hand"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from probes.facts import Feature, TargetFacts
-from probes.plan import Plan
+from probes.facts.facts import Feature, TargetFacts
+from probes.plans.plan import Plan
 
 
 class CannotExport(Exception):

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export import (
-    ansible,
-    bootconfig,
-    bpftrace,
-    comment,
-    kernel_cmdline,
-    kubernetes,
-    perf_probe,
-    posix_sh,
-    trace_cmd,
-)
+from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
 from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, Dialect, Exported
-from probes.facts import Feature, TargetFacts
-from probes.plan import Plan
+from probes.export.fleets import ansible, kubernetes
+from probes.facts.facts import Feature, TargetFacts
+from probes.plans.plan import Plan
 
 DIALECTS = (
     Dialect("sh", "POSIX shell script", ".sh", posix_sh.write),

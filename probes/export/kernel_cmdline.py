@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from probes.export.dialect import Exported, gather
 from probes.export.names import events_of, notes_of
-from probes.facts import TargetFacts
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan, PlannedEvent
 
 LONGEST = 2047
 """Characters of a whole command line (COMMAND_LINE_SIZE on x86 and arm64, with its NUL)."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from probes.export.dialect import CannotExport
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.deletion import SYNTHETIC
 
 

@@ -16,10 +16,10 @@ from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, header
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
 from probes.fetcharg import EventField, FetchArg
 from probes.names import split_name
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 from probes.syntax.parse_error import ParseError
 

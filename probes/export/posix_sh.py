@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from probes.export.dialect import CannotExport, Exported
 from probes.export.names import events_of, notes_of
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
-from probes.facts import TargetFacts
-from probes.plan import Plan
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan
 
 _USAGE = (
     "usage, as root: sh THIS [SECONDS]",

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from probes.export.names import group_names, is_synthetic, notes_of
 from probes.export.quoting import one_line, sh_parts, sh_word
-from probes.facts import TargetFacts
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan, PlannedEvent
 
 BEGIN = r"""
 set -u

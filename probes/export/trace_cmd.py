@@ -11,8 +11,8 @@ from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, SET_ASIDE, TRAPS, Script, header
-from probes.facts import TargetFacts
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import TargetFacts
+from probes.plans.plan import Plan, PlannedEvent
 
 _USAGE = (
     "usage, as root: sh THIS [SECONDS [FILE]]",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probes.environment import EventField
+from probes.facts.lookups import EventField
 from probes.hist.clause import MAX_VARIABLES, Action, inner
 from probes.hist.expression import Expressions
 from probes.hist.field import LONG_STRING, Failed, Flag, HistField, is_stack
 from probes.hist.state import Creation, EventName, Hist, HistAction
-from probes.rules.event_fields import FoundEvent, find_event
-from probes.rules.predicate import is_text
+from probes.rules.events.fields import FoundEvent, find_event
+from probes.rules.events.predicate import is_text
 
 _MAX_PARAMS = 64
 _SPACE = " \t\n\v\f\r"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from probes.errors_table import HIST_MESSAGES
+from probes.facts.errors_table import HIST_MESSAGES
 from probes.syntax.refused import At, Refused
 from probes.syntax.text import kstrtoul
 

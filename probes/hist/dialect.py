@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from btf.btf import Btf
-from probes.dialect import dialect_of
-from probes.facts import TargetFacts
-from probes.marks import marks_of
+from probes.facts.dialect import dialect_of
+from probes.facts.facts import TargetFacts
+from probes.facts.parser_changes import marks_of
 
 _DEPTHS = (16, 31)
 _CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"})
@@ -15,7 +15,9 @@ _CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mo
 
 @dataclass(frozen=True, slots=True)
 class HistDialect:
-    """One kernel's hist triggers; what the README doesn't announce is found in BTF (`probes.marks`)."""
+    """One kernel's hist triggers; what the README doesn't announce is found in BTF
+    (`probes.facts.parser_changes`).
+    """
 
     nohitcount: bool
     """Knows `nohitcount`, and `hitcount` as a field that may be there once more (README, seen from 6.12)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from probes.environment import EventField
+from probes.facts.lookups import EventField
 from probes.hist.field import (
     Failed,
     Flag,
@@ -22,7 +22,7 @@ from probes.hist.field import (
     refer,
 )
 from probes.hist.state import Creation, EventName
-from probes.rules.predicate import COMMON
+from probes.rules.events.predicate import COMMON
 from probes.syntax.text import ULONG_MAX, kstrtoul
 
 _MODIFIERS = {

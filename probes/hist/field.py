@@ -9,9 +9,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from probes.environment import EventField
+from probes.facts.lookups import EventField
 from probes.hist.dialect import HistDialect
-from probes.rules.predicate import COMMON, is_text
+from probes.rules.events.predicate import COMMON, is_text
 from probes.syntax.text import is_identifier
 
 LONG_STRING = 256

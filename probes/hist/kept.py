@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from probes.hist.clause import Action, Assignment
 from probes.hist.trigger import HistTrigger
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.deletion import SYNTHETIC
 
 LATENCY = "(latency)"

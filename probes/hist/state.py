@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from probes.dialect import Dialect
-from probes.environment import Environment, EventField
-from probes.errors_table import HIST_MESSAGES, message_of
+from probes.facts.dialect import Dialect
+from probes.facts.errors_table import HIST_MESSAGES, message_of
+from probes.facts.lookups import Environment, EventField
 from probes.hist.clause import Action, error_column, silent
 from probes.hist.dialect import HistDialect
 from probes.hist.field import Failed, Flag, HistField
-from probes.rules.built import Built
-from probes.rules.event_fields import find_event
-from probes.rules.event_filter import check_filter
+from probes.rules.events.fields import find_event
+from probes.rules.events.filter import check_filter
+from probes.rules.parsed_event import Built
 from probes.syntax.refused import At, Refused
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from probes.hist.trigger import PlainTrigger, parse_trigger
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.syntax.parse_error import ParseError
 
 _STACK = "stacktrace"
-"""Written with the filter of its event (`kernel.stack_triggers`)."""
+"""Written with the filter of its event (`kernel.session.stack_triggers`)."""
 
 
 def ignored_text(condition: str) -> str:

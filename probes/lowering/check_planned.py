@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from btf.btf import Btf
 from probes.command import SyntheticEvent
-from probes.dialect import dialect_of
-from probes.environment import Environment
-from probes.facts import TargetFacts
+from probes.facts.dialect import dialect_of
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import Environment
 from probes.kernel_verdict import built_events, kernel_verdict
-from probes.lowering.filter_words import column_written
-from probes.lowering.planned_filters import misread_filter, misread_trigger, trigger_in_kernel_words
-from probes.plan import Plan, PlannedEvent
+from probes.lowering.filters.filter_words import column_written
+from probes.lowering.filters.planned_filters import misread_filter, misread_trigger, trigger_in_kernel_words
+from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.readers import Reading
 from probes.verdict import Refusal

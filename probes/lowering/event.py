@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
-from events.syscalls import is_call_number
-from probes.dialect import dialect_of
-from probes.environment import Environment, EventField, events_like
-from probes.errors_table import message_of
-from probes.facts import Feature, TargetFacts
+from events.names.syscalls import is_call_number
+from probes.facts.dialect import dialect_of
+from probes.facts.errors_table import message_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment, EventField, events_like
 from probes.fetcharg import AllArguments, Comm, FetchArg
 from probes.fetcharg import EventField as FieldValue
-from probes.lowering.capture import type_there, word_of
-from probes.lowering.event_condition import checked_condition
-from probes.lowering.field_types import btf_type, field_type
-from probes.lowering.selection import Selection, Wanted
-from probes.lowering.words import Captured, capture, name_fields
+from probes.lowering.arguments.capture import type_there, word_of
+from probes.lowering.arguments.event_words import Captured, capture, name_fields
+from probes.lowering.arguments.field_types import btf_type, field_type
+from probes.lowering.arguments.selection import Selection, Wanted
+from probes.lowering.filters.event_condition import checked_condition
 from probes.names import event_name, split_name
-from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
-from probes.rules.hints import hint_for
-from probes.rules.predicate import is_text
+from probes.rules.events.predicate import is_text
+from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
 from probes.syntax.text import collapsed
 from probes.verdict import Refusal

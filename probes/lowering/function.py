@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
-from probes.convention import Where, passed, pushed_by_call
-from probes.dialect import MAX_ARGS, dialect_of
-from probes.environment import UNKNOWN, Environment
-from probes.facts import TargetFacts
+from probes.facts.dialect import MAX_ARGS, dialect_of
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
 from probes.fetcharg import Argument, FetchArg
-from probes.lowering.capture import Capturer, needs_entry, needs_exit
-from probes.lowering.doubt import doubts
-from probes.lowering.filter import filtered
+from probes.functions.convention import Where, passed, pushed_by_call
+from probes.functions.signature import Signature, certain_signature_of
+from probes.functions.value import NotThere
+from probes.lowering.arguments.capture import Capturer, needs_entry, needs_exit
+from probes.lowering.arguments.event_words import NamedField, capture, name_fields, refused_at
+from probes.lowering.arguments.pattern_result import typed_results
+from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, Selection, expand
+from probes.lowering.arguments.warnings import doubts
+from probes.lowering.filters.probe_filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
-from probes.lowering.pattern_result import typed_results
-from probes.lowering.selection import UNKNOWN_ARGUMENTS, Selection, expand
-from probes.lowering.words import NamedField, capture, name_fields, refused_at
 from probes.names import event_name, unique_field
-from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe, When
 from probes.rules.expand import beyond_last
+from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import untold
-from probes.rules.ways_out import WAYS_OUT
-from probes.signature import Signature, certain_signature_of
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
-from probes.value import NotThere
 
 
 def lower_function(

@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
-from events.syscalls import is_call_number
-from probes.dialect import dialect_of
-from probes.environment import Environment
-from probes.facts import Feature, TargetFacts
+from events.names.syscalls import is_call_number
+from probes.facts.dialect import dialect_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment
 from probes.kernel_verdict import built_events
-from probes.lowering.filter import filtered
+from probes.lowering.filters.probe_filter import filtered
 from probes.lowering.static_events import fields_of, is_returned
 from probes.names import MAX_EVENT_NAME, split_name
-from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.deletion import SYNTHETIC
-from probes.rules.event_fields import SYNTHETIC_SIZES, built_fields
+from probes.rules.events.fields import SYNTHETIC_SIZES, built_fields
 from probes.rules.readers import Reading
 from probes.static_events import Latency
 from probes.syntax.parse import ParseError, parse_probe
@@ -73,7 +73,8 @@ def lower_latency(
         _require(latency, name, begin.types)
     if end.event.path == begin.event.path:
         raise CannotLower(own("missing_capability", latency.end, 0, "Both ends are one event"))
-    # As of every synthetic event of a session: by the two underscores it is known for its own (kernel.leftovers).
+    # As of every synthetic event of a session: by the two underscores it is known for its own
+    # (kernel.cleanup.leftovers).
     short = latency.name[: MAX_EVENT_NAME - _LONGEST_GROUP - len("__")]
     name = f"{group or DEFAULT_GROUP}__{short}"[:MAX_EVENT_NAME]
     values = [(key.end, end.types[key.end]) for key in latency.keys]

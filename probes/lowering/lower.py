@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from btf.btf import Btf
 from probes.command import Armable, SyntheticEvent, UserProbe
-from probes.environment import UNKNOWN, Environment
-from probes.facts import TargetFacts
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
+from probes.lowering.filters.planned_filters import in_kernel_words
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
-from probes.lowering.planned_filters import in_kernel_words
 from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower, as_seen
 from probes.static_events import Latency, StaticEvent

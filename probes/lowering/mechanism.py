@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from probes.dialect import dialect_of
-from probes.environment import UNKNOWN, Environment
-from probes.errors_table import message_of
-from probes.facts import Feature, TargetFacts
-from probes.functions import index_of
+from probes.facts.dialect import dialect_of
+from probes.facts.errors_table import message_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
+from probes.functions.function_index import index_of
 from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
-from probes.rules.hints import hint_for
+from probes.rules.messages.hints import hint_for
 from probes.rules.place import no_number_hint
 from probes.syntax.text import glob, is_pattern, kstrtoul
 from probes.verdict import Refusal

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 from btf.btf import Btf
-from events.syscalls import is_call_number
-from probes.dialect import dialect_of
-from probes.environment import Environment, EventField
-from probes.errors_table import message_of
-from probes.facts import TargetFacts
-from probes.lowering.event_condition import checked_condition
-from probes.lowering.field_types import btf_type
+from events.names.syscalls import is_call_number
+from probes.facts.dialect import dialect_of
+from probes.facts.errors_table import message_of
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import Environment, EventField
+from probes.lowering.arguments.field_types import btf_type
+from probes.lowering.filters.event_condition import checked_condition
 from probes.names import split_name
-from probes.plan import Column, Plan, PlannedEvent
+from probes.plans.plan import Column, Plan, PlannedEvent
 from probes.refusal import CannotLower
-from probes.rules.hints import hint_for
+from probes.rules.messages.hints import hint_for
 from probes.static_events import StaticEvent
 from probes.verdict import Refusal
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from probes.command import SyntheticEvent
-from probes.errors_table import message_of
-from probes.facts import Feature, TargetFacts
-from probes.plan import Column, Plan, PlannedEvent
+from probes.facts.errors_table import message_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.plans.plan import Column, Plan, PlannedEvent
 from probes.refusal import CannotLower, own
 from probes.rules.deletion import SYNTHETIC
-from probes.rules.hints import hint_for
-from probes.rules.synthetic import read_dynamic
+from probes.rules.events.synthetic import read_dynamic
+from probes.rules.messages.hints import hint_for
 from probes.syntax.refused import At
 from probes.verdict import Refusal
 

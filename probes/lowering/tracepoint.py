@@ -6,31 +6,31 @@ import re
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
-from probes.convention import Where, passed
-from probes.dialect import dialect_of
-from probes.environment import Environment
-from probes.errors_table import message_of
-from probes.facts import Feature, TargetFacts
+from probes.facts.dialect import dialect_of
+from probes.facts.errors_table import message_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment
 from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
-from probes.functions import STUB, tracepoints_like
-from probes.lowering.capture import Capturer, word_of
-from probes.lowering.doubt import doubts
+from probes.functions.convention import Where, passed
+from probes.functions.function_index import STUB, tracepoints_like
+from probes.functions.signature import Signature, signature_of, tracepoint_of
+from probes.functions.value import NotThere, Value, locate
+from probes.lowering.arguments.capture import Capturer, word_of
+from probes.lowering.arguments.event_words import capture, name_fields, refused_at
+from probes.lowering.arguments.field_types import field_type
+from probes.lowering.arguments.selection import expand
+from probes.lowering.arguments.warnings import doubts
 from probes.lowering.event import EventWriter, event_probe, event_site, select
-from probes.lowering.field_types import field_type
-from probes.lowering.filter import filtered
-from probes.lowering.selection import expand
-from probes.lowering.words import capture, name_fields, refused_at
+from probes.lowering.filters.probe_filter import filtered
 from probes.names import event_name
-from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
-from probes.rules.hints import hint_for
+from probes.rules.messages.hints import hint_for
 from probes.rules.place import tprobe_spot
 from probes.rules.site import Site
-from probes.signature import Signature, signature_of, tracepoint_of
 from probes.syntax.refused import Refused
-from probes.value import NotThere, Value, locate
 from probes.verdict import Refusal
 
 _ITERATOR = "__traceiter_"

@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 
 from btf.btf import Btf
 from probes.command import UserProbe
-from probes.dialect import dialect_of
-from probes.environment import Environment
-from probes.errors_table import message_of
-from probes.facts import Feature, TargetFacts
+from probes.facts.dialect import dialect_of
+from probes.facts.errors_table import message_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment
 from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
-from probes.lowering.capture import type_there, word_of
-from probes.lowering.filter import filtered
-from probes.lowering.selection import Selection, Wanted
-from probes.lowering.words import capture, name_fields
+from probes.functions.value import NotThere
+from probes.lowering.arguments.capture import type_there, word_of
+from probes.lowering.arguments.event_words import capture, name_fields
+from probes.lowering.arguments.selection import Selection, Wanted
+from probes.lowering.filters.probe_filter import filtered
 from probes.names import event_name, identifier, split_name
-from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
-from probes.program import FileSpot, NotPlaced
+from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.programs.program import FileSpot, NotPlaced
 from probes.refusal import CannotLower, own
-from probes.rules.hints import hint_for
+from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
 from probes.rules.user_verdict import user_spot
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
-from probes.value import NotThere
 from probes.verdict import Refusal
 
 _OF_FILE = ("FILE_NOT_FOUND", "unreadable_program")

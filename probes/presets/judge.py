@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from probes.check import Checked, armable
 from probes.command import Armable
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.presets.schema import Preset
 from probes.presets.substitute import substituted
 from probes.verdict import Verdict
@@ -58,7 +58,7 @@ def judge(
     Args:
         preset: what is to be armed.
         given: values of its parameters; for the others their defaults are taken.
-        check: asks the target, as `kernel.connection.Connection.check` does.
+        check: asks the target, as `kernel.connection.planner.Connection.check` does.
         machine: its `uname -m`, which says what numbers system calls have; empty: not known.
     """
     return Judgement(tuple(_judged(texts, check) for texts in substituted(preset, given, machine)))

@@ -10,8 +10,8 @@ import difflib
 import re
 from collections.abc import Collection
 
-from events.errnos import errno_names, errno_of
-from events.syscalls import call_names, call_number
+from events.names.errnos import errno_names, errno_of
+from events.names.syscalls import call_names, call_number
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Type
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from probes.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERATIONS
+from probes.facts.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERATIONS
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
-from probes.rules.built import BuiltArgument
 from probes.rules.fetch import Fetch
-from probes.rules.guesses import texts_in, type_meant
+from probes.rules.messages.guesses import texts_in, type_meant
+from probes.rules.parsed_event import BuiltArgument
 from probes.rules.site import Site
 from probes.rules.symbols import check_symbols
 from probes.syntax.refused import Refused

@@ -10,9 +10,9 @@ from btf.btf import Btf
 from btf.layout import PathError, Resolved, find_field, resolve
 from btf.types import Ptr
 from btf.walk import strip
-from probes.dialect import MAX_OPERATIONS
-from probes.rules.guesses import name_hint, name_meant, ways_to
-from probes.signature import Signature, member_names, operator_hint
+from probes.facts.dialect import MAX_OPERATIONS
+from probes.functions.signature import Signature, member_names, operator_hint
+from probes.rules.messages.guesses import name_hint, name_meant, ways_to
 from probes.syntax.refused import Refused
 
 if TYPE_CHECKING:

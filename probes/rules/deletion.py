@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.rules.built import Built
+from probes.rules.parsed_event import Built
 from probes.syntax.refused import At, Refused
 from probes.syntax.text import kstrtoul
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from probes.environment import Environment
-from probes.rules.built import Built
+from probes.facts.lookups import Environment
+from probes.rules.parsed_event import Built
 from probes.syntax.refused import At, Refused
 from probes.syntax.text import kstrtoul
 

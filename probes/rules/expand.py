@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
-from probes.rules.guesses import argument_meant, takes
+from probes.facts.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
+from probes.functions.signature import dentry_offsets
+from probes.rules.messages.guesses import argument_meant, takes
 from probes.rules.site import Site
-from probes.signature import dentry_offsets
 from probes.syntax.refused import Refused
 from probes.syntax.text import UINT_MAX, simple_strtoul
 

@@ -6,7 +6,7 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 
 from __future__ import annotations
 
-from probes.dialect import MAX_OPERATIONS
+from probes.facts.dialect import MAX_OPERATIONS
 from probes.rules.btf_walk import walk
 from probes.rules.cast import bare_field, cast, cast_field, per_cpu
 from probes.rules.site import Site

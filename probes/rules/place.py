@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from btf.btf import Btf
-from probes.dialect import MAX_MAXACTIVE, Dialect
-from probes.environment import Environment, Landing
-from probes.facts import TargetFacts
-from probes.functions import index_of
+from probes.facts.dialect import MAX_MAXACTIVE, Dialect
+from probes.facts.facts import TargetFacts
+from probes.facts.lookups import Environment, Landing
+from probes.functions.function_index import index_of
 from probes.probe import TEXT
 from probes.syntax.refused import Refused
 from probes.syntax.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul

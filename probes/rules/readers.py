@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from btf.btf import Btf
-from probes.dialect import MAX_ARGS, Dialect
-from probes.environment import Environment, EventField, events_like
-from probes.facts import Feature, TargetFacts
-from probes.functions import STUB, index_of, tracepoints_like
+from probes.facts.dialect import MAX_ARGS, Dialect
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment, EventField, events_like
+from probes.functions.function_index import STUB, index_of, tracepoints_like
+from probes.functions.signature import Signature, signature_of, tracepoint_of
 from probes.names import MAX_EVENT_NAME, check_name, split_name
 from probes.rules.argument import check_argument, check_entry_data, unread_argument
-from probes.rules.built import Built, BuiltArgument
-from probes.rules.event_fields import built_fields
-from probes.rules.event_filter import check_filter
+from probes.rules.events.fields import built_fields
+from probes.rules.events.filter import check_filter
 from probes.rules.existing import check_existing
 from probes.rules.expand import expand_dentry, expand_meta
+from probes.rules.parsed_event import Built, BuiltArgument
 from probes.rules.place import Spot, check_head, fprobe_spot, kprobe_spot, tprobe_spot
 from probes.rules.site import Site
 from probes.rules.user_verdict import is_user, user_spot
-from probes.signature import Signature, signature_of, tracepoint_of
 from probes.syntax.refused import At, Refused
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from btf.btf import Btf
-from probes.dialect import Dialect
-from probes.environment import UNKNOWN, Environment, EventField
-from probes.signature import Signature
+from probes.facts.dialect import Dialect
+from probes.facts.lookups import UNKNOWN, Environment, EventField
+from probes.functions.signature import Signature
 from probes.syntax.refused import Refused
 from probes.syntax.text import is_identifier
 

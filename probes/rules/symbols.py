@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from probes.environment import Environment, SymbolCount
+from probes.facts.lookups import Environment, SymbolCount
 from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtol

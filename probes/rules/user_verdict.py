@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from probes.environment import Environment, likely_file
+from probes.facts.lookups import Environment, likely_file
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 

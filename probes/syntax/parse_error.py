@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probes.errors_table import message_of
+from probes.facts.errors_table import message_of
 from probes.verdict import Refusal
 
 _OWN_MESSAGES = {

@@ -23,23 +23,23 @@ from typing import Any
 
 from textual.screen import Screen
 
-import kernel.holder
-import tui.app
+import kernel.watch.armed_set
+import tui.app.app
 from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
-from events.recording import Recording
+from events.recording.reader import Recording
 from events.subbuffer import events_in, walk
-from kernel.bounds import SCREEN
-from kernel.drain import PERIOD
+from kernel.agent.ring_reader import PERIOD
+from kernel.connection.open_target import shipped_recording
 from kernel.errors import KernelError
-from kernel.open import shipped_recording
+from kernel.guards.row_bounds import SCREEN
 from kernel.pump import Pump
-from kernel.recording import RecordingTarget
-from kernel.replay import ReplaySession
-from kernel.watch import Watch
+from kernel.recording.replay import ReplaySession
+from kernel.recording.target import RecordingTarget
+from kernel.watch.watch import Watch
 from tests.events_data import event, page
-from tui.feed import Feed
-from tui.startup import Opening
+from tui.opening import Opening
+from tui.refresh import Feed
 
 WARM_UP = 1.5
 """Seconds before anything is measured."""
@@ -223,11 +223,11 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         sessions.append(RateSession(target, rate))
         return sessions[0]
 
-    kernel.holder.open_session = session_of  # type: ignore[assignment]
+    kernel.watch.armed_set.open_session = session_of  # type: ignore[assignment]
     Watch.__init__.__defaults__ = (SCREEN._replace(rows=store_bytes), *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()
-    app = tui.app.Probewright(opening)
+    app = tui.app.app.Probewright(opening)
 
     def measure() -> None:
         while not sessions:

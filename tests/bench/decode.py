@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from events.batch import Batch, Chunk
-from events.columns import PIECE, is_number
-from events.search import plain_text
-from events.store import Store
+from events.search.search import plain_text
+from events.store.columns import PIECE, is_number
+from events.store.store import Store
 from events.subbuffer import count
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, child_timer, cpu_timer, interleaved
 from tests.events_data import archive, captured

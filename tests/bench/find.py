@@ -7,13 +7,13 @@ import itertools
 import time
 
 from events.batch import Batch, Chunk
-from events.condition_text import condition
 from events.decode import Decoder
-from events.field_sort import Sort
-from events.recording import Recording
-from events.search import Match
-from events.store import Store
-from kernel.open import shipped_recording
+from events.recording.reader import Recording
+from events.search.condition_parser import condition
+from events.search.field_kinds import Sort
+from events.search.search import Match
+from events.store.store import Store
+from kernel.connection.open_target import shipped_recording
 from tests.bench._measure import Figure, Part, Row, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, endless
 

@@ -16,21 +16,21 @@ from textual.widgets import DataTable
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
-from events.graph.growing import GrowingTree
-from events.graph.hot import hot_spots, spent
-from events.recording import Recording
-from events.store import Store
-from kernel.connection import Connection
-from kernel.open import open_target
-from kernel.watch import Watch
+from events.graph.hot_spots import hot_spots, spent
+from events.graph.live_tree import GrowingTree
+from events.recording.reader import Recording
+from events.store.store import Store
+from kernel.connection.open_target import open_target
+from kernel.connection.planner import Connection
+from kernel.watch.watch import Watch
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, event, page, records_of
 from tests.graph_recordings import graph_recording
 from tests.interface.widget_host import Host
-from tui.graph import ShownGraph
-from tui.graph_names import GraphNames
-from widgets.graph_pane import GraphPane
-from widgets.graph_rows import GraphRows
+from tui.views.graph.model import ShownGraph
+from tui.views.graph.names import GraphNames
+from widgets.events.graph_pane import GraphPane
+from widgets.events.graph_rows import GraphRows
 
 CALLS = 1_000_000
 DELTA = 1000

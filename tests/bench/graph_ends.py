@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.store import Store
+from events.store.store import Store
 from tests.bench._measure import Figure, Part, Row, cpu_timer, interleaved
 from tests.events_data import captured, store_of
 from tests.graph_reader import GraphReader

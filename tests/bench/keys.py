@@ -6,11 +6,11 @@ import functools
 import statistics
 from collections.abc import Callable
 
-from kernel.connection import Connection
-from kernel.open import open_target, shipped_recording
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.connection.planner import Connection
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, together
-from tui.completing import Completer
-from tui.functions import Functions
+from tui.compose.completer import Completer
+from tui.compose.function_index import Functions
 
 LINES = (
     "f vfs_read%return file->f_path.dentry->d_name.name:string count $retval if count > 4096",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kernel.open import open_target, shipped_recording
+from kernel.connection.open_target import open_target, shipped_recording
 from tests.bench._bpftool import raw_dump
 from tests.bench._measure import Figure, Part, Row, Used, interleaved, run_child
 

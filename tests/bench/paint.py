@@ -14,11 +14,11 @@ from pathlib import Path
 
 from events.batch import Batch
 from events.decode import Decoder
-from events.recording import Recording, RecordingWriter
-from events.store import Store
-from kernel.local import LocalTarget
-from kernel.open import open_target, shipped_recording
-from kernel.recording import FACT_BLOBS
+from events.recording.reader import Recording, RecordingWriter
+from events.store.store import Store
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.local.target import LocalTarget
+from kernel.recording.target import FACT_BLOBS
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, Timer, interleaved
 from tests.terminal import Terminal
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from events.batch import Batch, Chunk
-from events.recording import Recording
+from events.recording.reader import Recording
 from events.subbuffer import events_in
-from kernel.connection import Connection
-from kernel.open import shipped_recording
-from kernel.recorder import Recorder
-from kernel.recording import RecordingTarget
+from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Connection
+from kernel.recording.target import RecordingTarget
+from kernel.watch.recorder import Recorder
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread
 from tests.bench._replay_app import CPUS, endless
 

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
-from events.recording import Recording
-from events.store import Store
+from events.recording.reader import Recording
+from events.store.store import Store
 from events.summary.summary import Summary
-from kernel.open import shipped_recording
-from kernel.replay import recorded_plans
+from kernel.connection.open_target import shipped_recording
+from kernel.recording.replay import recorded_plans
 from tests.bench._measure import Figure, Part, Row, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, endless
 from tests.bench.live import Load, part_of
-from tui.ends import ends_of
+from tui.present.call_ends import ends_of
 
 EVENTS = 1_000_000
 PASS = 20_000

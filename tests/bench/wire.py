@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from events.subbuffer import events_in
-from kernel.address import Address
 from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, boot
-from kernel.session import Session
-from kernel.session_start import open_session
-from kernel.ssh import open_ssh
-from probes.plan import Plan, PlannedEvent
+from kernel.remote.address import Address
+from kernel.remote.connect import open_ssh
+from kernel.session.session import Session
+from kernel.session.start import open_session
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, interleaved
 from tests.real import command
@@ -58,7 +58,7 @@ def carried(part: str) -> list[Row]:
     """Bytes that the line carried an event, both directions and all of ssh included; bytes have no clock.
 
     The text is read as coreutils' cat does: busybox's has the ssh server wait inside of the kernel
-    (`kernel.shell_program`).
+    (`kernel.remote.protocol.shell_program`).
     """
     try:
         own = guest()

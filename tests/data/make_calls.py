@@ -6,7 +6,7 @@
 For each signature a function in C is compiled with the options of the kernel and writes out the bytes of its
 parameters. It is called with every argument register and many longs of the stack set to values of their own, which
 are addresses of memory that is as recognisable; so each byte it saw tells where it came from. Nothing of probewright
-is asked. The language of signatures is that of `tests.pure.test_convention.written`.
+is asked. The language of signatures is that of `tests.pure.probes.test_convention.written`.
 """
 
 from __future__ import annotations

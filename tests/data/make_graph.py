@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from events.kallsyms import Symbols
+from events.names.kallsyms import Symbols
 from kernel.lab.guest import boot, prepare
+from kernel.lab.target import connect
 from kernel.lab.work import Work
-from kernel.lab_target import connect
-from probes.graph_plan import GraphPlan
+from probes.plans.graph_plan import GraphPlan
 from tests.real.graph_runs import Run, run
 
 ARCHIVE = Path(__file__).parent / "graph.tar.xz"

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from events.batch import Batch
-from events.chunks import Codec
 from events.decode import Decoder
 from events.graph.decode import ends_of
-from events.kallsyms import Symbols
-from events.recording import Recording, RecordingWriter
-from events.store import Store
-from kernel.connection import Connection
-from kernel.graph_watch import GraphWatch
+from events.names.kallsyms import Symbols
+from events.recording.chunks import Codec
+from events.recording.reader import Recording, RecordingWriter
+from events.store.store import Store
+from kernel.connection.planner import Connection
+from kernel.graph.watch import GraphWatch
 from kernel.lab.guest import boot
-from kernel.lab_target import connect
-from probes.graph_plan import GraphPlan
+from kernel.lab.target import connect
+from probes.plans.graph_plan import GraphPlan
 
 FOLDER = Path(__file__).parent
 KERNELS = ("full", "7.2")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kernel.connection import Connection
-from kernel.open import open_target
-from tui.kernels import KEPT
+from kernel.connection.open_target import open_target
+from kernel.connection.planner import Connection
+from tui.compose.kernel_matrix import KEPT
 
 NAMES = ("6.1", "6.12", "7.2", "arm64:6.12", "full")
 PATH = Path(__file__).parents[2] / "tui" / "kernels.json"

@@ -29,7 +29,7 @@ EXTRA_FUNCTIONS = 1500
 MORE = (
     *("fput", "dput", "ibt_save", "vfs_rename", "do_mmap", "from_kuid", "ZSTD_checkCParams", "vfs_write"),
     *("do_filp_open", "sock_setsockopt"),
-    # What tells one kernel's parser from another's (probes/marks.py).
+    # What tells one kernel's parser from another's (probes/facts/parser_changes.py).
     *("traceprobe_parse_probe_arg", "tracing_syscall_buf_write", "trace_print_bitmask_seq", "trace_fprobe_create_cb"),
     "find_synth_event_call",
 )

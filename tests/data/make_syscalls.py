@@ -1,4 +1,5 @@
-"""Write events/syscalls.txt: the numbers of system calls by architecture, from the headers of Debian's newest kernel.
+"""Write events/names/syscalls.txt: the numbers of system calls by architecture, from the headers of Debian's newest
+kernel.
 
     python -m tests.data.make_syscalls
 
@@ -15,7 +16,7 @@ from pathlib import Path
 from kernel.lab import packages
 from kernel.lab.work import Work
 
-PATH = Path(__file__).parents[2] / "events" / "syscalls.txt"
+PATH = Path(__file__).parents[2] / "events" / "names" / "syscalls.txt"
 _FOLDER = "usr/lib/linux/uapi"
 HEADERS = {
     "x86_64": f"{_FOLDER}/x86/asm/unistd_64.h",

@@ -14,13 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from btf.damage import Damage
-from kernel import frames
-from kernel.connection import Connection
-from kernel.dialect_agent import AgentDialect
-from kernel.dialect_sh import ShellDialect
+from kernel.agent import frames
+from kernel.connection.planner import Connection
 from kernel.errors import FileRefused, KernelError
+from kernel.remote.protocol.agent_dialect import AgentDialect
+from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.target import Effect, Step
-from kernel.watch import Watch
+from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.refusal import CannotLower
 from tests.fuzz.kinds import Kind

@@ -11,18 +11,18 @@ from random import Random
 from typing import Any
 
 from events.batch import Batch, Chunk
-from events.kallsyms import Symbols
-from events.stack import field_frames, kernel_frames, user_frames
-from events.store import Store
+from events.names.kallsyms import Symbols
+from events.stacks.stack import field_frames, kernel_frames, user_frames
+from events.store.store import Store
 from events.summary.hist_text import sections
+from kernel.attach.module_files import AbsentModules
+from kernel.cleanup.stale_journals import old_journals
 from kernel.errors import KernelError
-from kernel.facts import gather, read_config
-from kernel.function_graph import support
-from kernel.graph_settings import parse_functions, users
-from kernel.modules import AbsentModules
-from kernel.old_journals import old_journals
+from kernel.facts.gather import gather, read_config
+from kernel.graph.function_graph import support
+from kernel.graph.shared_settings import parse_functions, users
+from kernel.session.trampoline_guard import refuse_second_start
 from kernel.tracefs import Tracefs, parse_error_log
-from kernel.trampolines import refuse_second_start
 from probes.check import armable, check_typed
 from probes.hist.trigger import is_of_another, parse_trigger
 from probes.syntax.parse_error import ParseError
@@ -32,8 +32,8 @@ from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.fuzz import material
 from tests.fuzz.kinds import Kind
 from tests.fuzz.mutation import damaged, damaged_text
-from tui.otlp_http import OtlpHttp
-from tui.otlp_settings import settings_of
+from tui.output.otlp_http import OtlpHttp
+from tui.output.otlp_settings import settings_of
 
 _CONFIG = "CONFIG_KPROBES=y\nCONFIG_FUNCTION_GRAPH_TRACER=y\n# CONFIG_FPROBE is not set\n" * 20
 _JOURNAL = "v1 boot\n+ write /sys/kernel/tracing/x 31 30\n- write /sys/kernel/tracing/x 31 30\n"

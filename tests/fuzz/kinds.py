@@ -20,31 +20,31 @@ from btf.uses import functions_using
 from btf.values import enum_name
 from btf.walk import is_complete, size_of
 from events.batch import Batch, Chunk
-from events.cgroups import unpack as unpack_cgroups
 from events.decode import Decoder
 from events.format import FormatError, HeaderPage, parse_format
-from events.kallsyms import Symbols
-from events.naming import Namer
+from events.names.kallsyms import Symbols
+from events.names.value_names import Namer
 from events.record import detail
-from events.recording import Recording, RecordingError
-from events.store import Store
+from events.recording.reader import Recording, RecordingError
+from events.store.cgroups import unpack as unpack_cgroups
+from events.store.store import Store
 from events.summary.hist_text import parse_hist
 from events.text import parse_line, parse_lost, text_values
 from foreign.archive import read_tar
 from foreign.refusal import InputRefusal
+from kernel.agent.journal import parse as parse_journal
 from kernel.errors import KernelError, TargetUnusable
-from kernel.facts import gather
+from kernel.facts.gather import gather
 from kernel.hosts.ansible import read_inventory
 from kernel.hosts.groups import GroupError, Groups
-from kernel.journal import parse as parse_journal
-from kernel.recording import RecordingTarget
-from kernel.replay import ReplaySession
+from kernel.recording.replay import ReplaySession
+from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
-from probes.elf_symbols import ProgramError, read_program
-from probes.fields import Tree
+from probes.functions.capture_tree import Tree
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.write import edited
+from probes.programs.elf_symbols import ProgramError, read_program
 from tests.btf_writer import every_kind
 from tests.events_data import archive, captured
 from tests.fake_target import HEADER_PAGE, FakeTarget

@@ -12,10 +12,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from kernel import frames
-from kernel.dialect_agent import AgentDialect
+from kernel.agent import frames
 from kernel.errors import FileRefused
-from kernel.far import FarTarget, Reached
+from kernel.remote.protocol.agent_dialect import AgentDialect
+from kernel.remote.target import FarTarget, Reached
 from kernel.target import Effect, Step
 from tests.btf_writer import every_kind
 from tests.events_data import captured

@@ -14,9 +14,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused
-from kernel.far import FarTarget, Reached
+from kernel.remote.protocol.shell_dialect import ShellDialect
+from kernel.remote.target import FarTarget, Reached
 from kernel.target import Effect, Step
 from tests.fuzz.lying_agent import EVIL, LyingKernel
 from tests.fuzz.mutation import damaged

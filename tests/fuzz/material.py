@@ -10,8 +10,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from events.chunks import ChunkKind, Codec, pack_batch, write_head
-from events.recording import Recording
+from events.recording.chunks import ChunkKind, Codec, pack_batch, write_head
+from events.recording.reader import Recording
 from tests.btf_writer import every_kind
 from tests.events_data import DATA, formats_of
 from tests.fake_target import HEADER_PAGE, ROOT

@@ -17,7 +17,7 @@ from textual._context import active_app
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-import tui.keyboard
+import tui.app.keyboard
 from tests.interface.widget_host import SAID_LATELY
 from tests.shared_work import (
     calls_never_followed_before,
@@ -26,7 +26,7 @@ from tests.shared_work import (
     recordings_packed_once,
     types_indexed_once,
 )
-from tui.saying import SayingApp
+from tui.notifications import SayingApp
 
 FRAME = 1 / 250
 """Seconds between two paints of a screen in tests."""
@@ -61,7 +61,7 @@ def style_sheets_parsed_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each key come long after the one before, whatever time that takes; tests of fast typing stop the clock."""
-    monkeypatch.setattr(tui.keyboard, "CLOCK", itertools.count(0, 10).__next__)
+    monkeypatch.setattr(tui.app.keyboard, "CLOCK", itertools.count(0, 10).__next__)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from probes.fetcharg import FetchArg, Hop, ReturnValue, Variable
-from widgets.signature import Signature
+from widgets.fields.signature import Signature
 
 PROTOTYPE = "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
 

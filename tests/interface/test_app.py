@@ -10,27 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from events.pairing import Alone
-from events.recording import Recording, RecordingWriter
-from kernel.open import shipped_recording
-from kernel.recording import FACT_BLOBS
-from kernel.watch import Watch
-from probes.facts import Trouble
+from events.calls.pairing import Alone
+from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.open_target import shipped_recording
+from kernel.recording.target import FACT_BLOBS
+from kernel.watch.watch import Watch
+from probes.facts.facts import Trouble
 from probes.probe import When
 from tests.interface.widget_host import screen_text, until
-from tui.app import Probewright
-from tui.calls import ShownCalls
-from tui.startup import Opening
-from tui.targets import mark_open
-from widgets.event_detail import EventDetail
-from widgets.function_list import FunctionList
-from widgets.help import HelpScreen
-from widgets.probe_editor import ProbeEditor
-from widgets.spec_pane import SpecPane
-from widgets.status_bar import LiveLine
-from widgets.tail_table import TailTable
-from widgets.target_chooser import Choice, TargetChooser
-from widgets.trouble import TroubleDialog
+from tui.app.app import Probewright
+from tui.dialogs.target_list import mark_open
+from tui.opening import Opening
+from tui.views.calls.call_text import ShownCalls
+from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.help import HelpScreen
+from widgets.dialogs.target_chooser import Choice, TargetChooser
+from widgets.events.event_detail import EventDetail
+from widgets.events.status_bar import LiveLine
+from widgets.fields.function_list import FunctionList
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.lists.tail_table import TailTable
+from widgets.spec.spec_pane import SpecPane
 
 SIZE = (120, 40)
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-import kernel.open
+import kernel.connection.open_target
+from kernel.connection.open_target import Choice, choose, shipped_recording
 from kernel.lab.errors import LabCancelled
-from kernel.open import Choice, choose, shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import screen_text, until
-from tui.app import Probewright
-from tui.startup import Opening
-from widgets.progress import ProgressDialog
-from widgets.trouble import TroubleDialog
+from tui.app.app import Probewright
+from tui.opening import Opening
+from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.progress import ProgressDialog
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def slow(monkeypatch):
             return Choice(target)
         return found
 
-    monkeypatch.setattr(kernel.open, "choose", open_slowly)
+    monkeypatch.setattr(kernel.connection.open_target, "choose", open_slowly)
     return ended
 
 
@@ -122,7 +122,7 @@ def recording_path() -> Path:
 _PROGRAM = """
 import sys
 from tui.__main__ import main
-from kernel.watch import Watch
+from kernel.watch.watch import Watch
 def told(word, real):
     def call(watch):
         result = real(watch)

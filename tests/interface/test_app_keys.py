@@ -10,18 +10,18 @@ import pytest
 
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.widget_host import screen_text, until
-from tui import arming
-from tui.calls import ShownCalls, detail_of_call
+from tui import kernel_jobs
 from tui.messages import Recorded
-from tui.views.calls import CallsPane
-from widgets.choose import Choose
-from widgets.field_list import FieldList
-from widgets.function_list import FunctionList
-from widgets.key_line import KeyLine
-from widgets.pick_list import PickList
+from tui.views.calls.call_text import ShownCalls, detail_of_call
+from tui.views.calls.view import CallsPane
+from widgets.dialogs.choose import Choose
+from widgets.dialogs.pick_list import PickList
+from widgets.fields.field_list import FieldList
+from widgets.fields.function_list import FunctionList
+from widgets.footer import KeyLine
 from widgets.search_line import PickLine, SearchLine
-from widgets.spec_editor import SpecEditor
-from widgets.spec_pane import SpecPane
+from widgets.spec.spec_editor import SpecEditor
+from widgets.spec.spec_pane import SpecPane
 
 __all__ = ["kernel_only", "recording"]
 
@@ -113,13 +113,13 @@ async def test_a_recording_is_not_recorded_again(recording):
 
 
 async def test_it_is_said_that_a_probe_is_being_armed_until_it_is(recording, monkeypatch):
-    go_on, arm = threading.Event(), arming.arm
+    go_on, arm = threading.Event(), kernel_jobs.arm
 
     def slow(*args, **options):
         go_on.wait(60)
         return arm(*args, **options)
 
-    monkeypatch.setattr(arming, "arm", slow)
+    monkeypatch.setattr(kernel_jobs, "arm", slow)
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
@@ -139,7 +139,7 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
         go_on.wait(60)
         return Recorded(f"recording to {path}")
 
-    monkeypatch.setattr(arming, "record", slow)
+    monkeypatch.setattr(kernel_jobs, "record", slow)
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)

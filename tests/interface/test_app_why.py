@@ -10,10 +10,10 @@ from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
 from tests.small_kernel import SECOND_TWIN, SYMBOLS, TEXT, save
-from widgets.attach_pane import AttachPane
-from widgets.completion_list import CompletionList
-from widgets.function_list import FunctionList
-from widgets.line_list import LineList
+from widgets.fields.attach_pane import AttachPane
+from widgets.fields.function_list import FunctionList
+from widgets.lists.line_list import LineList
+from widgets.spec.completion_list import CompletionList
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from tests.interface.test_app import SIZE, application, open_compose, recording,
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import until
-from widgets.choose import Choose
-from widgets.pasted_probes import PastedProbes
-from widgets.spec_editor import SpecEditor
+from widgets.dialogs.choose import Choose
+from widgets.dialogs.pasted_probes import PastedProbes
+from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["living", "recording"]
 

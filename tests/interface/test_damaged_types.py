@@ -17,9 +17,9 @@ from tests.fuzz import material
 from tests.fuzz.commands import damaged_words
 from tests.interface.test_app import SIZE, application, open_compose, pick, says
 from tests.interface.widget_host import paste, screen_text, until
-from tui.app import Probewright
-from widgets.function_list import FunctionList
-from widgets.spec_pane import SpecPane
+from tui.app.app import Probewright
+from widgets.fields.function_list import FunctionList
+from widgets.spec.spec_pane import SpecPane
 
 TEXTS = (
     "f record_read record->inner.value record->matrix[1] $retval",

@@ -11,12 +11,12 @@ from probes.command import Armable
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, says
 from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
-from tui.app import Probewright
-from widgets.completion_list import CompletionList
-from widgets.field_list import FieldList
-from widgets.function_list import FunctionList
-from widgets.preset_chooser import Listed, PresetChooser
-from widgets.spec_pane import SpecPane
+from tui.app.app import Probewright
+from widgets.dialogs.preset_chooser import Listed, PresetChooser
+from widgets.fields.field_list import FieldList
+from widgets.fields.function_list import FunctionList
+from widgets.spec.completion_list import CompletionList
+from widgets.spec.spec_pane import SpecPane
 
 __all__ = ["kernel_only"]
 

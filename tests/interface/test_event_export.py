@@ -11,16 +11,16 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.export.formats import FORMATS
+from events.export.catalogue import FORMATS
 from events.export.job import Job
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
 from tests.interface.widget_host import screen_text, until
 from tui.__main__ import main
-from tui.app import Probewright
-from tui.export_file import ExportFile
-from tui.screens import export_dialog
-from tui.screens.event_export import EventExportScreen
-from widgets.progress import ProgressBar
+from tui.app.app import Probewright
+from tui.live import export_dialog
+from tui.live.event_export import EventExportScreen
+from tui.output.export_file import ExportFile
+from widgets.dialogs.progress import ProgressBar
 from widgets.search_line import SearchLine
 
 SIZE = (80, 24)

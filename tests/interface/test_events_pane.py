@@ -7,24 +7,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.cgroups import Home
-from events.clock import Reading
+from events.clocks.clock_offset import Reading
 from events.record import Record
-from kernel.open import shipped_recording
+from events.store.cgroups import Home
+from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import Host, paste, screen_text, until
-from tui.clock_face import wall_clock
-from tui.filter import Filter
-from tui.shown import fields_of
-from tui.shown_events import ShownEvents
-from tui.views.events import EventsView
-from tui.views.events_pane import EventsPane
+from tui.filter.filter import Filter
+from tui.present.event_times import wall_clock
+from tui.present.status import fields_of
+from tui.views.events.model import ShownEvents
+from tui.views.events.pane import EventsPane
+from tui.views.events.view import EventsView
 from tui.views.view import Place
-from widgets.column_choice import ColumnChoice
-from widgets.event_rows import FIXED, MARK, EventColumn
-from widgets.status_bar import Losses
-from widgets.tail_table import Nothing
-from widgets.times import seconds
+from widgets.events.column_choice import ColumnChoice
+from widgets.events.event_rows import FIXED, MARK, EventColumn
+from widgets.events.status_bar import Losses
+from widgets.events.times import seconds
+from widgets.lists.tail_table import Nothing
 
 
 @asynccontextmanager

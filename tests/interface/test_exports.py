@@ -7,8 +7,8 @@ from textual.widgets import Input, OptionList
 
 from tests.interface.test_app import application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
-from tui.cli.parser import DIALECTS
-from widgets.dialect_dialog import DialectDialog, DialectText
+from tui.cli.args.parser import DIALECTS
+from widgets.dialogs.probe_export_dialog import DialectDialog, DialectText
 
 
 @pytest.fixture(scope="module")

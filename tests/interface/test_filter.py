@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
-from events.selected import Selected
+from events.search.filtered_rows import Selected
 from tests.interface.test_events_pane import live, rows
 from tests.interface.widget_host import paste, screen_text, until
-from tui.filter import Counted
-from tui.screens.event_export import EventExportScreen
-from tui.views.summary_pane import SummaryPane
-from tui.views.views import EXTRA_LABELS, LABELS
+from tui.filter.filter import Counted
+from tui.live.event_export import EventExportScreen
+from tui.live.registry import EXTRA_LABELS, LABELS
+from tui.views.summary.pane import SummaryPane
 from widgets.search_line import SearchLine
 
 

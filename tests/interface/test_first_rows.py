@@ -10,16 +10,16 @@ from typing import Any, cast
 import pytest
 from textual.pilot import Pilot
 
-from kernel.open import open_target, shipped_recording
-from kernel.recording import RecordingTarget
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.recording.target import RecordingTarget
 from tests.interface.widget_host import screen_text, until
-from tui import target_app
-from tui.app import Probewright
-from tui.first_rows import first_rows
+from tui.app import target_control
+from tui.app.app import Probewright
+from tui.opening import Opening
+from tui.present.first_rows import first_rows
 from tui.preview import Preview, PreviewReader
-from tui.startup import Opening
-from widgets.status_bar import LiveLine, TopLine
-from widgets.tail_table import TailTable
+from widgets.events.status_bar import LiveLine, TopLine
+from widgets.lists.tail_table import TailTable
 
 SIZE = (120, 40)
 
@@ -63,7 +63,7 @@ class Read:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """No dialog says how far the opening is, however long a test holds it."""
-    monkeypatch.setattr(target_app, "PATIENCE_WITH_FUNCTIONS", 600)
+    monkeypatch.setattr(target_control, "PATIENCE_WITH_FUNCTIONS", 600)
 
 
 @pytest.fixture(scope="module")

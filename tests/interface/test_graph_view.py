@@ -8,22 +8,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.graph.brackets import What
-from events.graph.growing import GrowingTree
-from events.graph.hot import spent
+from events.graph.begin_end_columns import What
+from events.graph.hot_spots import spent
+from events.graph.live_tree import GrowingTree
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import Flag
-from events.search import Found
-from kernel.connection import Connection
+from events.search.search import Found
+from kernel.connection.planner import Connection
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tui.graph import ShownGraph
-from tui.views.graph import GraphView
-from tui.ways_out import RUNNING_KERNEL
-from widgets.figures import duration, grouped
-from widgets.graph_pane import GraphPane
-from widgets.probe_editor import ProbeEditor
+from tui.app.ways_out import RUNNING_KERNEL
+from tui.views.graph.model import ShownGraph
+from tui.views.graph.view import GraphView
+from widgets.events.graph_pane import GraphPane
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.number_format import duration, grouped
 
 SIZE = (120, 40)
 
@@ -194,7 +194,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
-    monkeypatch.setattr("tui.views.graph.ShownGraph", partial(ShownGraph, limit=100))
+    monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(ShownGraph, limit=100))
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)

@@ -6,21 +6,21 @@ import time
 
 import pytest
 
-import kernel.open
-from kernel.arming import Mode
-from kernel.open import Choice, choose, shipped_recording
+import kernel.connection.open_target
+from kernel.connection.open_target import Choice, choose, shipped_recording
+from kernel.session.arm_steps import Mode
 from kernel.target import Step
 from tests.fake_target import ROOT, FakeTarget
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_widgets_dialogs import Asking
 from tests.interface.widget_host import Host, screen_text, until
-from tui.app import Probewright
-from tui.screens.losses import LossScreen
-from tui.screens.triggers import TriggerScreen
-from widgets.choose import Answer, Choose
-from widgets.loss_panel import CpuLoss, LossPanel, LossSheet, ProbeLoss
-from widgets.status_bar import Losses
-from widgets.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
+from tui.app.app import Probewright
+from tui.live.losses import LossScreen
+from tui.live.triggers import TriggerScreen
+from widgets.dialogs.choose import Answer, Choose
+from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
+from widgets.events.loss_panel import CpuLoss, LossPanel, LossSheet, ProbeLoss
+from widgets.events.status_bar import Losses
 
 HIST = """# event histogram
 #
@@ -173,7 +173,7 @@ def living(monkeypatch):
 
     def make(rate: float) -> tuple[Kernel, Probewright]:
         found = Kernel(rate)
-        monkeypatch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
+        monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
         return found, application("fake")
 
     return make

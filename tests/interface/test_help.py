@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections import defaultdict
 from functools import partial
-from types import ModuleType
 
 import pytest
 from textual.screen import Screen
 from textual.widget import Widget
 
-import tui.screens
-import tui.views
-import widgets
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
+from tui.compose.export_dialog import ExportScreen
+from tui.dialogs.preset_screen import PresetScreen
+from tui.dialogs.target_screen import TargetScreen
+from tui.docs.keys import classes
 from tui.help import PANES, SCREENS, about, can_be_done, chain, explained, help_of
-from tui.screens.detail import DetailScreen
-from tui.screens.event_export import EventExportScreen
-from tui.screens.exports import ExportScreen
-from tui.screens.losses import LossScreen
-from tui.screens.presets import PresetScreen
-from tui.screens.targets import TargetScreen
-from tui.views.events_pane import EventsPane
-from widgets.choose import Choose
-from widgets.confirm import Confirm
-from widgets.form import FormDialog
-from widgets.help import HelpScreen
-from widgets.spec_editor import SpecEditor
-from widgets.trigger_dialog import TriggerDialog, TriggerVerdict
-from widgets.trouble import TroubleDialog
+from tui.live.detail import DetailScreen
+from tui.live.event_export import EventExportScreen
+from tui.live.losses import LossScreen
+from tui.views.events.pane import EventsPane
+from widgets.dialogs.choose import Choose
+from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.form import FormDialog
+from widgets.dialogs.help import HelpScreen
+from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
+from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "recording"]
 
@@ -39,21 +34,7 @@ WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "
 """Each means one thing, move, take or leave, of what the keyboard is in."""
 
 
-def classes(*packages: ModuleType) -> list[type[Widget]]:
-    """All classes of the application that have keys."""
-    for package in packages:
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    todo, found = [Widget], set()
-    while todo:
-        kind = todo.pop()
-        found.update(kind.__subclasses__())
-        todo += kind.__subclasses__()
-    ours = [kind for kind in found if kind.__module__.partition(".")[0] in ("tui", "widgets")]
-    return sorted((kind for kind in ours if "BINDINGS" in vars(kind)), key=str)
-
-
-@pytest.mark.parametrize("kind", classes(widgets, tui.views, tui.screens), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
 def test_everything_that_has_keys_has_a_heading(kind):
     own = [binding for one, binding in explained(kind) if one is kind]
     if own:
@@ -62,7 +43,7 @@ def test_everything_that_has_keys_has_a_heading(kind):
 
 
 def test_headings_are_of_what_is_there():
-    names = {kind.__name__ for kind in classes(widgets, tui.views, tui.screens)}
+    names = {kind.__name__ for kind in classes()}
     assert set(PANES) <= names
     assert {pane.screen for pane in PANES.values()} <= {*SCREENS, ""}
 

@@ -7,20 +7,20 @@ from functools import partial
 
 import pytest
 
-import kernel.open
-from kernel.arming import Mode
-from kernel.open import Choice, shipped_recording
+import kernel.connection.open_target
+from kernel.connection.open_target import Choice, shipped_recording
+from kernel.session.arm_steps import Mode
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_guards import Kernel, ask_for
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import screen_text, until
-from tui.screens.event_export import EventExportScreen
-from tui.screens.triggers import TriggerScreen
-from tui.typed_ahead import PAUSE
-from tui.ways_out import ADD_TRIGGER
+from tui.app.typed_ahead import PAUSE
+from tui.app.ways_out import ADD_TRIGGER
+from tui.live.event_export import EventExportScreen
+from tui.live.triggers import TriggerScreen
 from widgets.search_line import SearchLine
-from widgets.spec_editor import SpecEditor
+from widgets.spec.spec_editor import SpecEditor
 
 
 class HistLiving(HistKernel, Kernel):
@@ -30,7 +30,7 @@ class HistLiving(HistKernel, Kernel):
 @pytest.fixture
 def living(monkeypatch):
     found = HistLiving(0)
-    monkeypatch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
+    monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
     return found
 
 

@@ -14,28 +14,28 @@ from typing import Any
 
 import pytest
 
-from kernel import reconnect
 from kernel.errors import TargetUnusable
+from kernel.hosts.arm_request import Order
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import State
-from kernel.hosts.order import Order
+from kernel.watch import reconnect
 from tests.fake_hist import HistKernel
 from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
-from tui.app import Probewright
-from tui.hosting import LentOpening
-from tui.screens.detail import DetailScreen
-from tui.screens.hosts import HostsScreen
-from tui.screens.hosts_export import HostsExportScreen
-from tui.screens.hosts_triggers import HostsTriggerScreen
-from widgets.confirm import Confirm
-from widgets.help import HelpScreen
-from widgets.host_table import HostLine, HostTable, detail_lines
+from tui.app.app import Probewright
+from tui.hosts.control import LentOpening
+from tui.hosts.screen import HostsScreen
+from tui.hosts.table_export import HostsExportScreen
+from tui.hosts.triggers import HostsTriggerScreen
+from tui.live.detail import DetailScreen
+from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.help import HelpScreen
+from widgets.events.host_table import HostLine, HostTable, detail_lines
+from widgets.events.status_bar import Losses
+from widgets.lists.tail_table import TailTable
 from widgets.search_line import SearchLine
-from widgets.spec_editor import SpecEditor
-from widgets.status_bar import Losses
-from widgets.tail_table import TailTable
+from widgets.spec.spec_editor import SpecEditor
 
 SECOND = 10**9
 SMALL = (80, 24)
@@ -201,7 +201,7 @@ async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):
     from probes.check import armable
-    from tui.screens.compose import ComposeScreen
+    from tui.compose.screen import ComposeScreen
 
     monkeypatch.setattr(ComposeScreen, "current", property(lambda self: armable("f vfs_open")))
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
@@ -350,8 +350,8 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
 
 async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
     from probes.check import armable
+    from tui.compose.screen import ComposeScreen
     from tui.messages import ProbeArmed
-    from tui.screens.compose import ComposeScreen
 
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: app.watching is not None, pilot)
@@ -373,7 +373,7 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
 
 
 async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
-    from tui.screens.presets import PresetScreen
+    from tui.dialogs.preset_screen import PresetScreen
 
     async with running(lan, "slow", "web1") as (app, pilot):
         await until(lambda: "○ open" in text(app), pilot)
@@ -389,7 +389,7 @@ async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
 
 
 async def test_the_verdict_on_a_preset_comes_when_a_host_is_open(lan):
-    from tui.screens.presets import PresetScreen
+    from tui.dialogs.preset_screen import PresetScreen
 
     async with running(lan, "slow") as (app, pilot):
         await pilot.press("f5")

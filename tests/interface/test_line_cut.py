@@ -12,18 +12,18 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
-from kernel import reconnect
 from kernel.errors import GoneForGood, TargetLost, TargetUnusable
-from kernel.graph_watch import GraphWatch
-from kernel.line_cut import EVENT
-from probes.graph_plan import GraphPlan
+from kernel.graph.watch import GraphWatch
+from kernel.watch import reconnect
+from kernel.watch.outage import EVENT
+from probes.plans.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
 from tests.pure.far_sides import eventually
-from tests.pure.test_kernel_watch import Anything, id_of, probe
-from tests.pure.test_ssh_reconnect import Side
-from tui.app import Probewright
-from tui.startup import Opening
-from widgets.trouble import TroubleDialog
+from tests.pure.kernel.test_ssh_reconnect import Side
+from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tui.app.app import Probewright
+from tui.opening import Opening
+from widgets.dialogs.error_dialog import TroubleDialog
 
 SIZE = (80, 24)
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from btf.elf import read_elf
-from kernel.recording import RecordingTarget
+from kernel.recording.target import RecordingTarget
 from tests.btf_writer import stored
 from tests.interface.test_app import SIZE, application, open_compose, write_kernel
 from tests.interface.widget_host import until
-from widgets.function_list import FunctionList
-from widgets.probe_editor import ProbeEditor
-from widgets.prototype import Prototype
-from widgets.say_line import SayLine
-from widgets.spec_pane import SpecPane
+from widgets.fields.field_hint import SayLine
+from widgets.fields.function_list import FunctionList
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.fields.prototype import Prototype
+from widgets.spec.spec_pane import SpecPane
 
 
 @pytest.fixture(scope="module")

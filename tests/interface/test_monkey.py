@@ -15,8 +15,8 @@ from hypothesis import settings
 from tests.monkey.actions import Action
 from tests.monkey.materials import MATERIALS
 from tests.monkey.session import Fault, run_actions, run_session
-from tui.palette import CommandsByName, Palette
-from widgets.key_line import KeyLine
+from tui.app.palette import CommandsByName, Palette
+from widgets.footer import KeyLine
 
 ACTIONS = 60
 

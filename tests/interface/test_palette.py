@@ -9,8 +9,8 @@ from textual.widgets import Input, OptionList
 from tests.interface.test_app import application, recording
 from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
-from tui.palette import Palette
-from widgets.option_rows import OptionRows
+from tui.app.palette import Palette
+from widgets.lists.option_rows import OptionRows
 
 __all__ = ["recording"]
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from kernel.presets import Presets
+from kernel.preset_files import Presets
 from probes.presets.read import read_preset
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
-from tui import presets as decisions
-from tui import target_app
-from tui.app import Probewright
-from tui.screens.presets import PresetScreen
-from tui.startup import Opening
-from tui.views.calls import CallsPane
-from tui.views.events_pane import EventsPane
-from widgets.form import FormDialog
-from widgets.preset_chooser import PresetChooser
+from tui.app import target_control
+from tui.app.app import Probewright
+from tui.dialogs import preset_model as decisions
+from tui.dialogs.preset_screen import PresetScreen
+from tui.opening import Opening
+from tui.views.calls.view import CallsPane
+from tui.views.events.pane import EventsPane
+from widgets.dialogs.form import FormDialog
+from widgets.dialogs.preset_chooser import PresetChooser
 
 __all__ = ["kernel_only", "recording"]
 
@@ -108,7 +108,7 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
 async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_takes(
     kernel_only, recording, with_events, monkeypatch
 ):
-    monkeypatch.setattr(target_app, "PATIENCE", 3600.0)  # else how far it is covers what is typed
+    monkeypatch.setattr(target_control, "PATIENCE", 3600.0)  # else how far it is covers what is typed
     free = threading.Event()
 
     class Late(Opening):

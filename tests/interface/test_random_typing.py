@@ -22,15 +22,16 @@ from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-import kernel.open
-import tui.keyboard
-from kernel.arming import Mode
-from kernel.open import Choice
+import kernel.connection.open_target
+import tui.app.keyboard
+from kernel.connection.open_target import Choice
+from kernel.session.arm_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording
 from tests.interface.test_guards import Kernel
 from tests.interface.widget_host import until
-from tui import arming, dialogs
-from tui.app import Probewright
+from tui import kernel_jobs
+from tui.app.app import Probewright
+from tui.dialogs import dialogs
 
 __all__ = ["recording"]
 
@@ -137,7 +138,7 @@ async def in_every_state(
     app: Probewright, pilot: Pilot[None], places: Sequence[Sequence[str]], chance: random.Random, folder: Path
 ) -> None:
     """From the events by keys to each place; there words are typed."""
-    clock = tui.keyboard.CLOCK
+    clock = tui.app.keyboard.CLOCK
     assert isinstance(clock, Clock)
     before = state_of(app, folder)
     for place in chance.sample(places, AT_ONCE):
@@ -157,7 +158,7 @@ async def in_every_state(
 def still() -> Iterator[Path]:
     """A clock that stands still, and an empty folder to be in."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(tui.keyboard, "CLOCK", Clock())
+        patch.setattr(tui.app.keyboard, "CLOCK", Clock())
         patch.chdir(folder)
         yield Path(folder)
 
@@ -188,18 +189,18 @@ async def test_on_a_recording_nothing_is_lost_and_no_file_is_written(recording, 
             await in_every_state(app, pilot, (*EVERYWHERE, *BUILDING), random.Random(seed), folder)
             before = state_of(app, folder)
             app.open_target(str(recording))
-            await type_words(app, pilot, tui.keyboard.CLOCK, random.Random(seed))
+            await type_words(app, pilot, tui.app.keyboard.CLOCK, random.Random(seed))
             await until(lambda: app.watching and app.watching.ended and not app.keyboard.rule.pending, pilot)
-            await taken_back(app, pilot, tui.keyboard.CLOCK)
+            await taken_back(app, pilot, tui.app.keyboard.CLOCK)
             await until(lambda: same(app, before, folder), pilot, 10)
 
 
 @contextlib.asynccontextmanager
 async def two_armed() -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
     """The events of a kernel with two probes; nothing of them may be left in the end."""
-    found, clock = Kernel(10), tui.keyboard.CLOCK
+    found, clock = Kernel(10), tui.app.keyboard.CLOCK
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
+        patch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
         app = application("fake")
         async with app.run_test(size=SIZE) as pilot:
             await open_compose(app, pilot)
@@ -218,7 +219,7 @@ async def two_armed() -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
 @TRIES
 @given(seed=st.integers(0, 2**32))
 async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
-    arm, free, chance = arming.arm, threading.Event(), random.Random(seed)
+    arm, free, chance = kernel_jobs.arm, threading.Event(), random.Random(seed)
     free.set()
 
     def slow(*args: Any, **options: Any) -> object:
@@ -226,8 +227,8 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
         return arm(*args, **options)
 
     with still() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arming, "arm", slow)
-        clock = tui.keyboard.CLOCK
+        patch.setattr(kernel_jobs, "arm", slow)
+        clock = tui.app.keyboard.CLOCK
         async with two_armed() as (app, pilot):
             await in_every_state(app, pilot, (*EVERYWHERE, ("T",), ("T", "enter"), *BUILDING), chance, folder)
             before = state_of(app, folder)

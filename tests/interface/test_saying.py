@@ -10,9 +10,9 @@ from textual.widgets import Static
 from textual.widgets._toast import Toast
 
 from tests.interface.widget_host import screen_text, until
-from tui.saying import SayingApp
-from widgets.key_line import KeyLine, laid_out
-from widgets.said import MOST_LINES, Said, lines
+from tui.notifications import SayingApp
+from widgets.footer import KeyLine, laid_out
+from widgets.notice import MOST_LINES, Said, lines
 
 ROWS = 23
 

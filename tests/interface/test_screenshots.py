@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-import tui.keyboard
+import tui.app.keyboard
 from screenshots.__main__ import SIZES, pictures
 from screenshots.offered import fictitious_machine
 
 
 def test_every_picture_is_taken(monkeypatch, tmp_path):
-    monkeypatch.setattr(tui.keyboard, "CLOCK", time.monotonic)
+    monkeypatch.setattr(tui.app.keyboard, "CLOCK", time.monotonic)
     size, folder = (80, 24), SIZES[80, 24]
     with fictitious_machine():
         saved = pictures(size, tmp_path)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from kernel.open import shipped_recording
+from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import paste, until
-from widgets.function_list import FunctionList
-from widgets.probe_editor import ProbeEditor
+from widgets.fields.function_list import FunctionList
+from widgets.fields.probe_editor import ProbeEditor
 
 Compare = Callable[..., bool]
 Walk = Callable[[Pilot[Any]], Awaitable[None]]

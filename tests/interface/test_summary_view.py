@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from kernel.open import shipped_recording
+from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from widgets.summary_panel import SummaryPanel
+from widgets.events.summary_panel import SummaryPanel
 
 
 async def _summary(app, pilot) -> SummaryPanel:

@@ -9,8 +9,8 @@ import pytest
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.syscall_recording import call_recording
-from widgets.event_detail import EventDetail
-from widgets.tail_table import TailTable
+from widgets.events.event_detail import EventDetail
+from widgets.lists.tail_table import TailTable
 
 CALLS = [(56, -2), (57, 0), (56, -13), (-1, -38), (63, -11)]
 

@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
-from kernel.arming import Mode
+from kernel.session.arm_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording, says
 from tests.interface.test_guards import living
 from tests.interface.widget_host import screen_text, until
-from tui import arming
-from tui.screens.triggers import TriggerScreen
-from tui.ways_out import NO_FILTER
-from widgets.confirm import Confirm
-from widgets.pick_list import PickList
+from tui import kernel_jobs
+from tui.app.ways_out import NO_FILTER
+from tui.live.triggers import TriggerScreen
+from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.pick_list import PickList
 
 __all__ = ["living", "recording"]
 
@@ -194,7 +194,7 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
 async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(living, tmp_path, monkeypatch):
     """No second file is asked for: that one would not be written."""
     monkeypatch.chdir(tmp_path)
-    free, record, stop, finish = threading.Event(), arming.record, threading.Event(), arming.stop_recording
+    free, record, stop, finish = threading.Event(), kernel_jobs.record, threading.Event(), kernel_jobs.stop_recording
 
     def slow(watching, path):
         free.wait(60)
@@ -204,8 +204,8 @@ async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(livin
         stop.wait(60)
         return finish(watching)
 
-    monkeypatch.setattr(arming, "record", slow)
-    monkeypatch.setattr(arming, "stop_recording", slowly_ended)
+    monkeypatch.setattr(kernel_jobs, "record", slow)
+    monkeypatch.setattr(kernel_jobs, "stop_recording", slowly_ended)
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")

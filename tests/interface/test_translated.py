@@ -7,10 +7,10 @@ from tests.interface.test_guards import living
 from tests.interface.test_typed_spec import editing
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import until
-from widgets.function_list import FunctionList
-from widgets.pasted_probes import PastedProbes
-from widgets.spec_editor import SpecEditor
-from widgets.spec_pane import SpecPane
+from widgets.dialogs.pasted_probes import PastedProbes
+from widgets.fields.function_list import FunctionList
+from widgets.spec.spec_editor import SpecEditor
+from widgets.spec.spec_pane import SpecPane
 
 __all__ = ["kernel_only", "living"]
 

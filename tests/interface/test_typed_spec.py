@@ -8,17 +8,17 @@ import pytest
 from textual.geometry import Size
 from textual.pilot import Pilot
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Kind, Place, Probe, When
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
 from tests.interface.widget_host import until
-from tui.app import Probewright
-from widgets.completion_list import CompletionList
-from widgets.field_list import FieldList
-from widgets.probe_editor import ProbeEditor
-from widgets.spec_pane import SpecPane
+from tui.app.app import Probewright
+from widgets.fields.field_list import FieldList
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.spec.completion_list import CompletionList
+from widgets.spec.spec_pane import SpecPane
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:

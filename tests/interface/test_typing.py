@@ -7,17 +7,17 @@ import threading
 import pytest
 from textual import events
 
-import tui.keyboard
-from kernel.open import Choice
+import tui.app.keyboard
+from kernel.connection.open_target import Choice
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.test_guards import Kernel, ask_for, living
 from tests.interface.widget_host import paste, screen_text, until
-from tui.screens.event_export import EventExportScreen
-from widgets.function_list import FunctionList
-from widgets.pasted_probes import PastedProbes
-from widgets.progress import ProgressDialog
+from tui.live.event_export import EventExportScreen
+from widgets.dialogs.pasted_probes import PastedProbes
+from widgets.dialogs.progress import ProgressDialog
+from widgets.fields.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
-from widgets.spec_editor import SpecEditor
+from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "living", "recording"]
 
@@ -37,7 +37,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(tui.keyboard, "CLOCK", found)
+    monkeypatch.setattr(tui.app.keyboard, "CLOCK", found)
     return found
 
 
@@ -85,7 +85,7 @@ async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search
         opened.wait(60)
         return Choice(kernel)
 
-    monkeypatch.setattr("kernel.open.choose", choose)
+    monkeypatch.setattr("kernel.connection.open_target.choose", choose)
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         try:
@@ -115,7 +115,7 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
         functions = app.compose_place.query_one(FunctionList)
         await pilot.press(*"vfs")
         before = app.connection
-        monkeypatch.setattr("kernel.open.choose", choose)
+        monkeypatch.setattr("kernel.connection.open_target.choose", choose)
         app.open_target("other")
         try:
             if over_the_dialog:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tui.keyboard
+import tui.app.keyboard
 from events.export.job import Job
 from kernel.errors import KernelError
-from kernel.graph_watch import GraphWatch
+from kernel.graph.watch import GraphWatch
+from kernel.hosts.arm_request import Order
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.order import Order
 from tests.interface.test_app import SIZE, application, pick, recording
 from tests.interface.test_hosts import running
 from tests.interface.test_random_typing import (
@@ -30,8 +30,8 @@ from tests.interface.test_random_typing import (
 )
 from tests.interface.widget_host import until
 from tests.pure.fake_hosts import FakeHost, Lan
-from tui.screens.event_export import EventExportScreen
-from tui.screens.hosts import HostsScreen
+from tui.hosts.screen import HostsScreen
+from tui.live.event_export import EventExportScreen
 
 __all__ = ["recording"]
 
@@ -44,7 +44,7 @@ async def test_an_export_that_runs_is_written_whole_or_not_at_all(recording, see
     step, free, chance = Job.step, threading.Event(), random.Random(seed)
     with still() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Job, "step", lambda job, budget: step(job, budget) if free.is_set() else False)
-        app, clock = application(recording), tui.keyboard.CLOCK
+        app, clock = application(recording), tui.app.keyboard.CLOCK
         async with app.run_test(size=SIZE) as pilot:
             await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
             before = state_of(app, folder)
@@ -74,7 +74,7 @@ def _lines(path: Path) -> int:
 async def test_a_recording_that_is_written_goes_on(seed):
     with still() as folder:
         async with two_armed() as (app, pilot):
-            clock = tui.keyboard.CLOCK
+            clock = tui.app.keyboard.CLOCK
             clock.now += 10
             await pilot.press("w")
             clock.now += 10
@@ -97,7 +97,7 @@ async def test_while_a_graph_begins_nothing_is_lost(seed):
     with still() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(GraphWatch, "begin", begin)
         async with two_armed() as (app, pilot):
-            clock, before = tui.keyboard.CLOCK, state_of(app, folder)
+            clock, before = tui.app.keyboard.CLOCK, state_of(app, folder)
             await pilot.press("f2")
             await pick(app, pilot, "vfs_open")
             clock.now += 10
@@ -117,7 +117,7 @@ async def test_no_host_loses_a_probe_or_an_event(seed):
     with still() as folder:
         hosts = Lan(FakeHost("web1", behind=100), FakeHost("web2.example.com", behind=-3))
         async with running(hosts, "web1", "web2.example.com", size=SIZE) as (app, pilot):
-            fleet, clock, chance = app.hosting.fleet, tui.keyboard.CLOCK, random.Random(seed)
+            fleet, clock, chance = app.hosting.fleet, tui.app.keyboard.CLOCK, random.Random(seed)
             fleet.arm(Order(("f vfs_read",)))
             await until(lambda: all(host.state == "armed" for host in fleet.hosts), pilot)
             for host in hosts.hosts.values():

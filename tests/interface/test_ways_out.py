@@ -13,38 +13,39 @@ from typing import Any
 import pytest
 
 from kernel.errors import KernelError, TargetUnusable
-from kernel.hosts.order import Order
-from kernel.limits import REMEDY
-from probes.graph_plan import GraphPlan
+from kernel.guards.limits import REMEDY
+from kernel.hosts.arm_request import Order
+from probes.plans.graph_plan import GraphPlan
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_line_cut import Side, keys, live
 from tests.interface.widget_host import until
-from tui import dialogs, ways_out
-from tui.hosting import host_line
-from tui.screens.hosts import HostsScreen
-from tui.screens.hosts_triggers import HostsTriggerScreen
-from tui.screens.losses import LossScreen
-from tui.screens.presets import PresetScreen
-from tui.screens.targets import TargetScreen
-from tui.screens.triggers import TriggerScreen
-from tui.typed_ahead import PAUSE
-from tui.views.graph import GraphView
-from tui.ways_out import WAYS
-from widgets.choose import Choose
-from widgets.confirm import Confirm
-from widgets.function_list import FunctionList
+from tui.app import ways_out
+from tui.app.typed_ahead import PAUSE
+from tui.app.ways_out import WAYS
+from tui.dialogs import dialogs
+from tui.dialogs.preset_screen import PresetScreen
+from tui.dialogs.target_screen import TargetScreen
+from tui.hosts.control import host_line
+from tui.hosts.screen import HostsScreen
+from tui.hosts.triggers import HostsTriggerScreen
+from tui.live.losses import LossScreen
+from tui.live.triggers import TriggerScreen
+from tui.views.graph.view import GraphView
+from widgets.dialogs.choose import Choose
+from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.fields.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
-from widgets.trouble import TroubleDialog
 from widgets.way_out import Way
 
 __all__ = ["kernel_only", "lan", "living", "recording"]
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
-    *("tui/ways_out.py", "widgets/way_out.py", "tui/help.py", "tui/commands.py", "tui/docs/manpage.py"),
-    *("tui/docs/keys.py", "probes/export/ansible_parts.py"),
+    *("tui/app/ways_out.py", "widgets/way_out.py", "tui/help.py", "tui/commands.py", "tui/docs/manpage.py"),
+    *("tui/docs/keys.py", "probes/export/fleets/ansible_parts.py"),
 }
 """Files that name keys and are held against the bindings elsewhere: `test_help`, `test_docs`."""
 NAMES_KEY = re.compile(
@@ -302,7 +303,7 @@ OF_LINE = {"RECONNECT", "TRY_AGAIN", "GIVE_UP"}
 
 
 async def test_where_a_line_is_cut(monkeypatch):
-    from kernel import reconnect
+    from kernel.watch import reconnect
 
     monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
     side = Side()
@@ -439,7 +440,7 @@ def test_each_way_is_taken_somewhere():
 
 
 def test_no_other_message_names_a_key():
-    """A message has a `Way` of `tui.ways_out`, which is tried above."""
+    """A message has a `Way` of `tui.app.ways_out`, which is tried above."""
     found = []
     for folder in ("tui", "widgets", "kernel", "probes", "events"):
         for path in (ROOT / folder).rglob("*.py"):

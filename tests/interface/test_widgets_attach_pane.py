@@ -5,10 +5,10 @@ from __future__ import annotations
 from textual.widget import Widget
 
 from probes.attaching.callers import Caller, Callers, Spot
-from probes.attaching.reasons import ALL, Attachability, How, Instead, Reason, Why
+from probes.attaching.values import ALL, Attachability, How, Instead, Reason, Why
 from probes.probe import Kind, Place
 from tests.interface.widget_host import Host
-from widgets.attach_pane import AttachPane
+from widgets.fields.attach_pane import AttachPane
 
 HIDDEN = Attachability(
     "helper",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from events.search import Found
+from events.search.search import Found
 from tests.interface.widget_host import Host
-from widgets.call_rows import CallRows, CallText, Seen
-from widgets.table_pane import TablePane
-from widgets.tail_table import TailTable
+from widgets.events.call_rows import CallRows, CallText, Seen
+from widgets.lists.table_pane import TablePane
+from widgets.lists.tail_table import TailTable
 
 READ = CallText(
     12_304_117_999,

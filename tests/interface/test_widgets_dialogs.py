@@ -11,15 +11,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Button
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.choose import Answer, Choose
-from widgets.confirm import Confirm
-from widgets.field_list import FieldList
-from widgets.help import HelpScreen, section
-from widgets.key_line import KeyLine
-from widgets.line_list import LineList
-from widgets.probe_editor import ProbeEditor
-from widgets.progress import ProgressDialog
-from widgets.trouble import TroubleDialog
+from widgets.dialogs.choose import Answer, Choose
+from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.help import HelpScreen, section
+from widgets.dialogs.progress import ProgressDialog
+from widgets.fields.field_list import FieldList
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.footer import KeyLine
+from widgets.lists.line_list import LineList
 
 EVIL = "[/b]\x1b[31m[@click=app.quit]x[/]"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.interface.widget_host import Host
-from widgets.event_detail import DetailField, EventDetail
+from widgets.events.event_detail import DetailField, EventDetail
 
 FIELDS = (
     DetailField("common_type", "1234", "unsigned short", 0, 2, b"\xd2\x04"),

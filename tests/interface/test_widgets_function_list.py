@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.function_list import FunctionList
-from widgets.line_list import LineList
+from widgets.fields.function_list import FunctionList
+from widgets.lists.line_list import LineList
 
 CSS = "FunctionList { width: 37; border: round $primary; }"
 

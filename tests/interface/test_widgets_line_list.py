@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from textual import events
 
 from tests.interface.widget_host import Host, count_paints
-from widgets.line_list import LineList
-from widgets.line_paint import CURSOR_MARK
+from widgets.lists.line_list import LineList
+from widgets.lists.line_paint import CURSOR_MARK
 from widgets.rows import Piece
 from widgets.safe_text import safe
 

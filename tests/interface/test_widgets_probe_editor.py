@@ -7,9 +7,9 @@ import pytest
 from probes.probe import Place, Probe, When
 from tests.interface.fields_of_vfs_read import VFS_READ
 from tests.interface.widget_host import Host, count_paints
-from widgets.field_list import FieldList
-from widgets.probe_editor import ProbeEditor
-from widgets.signature import Signature
+from widgets.fields.field_list import FieldList
+from widgets.fields.probe_editor import ProbeEditor
+from widgets.fields.signature import Signature
 
 CSS = "ProbeEditor { width: 52; height: 17; border: round $primary; }"
 PROBE = Probe(Place("vfs_read"))

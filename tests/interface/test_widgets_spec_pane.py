@@ -9,11 +9,11 @@ from textual.pilot import Pilot
 from probes.completion.choice import NOTHING, Completion, Completions, Urge, What
 from probes.verdict import Refusal, Verdict
 from tests.interface.widget_host import Host, count_paints
-from widgets.completion_list import CompletionList
-from widgets.history import History, State
-from widgets.spec_look import spans
-from widgets.spec_pane import SpecPane
-from widgets.spec_text import OtherKernel, Specification, broken, column_in, head, tail
+from widgets.spec.completion_list import CompletionList
+from widgets.spec.highlight import spans
+from widgets.spec.layout import OtherKernel, Specification, broken, column_in, head, tail
+from widgets.spec.spec_pane import SpecPane
+from widgets.spec.undo_history import History, State
 
 CSS = "SpecPane { border: round $primary; dock: bottom; }"
 LINE = "f:pw_3f/vfs_read__exit vfs_read%return f_pos=file->f_pos:s64 count ret=$retval"

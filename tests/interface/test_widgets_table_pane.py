@@ -11,10 +11,10 @@ from textual import events
 
 from tests.interface.widget_host import Host, count_paints, until
 from widgets.columns import Columns
-from widgets.event_rows import FIXED, Event, EventColumn, EventRows
-from widgets.table_pane import TablePane
-from widgets.tail_table import TailTable
-from widgets.times import seconds
+from widgets.events.event_rows import FIXED, Event, EventColumn, EventRows
+from widgets.events.times import seconds
+from widgets.lists.table_pane import TablePane
+from widgets.lists.tail_table import TailTable
 
 FIELDS = ("f_pos", "count", "ret")
 

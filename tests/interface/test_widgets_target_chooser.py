@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from probes.facts import Trouble
+from probes.facts.facts import Trouble
 from tests.interface.widget_host import Host, count_paints
-from widgets.line_list import LineList
-from widgets.target_chooser import Choice, TargetChooser
+from widgets.dialogs.target_chooser import Choice, TargetChooser
+from widgets.lists.line_list import LineList
 
 CHOICES = (
     Choice(

@@ -12,7 +12,7 @@ from textual.widgets import Input, TextArea
 
 from tests.monkey.actions import LEAVING, SIZES, Action, random_action
 from tui.commands import COMMANDS
-from tui.screens.live import LiveScreen
+from tui.live.screen import LiveScreen
 
 Tried = Counter[tuple[str, ...]]
 """Times that each thing was done: the kind of thing, its place, and the thing."""

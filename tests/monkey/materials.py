@@ -20,12 +20,12 @@ import tui
 import widgets
 from btf.damage import Damage
 from events.batch import Batch
-from events.recording import Recording, RecordingWriter
-from kernel.connection import Connection
+from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
-from kernel.open import shipped_recording
-from kernel.recording import FACT_BLOBS
+from kernel.recording.target import FACT_BLOBS
 from probes.check import armable
 from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
@@ -33,11 +33,11 @@ from tests.fuzz.lying_shell import LyingShell
 from tests.graph_recordings import graph_recording
 from tests.interface.test_line_cut import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
-from tests.pure.test_kernel_watch import probe
-from tests.pure.test_ssh_reconnect import Side
-from tui.app import Probewright
-from tui.hosting import LentOpening
-from tui.startup import Opening
+from tests.pure.kernel.test_ssh_reconnect import Side
+from tests.pure.kernel.test_watch import probe
+from tui.app.app import Probewright
+from tui.hosts.control import LentOpening
+from tui.opening import Opening
 
 NAMES = ("\x1b]0;title\x07", "\x9b31m", "\u202eevil", "a\nb", "\ud800", "x" * 5_000, "[bold]x[/", "漢字", "", " ")
 """Of tasks and symbols; none may reach a terminal as it is."""
@@ -55,7 +55,7 @@ Material = Callable[[Path, Random], AbstractContextManager[Subject]]
 
 
 def _of_file(spec: str) -> Iterator[Subject]:
-    """As `tui.cli.app` begins, without its preview: that forks, which a process with threads must not."""
+    """As `tui.cli.commands.app` begins, without its preview: that forks, which a process with threads must not."""
     opening = Opening(spec)
     opening.start()
     app = Probewright(opening)

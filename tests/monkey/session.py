@@ -19,17 +19,17 @@ from textual.errors import NoWidget
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
-import kernel.open
-import tui.keyboard
+import kernel.connection.open_target
+import tui.app.keyboard
+from kernel.connection.open_target import Choice, choose, names_file
 from kernel.errors import TargetUnusable
-from kernel.open import Choice, choose, names_file
 from tests.interface.widget_host import screen_text
 from tests.monkey.actions import SIZES, Action
 from tests.monkey.choice import Chooser, Tried
 from tests.monkey.materials import MATERIALS, Subject
 from tests.monkey.safety import Bounds
 from tests.monkey.unheard import hear_tasks, unheard_errors
-from tui.app import Probewright
+from tui.app.app import Probewright
 
 PATIENCE = 30.0
 """Seconds of the longest time that one action may take; more of it is a hang."""
@@ -192,8 +192,8 @@ def _far_from_kernels(folder: Path) -> Iterator[tuple[TypingClock, list[BaseExce
 
     clock = TypingClock()
     with pytest.MonkeyPatch.context() as patch, unheard_errors(patch) as unheard:
-        patch.setattr(kernel.open, "choose", choose_files_alone)
-        patch.setattr(tui.keyboard, "CLOCK", clock)
+        patch.setattr(kernel.connection.open_target, "choose", choose_files_alone)
+        patch.setattr(tui.app.keyboard, "CLOCK", clock)
         patch.setattr(Probewright, "suspend", lambda app: nullcontext())
         for name in (
             "HOME",

@@ -11,13 +11,13 @@ from collections.abc import Container
 from dataclasses import replace
 
 from events.batch import Batch, Chunk
-from kernel.connection import Connection
+from kernel.connection.open_target import Progress
+from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
-from kernel.far import FarTarget, Reached
-from kernel.open import Progress
+from kernel.remote.target import FarTarget, Reached
 from kernel.target import Effect, Step
 from probes.command import Armable
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from tests.fake_target import FACTS, FakeStream, FakeTarget, Served

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kernel.dialect_agent import AgentDialect
-from kernel.dialect_sh import ShellDialect
-from kernel.far_start import boot_agent
+from kernel.remote.bootstrap import boot_agent
+from kernel.remote.protocol.agent_dialect import AgentDialect
+from kernel.remote.protocol.shell_dialect import ShellDialect
 
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"], "bash": ["bash", "--posix"]}
 KINDS = ("agent", *SHELLS)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from btf.btf import Btf
 from events.batch import Batch, Chunk
-from events.chunks import pack_batch, unpack_batches
 from events.format import FormatError, parse_format
-from events.printfmt import parse_print_fmt
+from events.print_format import parse_print_fmt
+from events.recording.chunks import pack_batch, unpack_batches
 from events.summary.hist_text import parse_hist
 from foreign.archive import TarBounds, read_tar
 from foreign.document import read_json, read_object
@@ -27,18 +27,18 @@ from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
 from foreign.text import encoded, lines_of, whole_number, without_surrogates
+from kernel.attach.module_files import AbsentModules
+from kernel.connection.environment import Surroundings
 from kernel.errors import FileRefused
-from kernel.facts import gather
-from kernel.local import LocalTarget
-from kernel.modules import AbsentModules
-from kernel.surroundings import Surroundings
+from kernel.facts.gather import gather
+from kernel.local.target import LocalTarget
 from kernel.tracefs import parse_stats
 from tests import hostile
 from tests.btf_writer import every_kind
 from tests.fake_target import ROOT, FakeTarget
 from tests.fuzz import material
-from tests.pure.test_kernel_callers import DISK
-from tui.otlp_settings import BadSetting, settings_of
+from tests.pure.kernel.test_callers import DISK
+from tui.output.otlp_settings import BadSetting, settings_of
 
 PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, lzma.compress)]
 

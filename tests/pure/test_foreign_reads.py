@@ -15,14 +15,14 @@ METHODS = frozenset({"read_text", "read_bytes"})
 _OURS = "written by us, in a folder that is ours alone"
 _SHIPPED = "comes with the program"
 ALLOWED = {
-    "btf/inlined.py": "as btf/elf.py, for debug information",
-    "kernel/master.py": "what ssh of this machine wrote into a log of ours, so many bytes of it",
+    "btf/debug/inlined.py": "as btf/elf.py, for debug information",
+    "kernel/remote/control_master.py": "what ssh of this machine wrote into a log of ours, so many bytes of it",
     "btf/elf.py": "pyelftools seeks in a file that was named; each section is bounded before it is read",
-    "events/syscalls.py": _SHIPPED,
-    "kernel/drain.py": "runs on the far side, from the standard library alone: a number of the kernel's",
-    "kernel/far_start.py": _SHIPPED,
+    "events/names/syscalls.py": _SHIPPED,
+    "kernel/agent/ring_reader.py": "runs on the far side, from the standard library alone: a number of the kernel's",
+    "kernel/remote/bootstrap.py": _SHIPPED,
     "kernel/hosts/groups.py": "TOML, which Python reads from a text; the text came through read_file",
-    "kernel/journal.py": "runs on the far side, from the standard library alone: of a bounded size",
+    "kernel/agent/journal.py": "runs on the far side, from the standard library alone: of a bounded size",
     "kernel/lab/build.py": _OURS,
     "kernel/lab/cache.py": "/proc/PID/stat of this machine",
     "kernel/lab/guest.py": "ssh-keygen of this machine",
@@ -32,14 +32,14 @@ ALLOWED = {
     "kernel/lab/needs.py": "gcc of this machine says whether a header is there",
     "kernel/lab/packages.py": "a package of Debian's, whose signature apt has checked",
     "kernel/lab/qemu.py": _OURS,
-    "kernel/ssh_refused.py": "ssh of this machine, which tells its own configuration",
-    "kernel/textstream.py": "a process that was ended, thrown away",
+    "kernel/remote/connect_failure.py": "ssh of this machine, which tells its own configuration",
+    "kernel/remote/protocol/text_stream.py": "a process that was ended, thrown away",
     "probes/presets/read.py": "TOML from a text, which read_file has bounded",
     "probes/presets/write.py": "TOML from a text, which read_file has bounded",
     "tui/__main__.py": "standard streams",
-    "tui/kernels.py": _SHIPPED,
+    "tui/compose/kernel_matrix.py": _SHIPPED,
     "tui/preview.py": "a child of ours, over a pipe",
-    "tui/rotating.py": "the beginning of a file of the row, regular, at most so many bytes",
+    "tui/output/rotating_files.py": "the beginning of a file of the row, regular, at most so many bytes",
 }
 """Module -> why its reads need no bound of `foreign`."""
 

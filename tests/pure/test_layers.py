@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.filter import Filter
-from tui.views.views import EXTRA_LABELS, LABELS, make_view
+from tui.filter.filter import Filter
+from tui.live.registry import EXTRA_LABELS, LABELS, make_view
 
 ROOT = Path(__file__).parents[2]
 CORE = ("foreign", "btf", "events", "probes", "kernel")
@@ -30,7 +30,7 @@ def modules_with(names: list[str]) -> set[str]:
 
 
 # The agent and the keeper are programs of their own: importing them would start them.
-PROGRAMS = {"kernel.agent", "kernel.lab.keeper", "kernel.lab.__main__"}
+PROGRAMS = {"kernel.agent.main", "kernel.lab.keeper", "kernel.lab.__main__"}
 
 
 @pytest.mark.parametrize("folder", CORE)
@@ -47,14 +47,22 @@ def test_commands_come_without_a_screen():
 
 
 def test_numpy_waits_until_there_are_events():
-    commands = ["tui.cli.parser", "tui.cli.list", "tui.cli.check", "tui.cli.show", "tui.cli.run"]
-    assert "numpy" not in imported_with(["tui.app", "kernel.watch", "kernel.open", *commands])
-    assert "numpy" in imported_with(["events.store"])
+    commands = [
+        "tui.cli.args.parser",
+        "tui.cli.commands.list",
+        "tui.cli.commands.check",
+        "tui.cli.commands.show",
+        "tui.cli.commands.run",
+    ]
+    assert "numpy" not in imported_with(
+        ["tui.app.app", "kernel.watch.watch", "kernel.connection.open_target", *commands]
+    )
+    assert "numpy" in imported_with(["events.store.store"])
 
 
 def test_the_live_place_comes_without_the_kernel_and_the_other_views():
-    there = modules_with(["tui.app", "tui.screens.compose", "tui.screens.live"])
-    assert "tui.views.events" in there
+    there = modules_with(["tui.app.app", "tui.compose.screen", "tui.live.screen"])
+    assert "tui.views.events.view" in there
     assert not {name for name in there if name.split(".")[0] in ("btf", "numpy", "probes")}
     assert {name for name in there if name.startswith("kernel.")} <= {"kernel.errors"}
     assert not {f"tui.views.{name}" for name in (*LABELS, *EXTRA_LABELS) if name != "events"} & there

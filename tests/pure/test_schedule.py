@@ -43,12 +43,12 @@ def test_the_matrix_has_other_kernels_only_of_tests_that_the_newest_has() -> Non
 
 def test_only_tests_on_real_kernels_have_a_kernel() -> None:
     assert kernels_of([f"{REAL}[6.1]", f"{REAL}_too[6.1-sh]", REAL]) == {"6.1", "7.2"}
-    assert kernels_of(["tests/pure/test_btf_lies.py::test[6.1]"]) == set()
+    assert kernels_of(["tests/pure/btf/test_lies.py::test[6.1]"]) == set()
 
 
 def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
     assert group_of(f"{REAL}[6.1]") == group_of(f"{REAL}_too[6.1-sh]") != group_of(f"{REAL}[7.2]")
-    pure = [f"tests/pure/test_btf_lies.py::test[{kernel}]" for kernel in ("6.1", "7.2")]
+    pure = [f"tests/pure/btf/test_lies.py::test[{kernel}]" for kernel in ("6.1", "7.2")]
     assert group_of(pure[0]) == group_of(pure[1])
     real = [f"tests/real/{name}.py::test[{kernel}]" for name in (*LONGEST, "test_zzz") for kernel in ("6.1", "7.2")]
     long = {f"tests/interface/{name}.py::test" for name in LONG_ELSEWHERE}
@@ -56,7 +56,7 @@ def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
     mixed = sorted(random.Random(1).sample(tests, len(tests)), key=rank)
     assert mixed[: len(real)] == real
     assert set(mixed[len(real) : -len(pure)]) == long
-    assert {group_of(test) for test in mixed[-len(pure) :]} == {"tests/pure/test_btf_lies.py"}
+    assert {group_of(test) for test in mixed[-len(pure) :]} == {"tests/pure/btf/test_lies.py"}
 
 
 def test_the_longest_files_are_there() -> None:

@@ -15,11 +15,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
-from kernel.lab_target import connect
+from kernel.lab.target import connect
 from probes.lowering.lower import CannotLower
-from probes.plan import PlannedEvent
+from probes.plans.plan import PlannedEvent
 from probes.syntax.parse import parse_probe
 
 KERNELS = ("6.1", "6.12", "7.2", "arm64:6.12", "full")

@@ -18,12 +18,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from kernel import files, leftovers
-from kernel.dialect_agent import AgentDialect
+from kernel.cleanup import leftovers
 from kernel.errors import KernelError
-from kernel.far import FarTarget, Reached
-from kernel.far_start import boot_agent
-from kernel.local import LocalTarget
+from kernel.local import files
+from kernel.local.target import LocalTarget
+from kernel.remote.bootstrap import boot_agent
+from kernel.remote.protocol.agent_dialect import AgentDialect
+from kernel.remote.target import FarTarget, Reached
 from kernel.target import Effect, Step, Target
 from tests.real.life import live
 

@@ -9,16 +9,16 @@ from btf.btf import Btf
 from events.batch import Batch
 from events.decode import Decoder
 from events.graph.arguments import ArgumentTypes
+from events.graph.call_ends import GraphEnds
 from events.graph.decode import ends_of
-from events.graph.ends import GraphEnds
-from events.kallsyms import Symbols
-from events.store import Store
+from events.names.kallsyms import Symbols
+from events.store.store import Store
 from kernel.errors import FileRefused
-from kernel.function_graph import GraphTracing, open_graph
+from kernel.graph.function_graph import GraphTracing, open_graph
 from kernel.lab.guest import Guest
 from kernel.pump import Pump
 from kernel.target import Target
-from probes.graph_plan import GraphPlan
+from probes.plans.graph_plan import GraphPlan
 from tests.graph_style import GraphStyle, headers, style_of
 from tests.graph_text import GraphPrinter, Names
 

@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from kernel.local import LocalTarget
-from kernel.session_start import open_session
-from probes.plan import Plan, PlannedEvent
+from kernel.local.target import LocalTarget
+from kernel.session.start import open_session
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -13,11 +13,11 @@ import pytest
 
 from events.batch import Batch
 from events.text import parse_line
-from kernel.far import FarTarget
 from kernel.lab.guest import Guest
-from kernel.session import Session
+from kernel.remote.target import FarTarget
+from kernel.session.session import Session
 from kernel.target import Effect, Step, Stream
-from kernel.watch import Watch
+from kernel.watch.watch import Watch
 from tests.real.processes import PATIENCE, until
 
 

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kernel.function_graph import open_graph
-from kernel.session import Session
-from kernel.session_start import open_session
+from kernel.graph.function_graph import open_graph
+from kernel.session.session import Session
+from kernel.session.start import open_session
 from kernel.target import Target
-from probes.graph_plan import GraphPlan
-from probes.plan import Plan, PlannedEvent
+from probes.plans.graph_plan import GraphPlan
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 
 GRAPH = GraphPlan(
@@ -74,10 +74,10 @@ def event(session: Session, name: str, letter: str, *words: str, triggers: tuple
 
 
 def main() -> None:
-    from kernel.address import Address
-    from kernel.connection import Connection
-    from kernel.recorder import Recorder
-    from kernel.ssh import open_ssh
+    from kernel.connection.planner import Connection
+    from kernel.remote.address import Address
+    from kernel.remote.connect import open_ssh
+    from kernel.watch.recorder import Recorder
 
     def tell() -> None:
         print("step", flush=True)

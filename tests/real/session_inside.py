@@ -14,15 +14,15 @@ from collections.abc import Callable
 
 from events import subbuffer
 from events.batch import Batch
-from kernel import leftovers
+from kernel.cleanup import leftovers
 from kernel.errors import ProbeRefused
-from kernel.local import LocalStream, LocalTarget
-from kernel.session import Session
-from kernel.session_start import open_session
+from kernel.local.target import LocalStream, LocalTarget
+from kernel.session.session import Session
+from kernel.session.start import open_session
 from kernel.target import Effect, Step
 from kernel.tracefs import Tracefs
-from probes.facts import Feature
-from probes.plan import Plan, PlannedEvent
+from probes.facts.facts import Feature
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 
 ANSWERS: dict[str, object] = {}

@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
+from kernel.lab.target import connect
 from tests.real.all_arguments import KERNELS, known_names, survey
 
 SAMPLE = 400

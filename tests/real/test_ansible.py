@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
+from kernel.lab.target import connect
 from probes.check import armable
 from probes.export.export import dialect_named
-from tui.exporting import exported
+from tui.compose.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 HOSTILE = "{{ 7*7 }}{% raw %}'$(touch /tmp/broken)`touch /tmp/broken`"

@@ -15,16 +15,16 @@ from functools import cached_property
 
 import pytest
 
-from kernel.attaching import Attaching
-from kernel.connection import Connection
-from kernel.kcore import Kcore
+from kernel.attach.explain import Attaching
+from kernel.attach.kcore import Kcore
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.watch.watch import Watch
 from probes.attaching.callers import Callers
-from probes.attaching.reasons import Attachability, How, Why
+from probes.attaching.values import Attachability, How, Why
 from probes.check import armable
-from probes.facts import Feature
+from probes.facts.facts import Feature
 from probes.probe import Kind
 from tests.real.held import bring_in
 

@@ -8,7 +8,7 @@ import pytest
 
 from btf.btf import Btf
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
+from kernel.lab.target import connect
 from tests import oracle_btf
 from tests.real.conftest import REQUIRED
 

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from events.condition_text import condition
 from events.record import Record
-from events.selected import Selected
-from kernel.connection import Connection
+from events.search.condition_parser import condition
+from events.search.filtered_rows import Selected
+from kernel.connection.open_target import open_target
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.open import open_target
-from kernel.presets import Presets
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.preset_files import Presets
+from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
 from tests.real.processes import until
-from tui.shown import sorts_of_fields
+from tui.present.status import sorts_of_fields
 
 INSIDE, OUTSIDE, STAYING = 4097, 4098, 4099
 """Bytes asked for: who reads is told by them."""

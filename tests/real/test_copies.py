@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kernel.connection import Connection
-from kernel.ground import look
+from kernel.attach.symbols import look
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from probes.attaching.reasons import Why
-from probes.functions import index_of
+from kernel.lab.target import connect
+from probes.attaching.values import Why
+from probes.functions.function_index import index_of
 from probes.probe import Kind
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe

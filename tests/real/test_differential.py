@@ -4,7 +4,8 @@ To hunt, with another seed and count:
 
     PROBEWRIGHT_DIFFERENTIAL=7:20000 make test ARGS="tests/real/test_differential.py -k 7.2"
 
-What is found belongs into tests/pure/test_probes_found.py; each command is one case, once its rule is mended.
+What is found belongs into tests/pure/probes/test_differential_findings.py; each command is one case, once its rule is
+mended.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from events.kallsyms import Symbols
+from events.names.kallsyms import Symbols
 from kernel.lab.guest import Guest
 from probes.command import is_own
 from tests.differential import Differential
-from tests.pure.test_beginner import WRONG
+from tests.pure.probes.test_beginner import WRONG
 from tests.spec_generator import Command
 
 KERNELS = ["6.1", "6.12", "7.2", "full", "arm64:6.12"]

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pytest
 
 from events.text import kernel_text
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
-from kernel.lab_target import connect
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
@@ -23,7 +23,7 @@ from tests.real.held import bring_in
 from tests.real.processes import until
 from tests.real.saved import SavedGuests
 from tests.real.tools import packed
-from tui.exporting import exported
+from tui.compose.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 SPECS = (
@@ -288,7 +288,7 @@ def test_what_the_kernel_refuses_is_told_and_taken_back(scripted: Guest) -> None
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
 def test_what_a_killed_script_leaves_is_found(scripted: Guest) -> None:
-    from kernel import leftovers
+    from kernel.cleanup import leftovers
 
     with running(scripted, "sh", FIRST):
         target = connect(scripted, "guest", python=False)

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
-from kernel.lab_target import connect
+from kernel.lab.target import connect
 from probes.check import armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
 from tests.real.saved import SavedGuests
-from tui.exporting import exported
+from tui.compose.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 SPECS = (

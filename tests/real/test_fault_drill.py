@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from events.recording import Recording
+from events.recording.reader import Recording
 from kernel.lab.guest import Guest
 from tests.real.code_inside import CORE, put_code
 from tests.real.command import TOP

@@ -18,21 +18,21 @@ from typing import NamedTuple
 import pytest
 
 from events.batch import Batch, Chunk
-from events.condition_text import ConditionError, condition
 from events.decode import Decoder
-from events.field_sort import sorts_of
 from events.format import HeaderPage, parse_format
-from events.store import Store
-from kernel.facts import readme_features
+from events.search.condition_parser import ConditionError, condition
+from events.search.field_kinds import sorts_of
+from events.store.store import Store
+from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest
-from probes.dialect import Dialect, dialect_of
-from probes.environment import UNKNOWN, EventField
-from probes.facts import Feature, TargetFacts
+from probes.facts.dialect import Dialect, dialect_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import UNKNOWN, EventField
 from probes.kernel_verdict import built_events
-from probes.lowering.filter_words import in_words_of_kernel
-from probes.rules.event_fields import built_fields
-from probes.rules.event_filter import check_filter
-from probes.rules.filter_meaning import MISREAD, misread
+from probes.lowering.filters.filter_words import in_words_of_kernel
+from probes.rules.events.fields import built_fields
+from probes.rules.events.filter import check_filter
+from probes.rules.events.filter_meaning import MISREAD, misread
 from probes.rules.readers import Reading
 from probes.syntax.refused import At
 from tests.filter_generator import CALL, FIELDS, RENAME, SPELLINGS, TASK, VALUES, Generator

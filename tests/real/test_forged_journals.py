@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel import journal
+from kernel.agent import journal
 from kernel.lab.guest import Guest
 from tests.real import command
 from tests.real.command import address, ssh_to

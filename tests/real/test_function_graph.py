@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from events.graph.arguments import ArgumentTypes
-from events.graph.ends import EndKind
-from events.kallsyms import Symbols
+from events.graph.call_ends import EndKind
+from events.names.kallsyms import Symbols
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.far import FarTarget
-from kernel.function_graph import open_graph, support
+from kernel.graph.function_graph import open_graph, support
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
+from kernel.lab.target import connect
+from kernel.remote.target import FarTarget
 from kernel.target import Effect, Step
-from probes.graph_plan import GraphPlan
+from probes.plans.graph_plan import GraphPlan
 from tests.real.graph_runs import TRACING, names_of, run, settings_of
 
 ROOTS = ("do_sys_openat2", "vfs_read", "vfs_statx", "do_sys_poll")

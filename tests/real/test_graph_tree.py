@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from events.graph.brackets import What
-from events.graph.growing import GrowingTree
+from events.calls.pairing import EndOf
+from events.graph.begin_end_columns import What
+from events.graph.live_tree import GrowingTree
 from events.graph.tree import Flag
-from events.pairing import EndOf
-from events.store import Store
-from kernel.connection import Connection
-from kernel.graph_watch import GraphWatch
+from events.store.store import Store
+from kernel.connection.open_target import open_target
+from kernel.connection.planner import Connection
+from kernel.graph.watch import GraphWatch
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.open import open_target
-from kernel.watch import Watch
-from probes.graph_plan import GraphPlan
+from kernel.lab.target import connect
+from kernel.watch.watch import Watch
+from probes.plans.graph_plan import GraphPlan
 from probes.syntax.parse import parse_probe
 from tests.real.graph_runs import names_of, run
 from tests.real.held import read_all
-from tui.ends import ends_of
+from tui.present.call_ends import ends_of
 
 _CALL = re.compile(r"^ *(?:([\w.]+)(?: \[\w+\])?\(\)(;| \{)|\}(?: /\* [\w.]+(?: \[\w+\])? \*/)?)$")
 """Where its beginning was printed for another CPU, the end of a call has its name; a module's stands behind it."""

@@ -11,21 +11,21 @@ from functools import partialmethod
 
 import pytest
 
-from kernel import limits, meter
-from kernel.arming import Mode
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.errors import ProbeRefused, TooFast
-from kernel.hist_tables import read_tables
+from kernel.guards import limits, rate_meter
+from kernel.guards.limits import Limits
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.limits import Limits
-from kernel.watch import Watch
-from probes.cost import AGENT, EMULATED
+from kernel.lab.target import connect
+from kernel.session.arm_steps import Mode
+from kernel.watch.hist_tables import read_tables
+from kernel.watch.watch import Watch
+from probes.plans.cost_estimate import AGENT, EMULATED
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in, hold
 from tests.real.processes import until
-from tui.stacks import stack_rows
+from tui.present.stack_rows import stack_rows
 
 pytestmark = pytest.mark.parametrize("guest", ["6.12", "7.2"], indirect=True)
 
@@ -85,8 +85,8 @@ class Measuring:
 @pytest.fixture
 def measuring(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Measuring:
     made = Measuring(guest)
-    monkeypatch.setattr(meter, "SLOW_LINE", math.inf)  # an emulated machine on a busy one
-    monkeypatch.setattr(meter.Meter, "measure", partialmethod(meter.Meter.measure, wait=made.wait))
+    monkeypatch.setattr(rate_meter, "SLOW_LINE", math.inf)  # an emulated machine on a busy one
+    monkeypatch.setattr(rate_meter.Meter, "measure", partialmethod(rate_meter.Meter.measure, wait=made.wait))
     return made
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from kernel.lab.guest import Guest
-from tests.pure.test_otlp import Collector, collector
+from tests.pure.tui.test_otlp import Collector, collector
 from tests.real.code_inside import CORE, put_code
 from tests.real.command import SPEC, TOP, address, finish, run, ssh_to, start
 from tests.real.processes import until

@@ -15,29 +15,29 @@ from itertools import chain
 
 import pytest
 
-from events.export.formats import format_named
+from events.export.catalogue import format_named
 from events.summary.distribution import Power
 from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
-from kernel.connection import Connection
-from kernel.hist_tables import Table, read_tables
-from kernel.histogram import Histograms
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.session import Session
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.session.session import Session
+from kernel.watch.hist_tables import Table, read_tables
+from kernel.watch.histogram import Histograms
+from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
 from tests.real.held import bring_in
-from tui.cli.hist_tables import tell_tables
-from tui.ends import ends_of
-from tui.filter import Filter
-from tui.hist_tables import lines_of
-from tui.kernel_tables import titles_of_key
-from tui.view_job import ViewJob
-from tui.view_tables import TABLES as TABLES_OF_VIEWS
+from tui.cli.follow.hist_printer import tell_tables
+from tui.filter.filter import Filter
+from tui.output.view_job import ViewJob
+from tui.present.call_ends import ends_of
+from tui.present.hist_tables import lines_of
+from tui.present.kernel_tables import titles_of_key
+from tui.present.view_tables import TABLES as TABLES_OF_VIEWS
 
 WRITES = 300
 SIZE = 77_777

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from kernel.lab.guest import Guest
-from kernel.line_cut import EVENT
+from kernel.watch.outage import EVENT
 from tests.json_reader import read_line
 from tests.real.command import Done, start
 from tests.real.conftest import prepared

@@ -15,7 +15,7 @@ import pytest
 
 from kernel.lab import cache
 from kernel.lab.guest import Guest
-from kernel.line_cut import EVENT
+from kernel.watch.outage import EVENT
 from tests.real import command
 from tests.real.code_inside import PROGRAM, put_code
 from tests.real.command import SPEC, address, finish, screen_on, ssh_to, start
@@ -149,9 +149,9 @@ def test_kill_9_of_the_application_ends_its_lab() -> None:
 
 HOLD = b"""
 import os, time
-from kernel.local import LocalTarget
-from kernel.session_start import open_session
-from probes.plan import Plan, PlannedEvent
+from kernel.local.target import LocalTarget
+from kernel.session.start import open_session
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 os.fork()
 session = open_session(LocalTarget())

@@ -17,15 +17,15 @@ import pytest
 
 from events.record import Record
 from events.text import kernel_text
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.session import Session
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.session.session import Session
+from kernel.watch.watch import Watch
 from probes.check import armable
-from probes.elf_symbols import read_program
-from probes.facts import Feature
-from probes.plan import PlannedEvent
+from probes.facts.facts import Feature
+from probes.plans.plan import PlannedEvent
+from probes.programs.elf_symbols import read_program
 from tests.real.command import address, run, ssh_to
 from tests.real.conftest import prepared
 from tests.real.held import Event, assert_same, bring_in, hold, kernel_side
@@ -313,7 +313,8 @@ class TestKinds:
         (line, *_) = left = guest.run(listed).splitlines()
         assert set(left) < set(both) and line.split()[1] != both[0].split()[1]
         assert side.watch.disarm(second) == []
-        # Others record: the last of it is off, and goes when no record can be lost with it (`kernel.resting`).
+        # Others record: the last of it is off, and goes when no record can be lost with it
+        # (`kernel.session.parked_events`).
         assert guest.run(listed).splitlines() == left
         assert guest.run(f"cat {TRACING}/instances/probewright-*/events/pw_*/{name}/enable") == b"0\n"
 

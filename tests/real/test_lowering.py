@@ -12,14 +12,14 @@ import shlex
 import pytest
 
 from btf.btf import Btf
-from kernel.facts import parse_blacklist, readme_features
+from kernel.facts.gather import parse_blacklist, readme_features
 from kernel.lab.guest import Guest
 from probes.attaching.catalog import Catalog
 from probes.check import check_plan
-from probes.facts import Feature, TargetFacts
-from probes.fields import Tree
+from probes.facts.facts import Feature, TargetFacts
+from probes.functions.capture_tree import Tree
 from probes.lowering.lower import CannotLower, lower
-from probes.plan import Plan
+from probes.plans.plan import Plan
 from probes.probe import Kind, Place, Probe, When
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kernel.address import Address
-from kernel.ssh import open_ssh
+from kernel.remote.address import Address
+from kernel.remote.connect import open_ssh
 from tests.real import command
 from tests.real.openssh import Server, account
 from tests.real.processes import descendants, remains

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from events.calls import Calls
-from events.pairing import Alone
-from events.store import Store
-from kernel.connection import Connection
+from events.calls.calls import Calls
+from events.calls.pairing import Alone
+from events.store.store import Store
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.session import Session
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.session.session import Session
+from kernel.watch.watch import Watch
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
-from tui.ends import ends_of
+from tui.present.call_ends import ends_of
 
 INSIDE = Path(__file__).with_name("calls_inside.py").read_bytes()
 ROUNDS = 50

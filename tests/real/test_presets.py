@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.presets import Origin, Presets
-from kernel.session import Session
-from kernel.watch import Watch
-from probes.facts import Feature
+from kernel.lab.target import connect
+from kernel.preset_files import Origin, Presets
+from kernel.session.session import Session
+from kernel.watch.watch import Watch
+from probes.facts.facts import Feature
 from probes.presets.judge import Judgement, judge
 from tests.real.conftest import prepared
 from tests.real.held import bring_in

@@ -18,16 +18,16 @@ import pytest
 
 from events import subbuffer
 from events.text import parse_line
-from kernel import leftovers
+from kernel.cleanup import leftovers
+from kernel.cleanup.owner import owner_of
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
-from kernel.far import FarTarget
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.owner import owner_of
-from kernel.session import Session
-from kernel.session_start import open_session
+from kernel.lab.target import connect
+from kernel.remote.target import FarTarget
+from kernel.session.session import Session
+from kernel.session.start import open_session
 from kernel.target import Effect, Step
-from probes.plan import Plan, PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 from tests.real.processes import sshs, until
 
@@ -200,7 +200,7 @@ def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, g
 
 
 def test_no_event_is_lost_when_another_probe_goes(target: FarTarget, guest_72: Guest) -> None:
-    """To remove an event that was on empties our buffer; see `kernel.resting`."""
+    """To remove an event that was on empties our buffer; see `kernel.session.parked_events`."""
     count = 60_000
     with open_session(target, buffer_kb=8192) as session, ThreadPoolExecutor(1) as worker:
         session.arm(with_filter(plan(session, "read", "p vfs_read count=%dx:u64"), "count == 77"))
@@ -261,9 +261,9 @@ def test_a_cut_line_leaves_nothing(guest_72: Guest, dialect: str) -> None:
 def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: str) -> None:
     script = (
         "import sys, json; sys.path.insert(0, sys.argv[1])\n"
-        "from kernel.address import Address\n"
-        "from kernel.ssh import open_ssh\n"
-        "from kernel.session_start import open_session\n"
+        "from kernel.remote.address import Address\n"
+        "from kernel.remote.connect import open_ssh\n"
+        "from kernel.session.start import open_session\n"
         "from tests.real.test_ssh_guest import plan\n"
         "options, python = json.loads(sys.argv[2]), sys.argv[3] == 'agent'\n"
         "target = open_ssh(Address('127.0.0.1', 'root'), options=options, python=python)\n"

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
+from kernel.connection.open_target import open_target
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.open import open_target
-from kernel.session_start import open_session
+from kernel.lab.target import connect
+from kernel.session.start import open_session
 from tests.real.test_ssh_guest import falls_silent, is_clean, left, plan, seen
 
 

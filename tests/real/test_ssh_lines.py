@@ -12,19 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from events.cut_mark import cut_of
-from events.recording import Recording
-from kernel import leftovers, patience, shell
-from kernel.address import Address
-from kernel.connection import Connection
-from kernel.far import FarTarget
+from events.recording.reader import Recording
+from events.store.outage_mark import cut_of
+from kernel.cleanup import leftovers
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.line_cut import EVENT
-from kernel.reconnect import Reconnecting, can_come_back
-from kernel.session_start import open_session
-from kernel.ssh import open_ssh
+from kernel.remote import answer_limit
+from kernel.remote.address import Address
+from kernel.remote.connect import open_ssh
+from kernel.remote.protocol import shell_client
+from kernel.remote.target import FarTarget
+from kernel.session.start import open_session
 from kernel.target import Effect, Step
-from kernel.watch import Watch
+from kernel.watch.outage import EVENT
+from kernel.watch.reconnect import Reconnecting, can_come_back
+from kernel.watch.watch import Watch
 from probes.check import armable
 from tests.real import command
 from tests.real.openssh import Server
@@ -376,14 +378,14 @@ def test_a_far_side_that_dies_leaves_nobody_here(guest_72: Guest, dialect: str) 
 
 def test_a_shell_is_waited_for_while_it_is_at_work(guest_72: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe that nobody reads stands for a kernel that takes longer for a write than a silent line is waited for."""
-    monkeypatch.setattr(patience, "USUAL", 10.0)
-    monkeypatch.setattr(shell, "AFTER", 0.0)
+    monkeypatch.setattr(answer_limit, "USUAL", 10.0)
+    monkeypatch.setattr(shell_client, "AFTER", 0.0)
     slow = "/tmp/slow"
     guest_72.run(f"rm -f {slow}; mkfifo {slow}")
     with contextlib.closing(reach(guest_72.ssh_options, python=False)) as target, ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         step = pool.submit(target.perform, Step(Effect.WRITE, slow, b"nop"))
-        assert until(lambda: step.done() or target.heard > began + 2 * patience.USUAL)
+        assert until(lambda: step.done() or target.heard > began + 2 * answer_limit.USUAL)
         assert not step.done()
         assert guest_72.run(f"cat {slow}; rm {slow}") == b"nop"
         step.result()

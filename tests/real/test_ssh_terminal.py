@@ -18,9 +18,9 @@ SCRIPT = """
 import json, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it, and that is inherited
 sys.path.insert(0, sys.argv[1])
-from kernel.address import Address
-from kernel.ssh import open_ssh
-from kernel.session_start import open_session
+from kernel.remote.address import Address
+from kernel.remote.connect import open_ssh
+from kernel.session.start import open_session
 from tests.real.test_ssh_guest import plan
 target = open_ssh(Address("127.0.0.1", "root"), options=json.loads(sys.argv[2]))
 session = open_session(target)

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from events.record import Record
-from events.stack import is_stack, kernel_frames
-from kernel.connection import Connection
+from events.stacks.stack import is_stack, kernel_frames
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.session import Session
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.session.session import Session
+from kernel.watch.watch import Watch
 from probes.check import armable
-from probes.facts import Feature
+from probes.facts.facts import Feature
 from tests.real.conftest import prepared
 from tests.real.held import bring_in
 from tests.real.saved import SavedGuests
-from tui.stacks import stack_rows
+from tui.present.stack_rows import stack_rows
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 SIZE = 4321

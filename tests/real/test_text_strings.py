@@ -6,16 +6,16 @@ import contextlib
 
 import pytest
 
-from events.cut_mark import is_mark
-from events.store import Store
-from kernel.connection import Connection
+from events.store.outage_mark import is_mark
+from events.store.store import Store
+from kernel.connection.planner import Connection
+from kernel.connection.text_note import text_note
 from kernel.errors import KernelError
-from kernel.hist_tables import read_tables
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.quote import quote
-from kernel.text_note import text_note
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.remote.protocol.shell_quote import quote
+from kernel.watch.hist_tables import read_tables
+from kernel.watch.watch import Watch
 from probes.syntax.parse import parse_probe
 from tests.real.processes import until
 

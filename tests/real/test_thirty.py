@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from probes.facts import Feature
+from kernel.lab.target import connect
+from probes.facts.facts import Feature
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.conftest import REQUIRED

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.watch import Watch
+from kernel.lab.target import connect
+from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.translation.translate import translate
 from tests.real.held import bring_in

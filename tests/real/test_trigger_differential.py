@@ -13,11 +13,11 @@ import pytest
 
 from btf.btf import Btf
 from events.format import parse_format
-from kernel.facts import readme_features
+from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest
-from probes.environment import Environment, EventField
-from probes.errors_table import code_of
-from probes.facts import Feature, TargetFacts
+from probes.facts.errors_table import code_of
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import Environment, EventField
 from probes.kernel_verdict import kernel_verdict
 from tests.trigger_generator import FIELDS, SYNTHETIC, Case, Generator, path
 

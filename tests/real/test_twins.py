@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.connection import Connection
-from kernel.ground import look
+from kernel.attach.symbols import look
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from probes.attaching.reasons import How
-from probes.functions import index_of
-from probes.plan import Plan
+from kernel.lab.target import connect
+from probes.attaching.values import How
+from probes.functions.function_index import index_of
+from probes.plans.plan import Plan
 from probes.probe import Place, Probe, When
 from probes.syntax.parse import parse_probe
 

@@ -18,12 +18,12 @@ import pytest
 
 from events.record import Record
 from events.text import kernel_text
-from kernel.connection import Connection
+from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
-from kernel.lab_target import connect
-from kernel.session import Session
-from kernel.watch import Watch
-from probes.dialect import dialect_of
+from kernel.lab.target import connect
+from kernel.session.session import Session
+from kernel.watch.watch import Watch
+from probes.facts.dialect import dialect_of
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.conftest import prepared

@@ -16,10 +16,10 @@ from dataclasses import replace
 
 from events.batch import Batch, Chunk
 from events.format import HeaderPage
-from events.recording import Recording
-from kernel.drain import PERIOD
-from kernel.open import shipped_recording
-from kernel.recording import RecordingTarget
+from events.recording.reader import Recording
+from kernel.agent.ring_reader import PERIOD
+from kernel.connection.open_target import shipped_recording
+from kernel.recording.target import RecordingTarget
 from tests.events_data import page, word
 from tests.fake_target import ROOT, FakeStream, FakeTarget
 

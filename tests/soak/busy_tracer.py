@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from events.format import HeaderPage
-from events.kallsyms import Symbols
+from events.names.kallsyms import Symbols
 from tests.events_data import page
 from tests.fake_target import ROOT
 from tests.soak.busy_target import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-import tui.cli.hosts
-import tui.cli.output
-from kernel.connection import Connection
+import tui.cli.commands.hosts
+import tui.cli.console.output
+from kernel.connection.open_target import Choice
+from kernel.connection.planner import Connection
 from kernel.hosts.fleet import Fleet
-from kernel.open import Choice
 from tests.soak.busy_target import BusyTarget
 from tests.soak.busy_tracer import BusyTracer
 from tui.__main__ import main
@@ -22,6 +22,6 @@ def _host(rate: int, spec: str, *_: object) -> Connection:
 if __name__ == "__main__":
     events_per_second = int(sys.argv[1])
     busy = BusyTracer if sys.argv[2] == "graph" else BusyTarget
-    tui.cli.output.opened = lambda spec: Choice(busy(events_per_second))
-    tui.cli.hosts.Fleet = partial(Fleet, opener=partial(_host, events_per_second // 2))  # type: ignore[misc, assignment]
+    tui.cli.console.output.opened = lambda spec: Choice(busy(events_per_second))
+    tui.cli.commands.hosts.Fleet = partial(Fleet, opener=partial(_host, events_per_second // 2))  # type: ignore[misc, assignment]
     sys.exit(main(sys.argv[2:]))

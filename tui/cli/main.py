@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from kernel.errors import KernelError, NotAmongSeveral, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
-from tui.cli.early import reaching
-from tui.cli.ending import Ending, keep_endings
-from tui.cli.once import forget_said, is_news
+from tui.cli.console.early import reaching
+from tui.cli.console.once import forget_said, is_news
+from tui.cli.follow.ending import Ending, keep_endings
 
 if TYPE_CHECKING:
     import argparse
@@ -52,13 +52,13 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     status: int = DONE
     try:
         with reaching(arguments):
-            module = importlib.import_module(f"tui.cli.{arguments.command}")
+            module = importlib.import_module(f"tui.cli.commands.{arguments.command}")
             status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
-        from tui.cli.check import refusal, show_verdict
-        from tui.cli.journal import Level, saying
-        from tui.cli.output import emit
+        from tui.cli.commands.check import refusal, show_verdict
+        from tui.cli.console.journal import Level, saying
+        from tui.cli.console.output import emit
 
         if getattr(arguments, "json", False):
             emit(refusal(error.verdict.command, error.verdict))
@@ -66,8 +66,8 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
             show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
     except PresetError as error:
-        from tui.cli.journal import Level, saying
-        from tui.cli.output import plain
+        from tui.cli.console.journal import Level, saying
+        from tui.cli.console.output import plain
 
         with saying(Level.ERROR):
             print(f"probewright: {plain(str(error))}", file=sys.stderr)
@@ -98,7 +98,7 @@ def _not_written(error: OSError) -> int:
 
 def not_given_out(error: OSError) -> int:
     """Say that standard output takes no more."""
-    from tui.cli.stopping import give_up_output
+    from tui.cli.follow.signals import give_up_output
 
     give_up_output()  # else the interpreter tries again at the exit, and complains
     return fail(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
@@ -108,7 +108,7 @@ def _is_printing(at: TracebackType | None) -> bool:
     """Whether a command failed to print: what it calls writes files, and says which."""
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    return at is not None and os.path.dirname(at.tb_frame.f_code.co_filename) == os.path.dirname(__file__)
+    return at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("tui.cli.")
 
 
 def unforeseen(error: Exception) -> int:
@@ -117,7 +117,7 @@ def unforeseen(error: Exception) -> int:
     In the second case the error goes on where PROBEWRIGHT_TRACEBACK is set, for a report of it.
     """
     from btf.errors import BtfError
-    from events.chunks import RecordingError
+    from events.recording.chunks import RecordingError
     from foreign.refusal import InputRefusal
 
     if isinstance(error, BtfError | RecordingError | InputRefusal):
@@ -131,8 +131,8 @@ def unforeseen(error: Exception) -> int:
 
 def fail(error: KernelError, status: int) -> int:
     """Say what went wrong and the way out."""
-    from tui.cli.journal import Level, saying
-    from tui.cli.output import plain
+    from tui.cli.console.journal import Level, saying
+    from tui.cli.console.output import plain
 
     with saying(Level.ERROR):
         if is_news(error):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.cli.words import Command, Option, commands
+from tui.cli.args.grammar import Command, Option, commands
 from tui.docs.text import MADE, cell, code, table
 
 STATUS = (
@@ -35,7 +35,7 @@ def reference() -> str:
     """The page."""
     found = commands()
     parts = [
-        MADE.format(source="the parser of the command line, `tui/cli/parser.py`"),
+        MADE.format(source="the parser of the command line, `tui/cli/args/parser.py`"),
         "# The command line\n\n"
         "Without a command the application starts; a lone argument is the target, or the recording, to open.\n"
         "`lab` takes no target, `completion` needs none, and `--json` is for what prints.\n",

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from probes.errors_table import FILTER_MESSAGES, HIST_MESSAGES, MESSAGES, NO_MATCH, NO_MATCH_MESSAGE, SYNTH_MESSAGES
-from probes.rules.ways_out import WAYS_OUT
+from probes.facts.errors_table import (
+    FILTER_MESSAGES,
+    HIST_MESSAGES,
+    MESSAGES,
+    NO_MATCH,
+    NO_MATCH_MESSAGE,
+    SYNTH_MESSAGES,
+)
+from probes.rules.messages.ways_out import WAYS_OUT
 from tui.docs.text import MADE, cell, code, table
 
 _TABLES = (
@@ -18,7 +25,7 @@ _TABLES = (
 def errors() -> str:
     """The page."""
     parts = [
-        MADE.format(source="`probes/errors_table.py` and `probes/rules/ways_out.py`"),
+        MADE.format(source="`probes/facts/errors_table.py` and `probes/rules/messages/ways_out.py`"),
         "# The kernel's errors\n\n"
         "The symbolic name is the kernel's own (`kernel/trace/trace_probe.h` and others); the message is what\n"
         "stands in `error_log`. `probewright check` shows both, the place in the line, and a name that would do.\n",

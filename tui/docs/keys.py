@@ -13,9 +13,9 @@ from textual.widget import Widget
 from tui.commands import bindings
 from tui.docs.text import MADE, cell, code, table
 from tui.help import EVERYWHERE, PANES, SCREENS, about, explained
-from widgets.help import section
+from widgets.dialogs.help import section
 
-_PACKAGES = ("widgets", "tui.views", "tui.screens")
+_PACKAGES = ("widgets", "tui.compose", "tui.live", "tui.views", "tui.filter", "tui.hosts", "tui.dialogs")
 
 
 def keys() -> str:
@@ -42,8 +42,8 @@ def keys() -> str:
 def classes() -> list[type[Widget]]:
     """All classes of the application that have keys of their own, by module and name."""
     for package in _PACKAGES:
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            importlib.import_module(f"{package}.{module.name}")
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
     found = {kind for kind in _derived(Widget) if kind.__module__.partition(".")[0] in ("tui", "widgets")}
     return sorted((kind for kind in found if "BINDINGS" in vars(kind)), key=lambda kind: (kind.__module__, str(kind)))
 

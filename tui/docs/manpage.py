@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from tui.cli.words import Command, Option, commands
+from tui.cli.args.grammar import Command, Option, commands
 from tui.commands import bindings
 from tui.docs.commands import STATUS, TARGETS, common, names_with_value, own
-from widgets.help import section
+from widgets.dialogs.help import section
 
 _DESCRIPTION = """probewright builds Linux kernel probes by picking: a function, its arguments, the fields behind
 them. It says what the kernel would answer before anything is written, arms the probe, shows what comes of it, and

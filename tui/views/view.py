@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.widget import Widget
 
-from tui.filter import Counted, Filter
-from widgets.table_pane import TablePane
-from widgets.tail_table import Nothing, TailTable
+from tui.filter.filter import Counted, Filter
+from widgets.lists.table_pane import TablePane
+from widgets.lists.tail_table import Nothing, TailTable
 
 if TYPE_CHECKING:
     from events.record import Record
-    from events.store import Store
-    from kernel.watch import Watch
-    from probes.plan import Plan
-    from widgets.event_detail import DetailField
-    from widgets.times import Stamp
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.plans.plan import Plan
+    from widgets.events.event_detail import DetailField
+    from widgets.events.times import Stamp
 
 
 class Place(NamedTuple):
@@ -83,7 +83,9 @@ class View(ABC):
 
     @property
     def table_name(self) -> str:
-        """Name of the table in `tui.view_tables` that can be given out; empty: the view has none of its own."""
+        """Name of the table in `tui.present.view_tables` that can be given out; empty: the view has none of its
+        own.
+        """
         return ""
 
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times

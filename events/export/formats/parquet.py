@@ -1,0 +1,200 @@
+"""Parquet, by pyarrow: a row an event, typed columns, compressed by Zstandard.
+
+Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the
+group of its session), then every field that an event may have. Numbers have their width and sign; where two events
+have a field of one name and different integers, the column has the smallest type that holds both exactly
+(decimal128(20) for u64 beside s64), and of what is not alike at all the text. Arrays are lists, structures bytes,
+strings text (escaped as `events.export.escape` says). Where stacks are recorded `stack` has the functions of the
+event's, the innermost first. null: no such field, or the kernel could not read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
+
+from events.decode import Scalar, Value
+from events.export.escape import exact_values
+from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
+from events.export.source import Head, Source
+from events.format import Field, FieldKind
+from events.names.event_names import exported_name
+from events.record import Record
+from events.stacks.stack import stack_values
+from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
+from events.text import show
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_PIECE = 1 << 11
+"""Rows that are made columns at once, which is what takes long."""
+_GROUP = 1 << 15
+"""Rows in a group of the file: what is held back."""
+Cell = Scalar | float | Decimal | list[object]
+"""What pyarrow is given for a value."""
+HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
+
+
+class NoPyarrow(Exception):
+    """pyarrow is not installed; the text says how to get it."""
+
+
+def require_pyarrow() -> ModuleType:
+    """The library; imported when it is asked for. Raises NoPyarrow."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise NoPyarrow(f"Parquet needs pyarrow, which is not installed: {HOW_TO_GET}") from error
+    found: ModuleType = pyarrow
+    return found
+
+
+class ParquetTable:
+    """See the module."""
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        """Begin a file. Raises NoPyarrow."""
+        self._pa = pa = require_pyarrow()
+        self._source = source
+        self._types = _column_types(pa, source)
+        self._fits = {name: _fit(pa, kind) for name, kind in self._types.items()}
+        heads = [
+            *(_head(pa, head) for head in source.heads),
+            pa.field("ts", pa.int64(), False, {"unit": "ns"}),
+            pa.field("cpu", pa.int32(), False),
+            pa.field("pid", pa.int32(), False),
+            pa.field("comm", pa.string(), False),
+            pa.field("event", pa.string(), False),
+        ]
+        names = (*(head.name for head in source.heads), *HEADS)
+        own = map(pa.field, column_names(self._types, names), self._types.values())
+        self._schema = pa.schema([*heads, *own], {"probewright": source.title})
+        self._writer = pa.parquet.ParquetWriter(out, self._schema, compression="zstd")
+        self._rows: list[list[Cell]] = [[] for _ in self._schema]
+        self._pieces: list[pyarrow.RecordBatch] = []
+        self._unplaced = 0
+        self.left_out = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return unplaced_note(self._unplaced)
+
+    def take(self, record: Record) -> None:
+        source, known = self._source.own(record), self._source.head(record)
+        values = mark_values(record) if is_mark(record) else exact_values(record)
+        asked = source.fields(record.format) if record.format else tuple(values)
+        if stacks := stack_values(record, source.symbols):
+            values, asked = {**values, **stacks}, (*asked, *stacks)
+        self._unplaced += sum(name not in self._fits for name in asked)
+        where = (None if isinstance(at := known.get(head.name), tuple) else at for head in self._source.heads)
+        name = exported_name(record.event)
+        heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, task_name(record), name)
+        for cells, head in zip(self._rows, heads, strict=False):
+            cells.append(head)
+        there = frozenset(asked)
+        for cells, (name, fit) in zip(self._rows[len(heads) :], self._fits.items(), strict=True):
+            value: Value | float = values.get(name) if name in there else None
+            cell = None if value is None else fit(value)
+            self._unplaced += value is not None and cell is None
+            cells.append(cell)
+        if len(self._rows[0]) >= _PIECE:
+            self._make_columns()
+        if len(self._pieces) * _PIECE >= _GROUP:
+            self._flush()
+
+    def finish(self) -> None:
+        if self._rows[0]:
+            self._make_columns()
+        if self._pieces:
+            self._flush()
+        self._writer.close()
+
+    def _make_columns(self) -> None:
+        pa = self._pa
+        arrays = [pa.array(cells, kind.type) for cells, kind in zip(self._rows, self._schema, strict=True)]
+        self._pieces.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        for cells in self._rows:
+            cells.clear()
+
+    def _flush(self) -> None:
+        self._writer.write_table(self._pa.Table.from_batches(self._pieces), row_group_size=_GROUP)
+        self._pieces.clear()
+
+
+def _head(pa: ModuleType, head: Head) -> pyarrow.Field:
+    kind = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}[head.kind]
+    return pa.field(head.name, kind, metadata={"unit": "ns"} if head.kind is int else None)
+
+
+def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]:
+    found: dict[str, pyarrow.DataType] = {}
+    for fmt in source.formats:
+        fields = {field.name: field for field in fmt.fields}
+        for name in source.fields(fmt):
+            kind = _type_of(pa, fields[name])
+            found[name] = _common(pa, found[name], kind) if name in found else kind
+    if source.cuts:
+        for name, kind in zip(FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
+            found[name] = _common(pa, found[name], kind) if name in found else kind
+    if source.stacks:
+        found[STACK] = _common(pa, found[STACK], pa.list_(pa.string())) if STACK in found else pa.list_(pa.string())
+    return found
+
+
+def _type_of(pa: ModuleType, field: Field) -> pyarrow.DataType:
+    element = {
+        FieldKind.BOOL: pa.bool_(),
+        FieldKind.CHAR: pa.string(),
+        FieldKind.STRING: pa.string(),
+        FieldKind.BYTES: pa.binary(),
+    }.get(field.kind)
+    if element is None:
+        element = getattr(pa, f"{'' if field.signed else 'u'}int{8 * field.width}")()
+    return element if field.count is None else pa.list_(element)
+
+
+def _common(pa: ModuleType, one: pyarrow.DataType, other: pyarrow.DataType) -> pyarrow.DataType:
+    """The type that holds values of both."""
+    if one == other:
+        return one
+    exact = pa.decimal128(20, 0)
+    if all(pa.types.is_integer(kind) or kind == exact for kind in (one, other)):
+        if exact in (one, other):
+            return exact
+        signed = [kind for kind in (one, other) if pa.types.is_signed_integer(kind)]
+        width = max(one.bit_width, other.bit_width)
+        if len(signed) != 1:
+            return getattr(pa, f"{'' if signed else 'u'}int{width}")()
+        unsigned = one if signed[0] == other else other
+        needed = max(signed[0].bit_width, 2 * unsigned.bit_width)
+        return exact if needed > 64 else getattr(pa, f"int{needed}")()
+    return pa.string()
+
+
+def _fit(pa: ModuleType, kind: pyarrow.DataType) -> Callable[[Value | float], Cell]:
+    """Makes a cell of a value; None where it is none of this type (text of an event may say another)."""
+    if pa.types.is_list(kind):
+        inner = _fit(pa, kind.value_type)
+        return lambda value: [_or_none(inner, part) for part in value] if isinstance(value, tuple) else None
+    if pa.types.is_floating(kind):
+        return lambda value: value if isinstance(value, float) else None
+    if pa.types.is_boolean(kind):
+        return lambda value: value if isinstance(value, bool) else None
+    if pa.types.is_binary(kind):
+        return lambda value: value if isinstance(value, bytes) else None
+    if pa.types.is_decimal(kind):
+        return lambda value: Decimal(value) if isinstance(value, int) else None
+    if pa.types.is_integer(kind):
+        signed = pa.types.is_signed_integer(kind)
+        low = -(1 << (kind.bit_width - 1)) if signed else 0
+        high = (1 << (kind.bit_width - signed)) - 1
+        return lambda value: int(value) if isinstance(value, int) and low <= value <= high else None
+    return lambda value: None if isinstance(value, bytes) else str(value) if isinstance(value, float) else show(value)
+
+
+def _or_none(fit: Callable[[Value | float], Cell], part: Scalar) -> Cell:
+    return None if part is None else fit(part)

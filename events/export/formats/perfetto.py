@@ -1,0 +1,234 @@
+"""A trace for https://ui.perfetto.dev: protocol buffers, `TracePacket`s with `TrackEvent`s.
+
+Every task has a track (each idle task its own, by CPU), below one of all that was probed. A call with both ends is
+a slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
+instant, and an end of a call without its other end says why (`alone`). Where the line was cut there is a slice on a
+track of its own, as long as events are missing; an instant where only the length is known. Values are typed; where
+one has a name (enums, errors, symbols), that stands beside it as `NAME (name)`. Time stamps are those of the trace
+clock, in nanoseconds.
+
+Numbers of the fields: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
+debug_annotation}.proto of Perfetto. Task tracks are no thread tracks: a record holds the thread id, and not the
+process that Perfetto would want to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from events.calls.pairing import idle_task
+from events.decode import Scalar, Value
+from events.export.escape import exact_values
+from events.export.formats.protobuf import content, double, number, string
+from events.export.hosts import HostRecord
+from events.export.source import UNNAMED, Source, is_name
+from events.export.spans import MOST_WAITING, Item, Part, Spans
+from events.names.event_names import event_name
+from events.record import Record
+from events.stacks.stack import stack_values
+from events.store.outage_mark import cut_of_record, is_mark, mark_values
+
+_TRACE_PACKET = 1
+_TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIRST_PACKET = 8, 10, 11, 13, 60, 87
+_DEBUG_ANNOTATIONS, _TYPE, _TRACK_UUID, _CATEGORIES, _NAME = 4, 9, 11, 22, 23
+_SLICE_BEGIN, _SLICE_END, _INSTANT = 1, 2, 3
+_UUID, _TRACK_NAME, _PARENT_UUID = 1, 2, 5
+_VALUE_BOOL, _VALUE_UINT, _VALUE_INT, _VALUE_DOUBLE, _VALUE_STRING = 2, 3, 4, 5, 6
+_ANNOTATION_NAME, _VALUE_ARRAY = 10, 12
+_STATE_CLEARED = 1
+"""SEQ_INCREMENTAL_STATE_CLEARED."""
+_SEQUENCE = 1
+_ROOT, _LINE = 1, 2
+"""Tracks of all that was probed, and of the line to it."""
+_FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
+"""Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+_FIRST_CROSSING = 1 << 35
+"""Tracks of calls that cross another one of their task, in the order in which they were needed."""
+_MOST_TRACKS = 1 << 16
+"""Of which it is known that they were described."""
+_PLACE_BITS = 40
+"""All tracks of one trace are below this."""
+
+
+class PerfettoTrace:
+    """See the module."""
+
+    notes: tuple[str, ...] = ()
+    left_out = 0
+
+    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
+        """Begin.
+
+        Args:
+            source: what is known of the events.
+            out: the file; other traces may go into it too.
+            waiting: how many events wait for the end of a call, see `events.export.spans`.
+            place: of the trace, where the file has more than one.
+        """
+        self._source = source
+        self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
+        self._out = out
+        self._spans = Spans(
+            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+        )
+        self._tracks: dict[int, str] = {}
+        """Track -> name under which it is known."""
+        self._crossing: dict[tuple[int, str], int] = {}
+        """Track of the task, event of the entry -> track of such calls that cross other ones."""
+        self._crossings = 0
+        root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
+        flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
+        self._packet(flags + content(_TRACK_DESCRIPTOR, root))
+
+    def take(self, record: Record) -> None:
+        if is_mark(record):
+            self._gap(record)
+        else:
+            self._write(self._spans.take(record))
+
+    def _gap(self, record: Record) -> None:
+        """The time that a mark tells of, where the line is."""
+        track, cut = self._base + _LINE, cut_of_record(record)
+        if track not in self._tracks:
+            self._tracks[track] = "line"
+            described = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, described))
+        told = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
+        named = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + told
+        begin = self._source.time(record)
+        if cut is None or cut.lost is None or cut.back is None:
+            self._at(begin, track, _INSTANT, named)
+            return
+        if isinstance(record, HostRecord):  # among those of other hosts it stands where events go on
+            begin -= cut.back - cut.lost
+        self._at(begin, track, _SLICE_BEGIN, named)
+        self._at(begin + cut.back - cut.lost, track, _SLICE_END, b"")
+
+    def _at(self, time: int, track: int, kind: int, rest: bytes) -> None:
+        event = number(_TYPE, kind) + number(_TRACK_UUID, track) + rest
+        self._packet(number(_TIMESTAMP, time) + content(_TRACK_EVENT, event))
+
+    def finish(self) -> None:
+        self._write(self._spans.finish())
+
+    def _write(self, items: Iterator[Item]) -> None:
+        for item in items:
+            if not item.passes:
+                continue
+            if item.part is Part.BEGIN:
+                self._begin(item.record)
+            elif item.part is Part.END:
+                self._end(item.record)
+            elif item.leave is not None:
+                track = self._crossing_track(item.record) if item.part is Part.CROSSING else None
+                self._begin(item.record, track)
+                self._end(item.leave, track)
+            elif item.part is Part.EVENT:
+                self._instant(item.record, item.alone)
+
+    def _begin(self, record: Record, track: int | None = None) -> None:
+        named = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
+        self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."), track)
+
+    def _end(self, record: Record, track: int | None = None) -> None:
+        self._event(record, _SLICE_END, self._values(record, "exit."), track)
+
+    def _instant(self, record: Record, alone: str) -> None:
+        named = string(_NAME, event_name(record.event)) + string(_CATEGORIES, "event")
+        why = _annotation("alone", alone) if alone else b""
+        self._event(record, _INSTANT, named + self._values(record, "") + why)
+
+    def _event(self, record: Record, kind: int, rest: bytes, track: int | None = None) -> None:
+        """Write an event; `track`: the one that it is on, None: that of its task."""
+        self._at(self._source.time(record), self._track(record) if track is None else track, kind, rest)
+
+    def _crossing_track(self, entry: Record) -> int:
+        """Return a track below that of the task: the slices of one track are nested."""
+        task = self._track(entry)
+        track = self._crossing.get((task, entry.event))
+        if track is None:
+            if len(self._crossing) >= _MOST_TRACKS:
+                self._crossing.clear()
+            track = self._crossing[task, entry.event] = self._base + _FIRST_CROSSING + self._crossings
+            self._crossings += 1
+            name = string(_TRACK_NAME, event_name(entry.event))
+            self._packet(content(_TRACK_DESCRIPTOR, number(_UUID, track) + name + number(_PARENT_UUID, task)))
+        return track
+
+    def _track(self, record: Record) -> int:
+        """The task's track, described before its first event; again where its name was not known then."""
+        task = record.pid or idle_task(record.cpu)
+        track = self._base + (_FIRST_TASK + task if task > 0 else _FIRST_IDLE - task)
+        known = self._tracks.get(track)
+        if known is None or (known == UNNAMED and record.comm != known):
+            if known is None and len(self._tracks) >= _MOST_TRACKS:  # that of the oldest is described again
+                del self._tracks[next(iter(self._tracks))]
+            self._tracks[track] = record.comm
+            name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
+            described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, self._base + _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, described))
+        return track
+
+    def _values(self, record: Record, prefix: str) -> bytes:
+        values = exact_values(record)
+        asked = self._source.fields(record.format) if record.format else tuple(values)
+        shown = dict(self._source.shown(record))
+        found = bytearray()
+        for name in asked:
+            value = values.get(name)
+            found += _annotation(prefix + name, value)
+            text = shown.get(name, "")
+            if is_name(value, text):
+                found += _annotation(f"{prefix}{name} (name)", text)
+        for name, frames in stack_values(record, self._source.symbols).items():
+            found += _annotation(prefix + name, frames)
+        return bytes(found)
+
+    def _packet(self, fields: bytes) -> None:
+        self._out.write(content(_TRACE_PACKET, fields + number(_SEQUENCE_ID, self._sequence)))
+
+
+class PerfettoHosts:
+    """The same of several hosts: each has a track of its own above those of its tasks; times are of one clock."""
+
+    notes: tuple[str, ...] = ()
+    left_out = 0
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+        self._traces: dict[str, PerfettoTrace] = {}
+
+    def take(self, record: Record) -> None:
+        host = str(self._source.head(record)["host"])
+        trace = self._traces.get(host)
+        if trace is None:
+            own = self._source.own(record)
+            own = replace(own, time=self._source.time, passes=self._source.passes, title=f"{host}: {own.title}")
+            trace = self._traces[host] = PerfettoTrace(own, self._out, place=len(self._traces))
+        trace.take(record)
+
+    def finish(self) -> None:
+        for trace in self._traces.values():
+            trace.finish()
+
+
+def _annotation(name: str, value: Value | float) -> bytes:
+    if isinstance(value, tuple):
+        parts = b"".join(content(_VALUE_ARRAY, _scalar(part)) for part in value)
+        return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + parts)
+    return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + _scalar(value))
+
+
+def _scalar(value: Scalar | float) -> bytes:
+    if isinstance(value, bool):
+        return number(_VALUE_BOOL, value)
+    if isinstance(value, int):
+        return number(_VALUE_INT if value < 1 << 63 else _VALUE_UINT, value)
+    if isinstance(value, float):
+        return double(_VALUE_DOUBLE, value)
+    if value is None:
+        return string(_VALUE_STRING, "(fault)")
+    return string(_VALUE_STRING, value.hex() if isinstance(value, bytes) else value)

@@ -1,0 +1,95 @@
+"""A tree that grows with a store, in bounded steps: of the tracer's events, or of our own pairs where it has none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from events.calls.call_ends import ends_among
+from events.calls.call_matching import CallMatching
+from events.calls.pairing import EndOf
+from events.graph.begin_end_columns import Brackets, by_depth, by_stack, of_graph
+from events.graph.decode import ends_of, is_graph
+from events.graph.probe_pairs import of_pairs
+from events.graph.tree import LIMIT, CallTree
+from events.store.columns import PIECE
+from events.store.store import Store
+
+_MUCH: Final = 1 << 18
+_LEAST: Final = 1 << 11
+"""Rows between two looks at the clock, at first."""
+
+
+class GrowingTree:
+    """Reads the rows of a store from the oldest on."""
+
+    def __init__(self, store: Store, ends: Mapping[str, EndOf], limit: int = LIMIT) -> None:
+        """Take the events that are ends of calls, by `group/name`: what counts where no tracer ran."""
+        self.traced = has_graph(store)
+        """Whether these are the tracer's calls."""
+        self.ends = ends
+        self.tree = CallTree(by_depth if self.traced else by_stack, limit)
+        self.unseen = store.evicted
+        """Rows that the store dropped before they were looked at."""
+        self._store = store
+        self._matching = CallMatching(store)
+        self._matching.use(ends)
+        self._at = store.first_seq
+        self._last = -1
+        """Time of the row before."""
+
+    @property
+    def behind(self) -> int:
+        """Rows of the store that were not looked at yet."""
+        return self._store.next_seq - max(self._at, self._store.first_seq)
+
+    def tick(self, budget: float) -> bool:
+        """Take what came, for about so many seconds; whether there is more."""
+        store = self._store
+        if self._at < store.first_seq:  # dropped before it was looked at
+            self.tree.gap()
+            self.unseen += store.first_seq - self._at
+            self._at = store.first_seq
+        deadline = time.monotonic() + budget
+        piece = PIECE if self.behind > _MUCH else _LEAST
+        while self._at < store.next_seq:
+            if self._at in store.anew:  # no call outlives a boot
+                self.tree.gap()
+                self._last = -1
+            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.anew if boot > self._at))
+            self._take(self._read(self._at, stop))
+            self._at = stop
+            if time.monotonic() >= deadline:
+                break
+            piece = min(2 * piece, PIECE)
+        return self.behind > 0
+
+    def let_go(self, before: int) -> None:
+        """Drop the rows of the tree before one, with their events: nobody asks for them any more."""
+        self.tree.let_go(before)
+        self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
+
+    def _read(self, start: int, stop: int) -> Brackets:
+        if self.traced:
+            return of_graph(ends_of(self._store, start, stop))
+        columns = self._store.columns(start, stop)
+        return of_pairs(ends_among(self._store, columns, self.ends), self._matching.take(columns))
+
+    def _take(self, events: Brackets) -> None:
+        if not events.size:
+            return
+        before = self._last if self._last >= 0 else int(events.ts[0])
+        broken = self._store.lost_before(np.append(before, events.ts))[1:]
+        self.tree.take(events, broken if broken.any() else None)
+        self._last = int(events.ts[-1])
+
+
+def has_graph(store: Store) -> bool:
+    """Return whether the function_graph tracer writes into a store.
+
+    Formats say that, which are known ahead of events: task switches and interrupts may come long before a first call.
+    """
+    return any(map(is_graph, store.decoder.formats.values()))

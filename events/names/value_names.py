@@ -1,0 +1,157 @@
+"""Names for values: what BTF, kallsyms, errno.h and the table of system calls know of a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from btf.btf import Btf
+from btf.errors import BtfError
+from btf.kinds import Kind
+from btf.types import Enum, Enum64, Int, Ptr
+from btf.values import enum_name
+from btf.walk import strip
+from events.decode import Scalar, Value
+from events.format import PROBE_FIELDS, Field, FieldKind
+from events.names.errnos import errno_name
+from events.names.kallsyms import Symbols
+from events.names.syscalls import call_name
+from events.search.search import Reading
+from events.text import show
+
+_MAX_ERRNO = 4095
+
+
+class Namer:
+    """Turns values into what a person reads. Look-ups of types are remembered."""
+
+    def __init__(
+        self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None, machine: str = ""
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            btf: types of the kernel that the values are of.
+            symbols: is asked when an address is to be named, they may be known later than now.
+            machine: `uname -m` of that kernel, which says what numbers its system calls have.
+        """
+        self._btf = btf
+        self._symbols = symbols
+        self._machine = machine
+        self._shape = lru_cache(maxsize=4096)(self._look)
+
+    def text(
+        self,
+        value: Value,
+        column: int | None = None,
+        is_retval: bool = False,
+        field: Field | None = None,
+        *,
+        is_call: bool = False,
+    ) -> str:
+        """The value by its name where it has one, else the number; of a system call both: `257 openat`.
+
+        Args:
+            value: of a record.
+            column: BTF type id of what was captured; None: unknown.
+            is_retval: whether a negative number means an error.
+            field: of the format, which knows addresses and what the kernel prints as hex.
+            is_call: whether it is the number of a system call.
+        """
+        if is_call and type(value) is int and (name := call_name(self._machine, value)):
+            return f"{value} {name}"
+        if isinstance(value, tuple):
+            return "{" + ",".join(self._scalar(v, column, is_retval, field) for v in value) + "}"
+        return self._scalar(value, column, is_retval, field)
+
+    def _scalar(self, value: Scalar, column: int | None, is_retval: bool, field: Field | None) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if not isinstance(value, int):
+            return show(value)
+        kind, number = self._shape(column)
+        named = self._named(value, kind, number, field)
+        if named is not None:
+            return named
+        if is_retval:
+            error = self._error(value, kind, field)
+            if error:
+                return error
+        return hex(value) if value > 9 and _is_hex(kind, field) else str(value)
+
+    def _named(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
+        if kind == "bool":
+            return {0: "false", 1: "true"}.get(value)
+        if kind == "enum" and self._btf is not None:
+            return enum_name(self._btf, type_id, value)
+        if value and (kind == "function" or (field and is_address(field))):
+            symbols = self._symbols()
+            return symbols.lookup(value) if symbols else None
+        return None
+
+    def words(self, column: int | None) -> list[str] | None:
+        """Return the words that values of a BTF type are shown by beside numbers; None: any, as they are symbols."""
+        kind, _ = self._shape(column)
+        if kind == "function":
+            return None
+        if kind == "enum":
+            return [name for name, _ in self.enumerators(column)] or None
+        return ["true", "false"] if kind == "bool" else []
+
+    def enumerators(self, column: int | None) -> tuple[tuple[str, int], ...]:
+        """Return names and numbers of the enum that values of this kind are of; none where it is no enum."""
+        kind, type_id = self._shape(column)
+        found = self._btf.type(type_id) if kind == "enum" and self._btf is not None else None
+        return tuple((one.name, one.value) for one in found.values) if isinstance(found, Enum | Enum64) else ()
+
+    def names_addresses(self, column: int | None, field: Field | None) -> bool:
+        """Whether values of this kind are addresses, which only the symbols can name."""
+        return self._shape(column)[0] == "function" or (field is not None and is_address(field))
+
+    def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> Reading:
+        """How the numbers of a field read, for a search; see `text`."""
+        kind, _ = self._shape(column)
+        is_bool = field.kind is FieldKind.BOOL
+
+        def text(value: int) -> str:
+            return self.text(bool(value) if is_bool else value, column, is_retval, field, is_call=is_call)
+
+        if is_call or is_bool or kind in ("bool", "enum", "function") or is_address(field):
+            return Reading(_is_hex(kind, field), text)
+        return Reading(_is_hex(kind, field), text if is_retval else None, is_retval)
+
+    def _error(self, value: int, kind: str, field: Field | None) -> str | None:
+        """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""
+        bits = 8 * field.width if field and field.width in (4, 8) else 64
+        if kind == "bool" or (field and field.width < 4):
+            return None
+        if value >= 1 << (bits - 1):
+            value -= 1 << bits
+        return errno_name(value) if -_MAX_ERRNO <= value < 0 else None
+
+    def _look(self, column: int | None) -> tuple[str, int]:
+        """(bool | enum | function | pointer | empty, type id without modifiers)."""
+        if column is None or self._btf is None:
+            return "", 0
+        try:
+            type_id = strip(self._btf, column)
+            found = self._btf.type(type_id)
+            if isinstance(found, Int):
+                return ("bool" if found.is_bool else ""), type_id
+            if isinstance(found, Ptr):
+                target = self._btf.type(strip(self._btf, found.type_id))
+                return ("function" if target.kind is Kind.FUNC_PROTO else "pointer"), type_id
+        except BtfError:
+            return "", 0
+        return ("enum" if found.kind in (Kind.ENUM, Kind.ENUM64) else ""), type_id
+
+
+def _is_hex(kind: str, field: Field | None) -> bool:
+    if kind in ("pointer", "function"):
+        return True
+    return field is not None and (field.kind is FieldKind.POINTER or field.spec[-1:] in ("x", "X"))
+
+
+def is_address(field: Field) -> bool:
+    """Whether a field holds an address of code."""
+    return field.kind is FieldKind.SYMBOL or field.name in PROBE_FIELDS

@@ -1,0 +1,227 @@
+"""The file of a recording, as bytes: chunks, packed and checked. `events.recording.reader` says what is in them.
+
+Layout, integers little endian:
+
+    file    "probewright" NUL, u32 version, then chunks up to an end chunk
+    chunk   "PWRC", u8 kind, u8 codec, u16 0, u32 stored length, u32 raw length, u32 crc32 of the stored bytes, bytes
+
+A file that was cut is readable up to the cut. Nothing in a file is believed: lengths are checked against the file and
+against limits before memory is taken, and whatever is wrong is a RecordingError with the offset.
+"""
+
+from __future__ import annotations
+
+import enum
+import lzma
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from events.batch import Batch, Chunk
+from foreign.packed import inflate, unxz
+from foreign.refusal import InputRefusal
+
+MAGIC = b"probewright\0"
+VERSION = 1
+LARGEST_CHUNK = 64 << 20
+"""Most raw bytes of one chunk: kallsyms has some 15 million, a chunk of passes one million and its last pass."""
+MOST_CHUNKS = 1 << 20
+_MOST_PIECES = 1 << 16
+"""Pieces of one pass; a CPU has one or two."""
+_FREE_PASSES = 1000
+"""Passes with pieces that a chunk may have; beyond them, each costs a byte of the file at least."""
+_EMPTY_PASSES = re.compile(rb"(?:[\0\1]\0{4})*+")
+"""Passes without a piece, drained or not, as many as follow each other."""
+
+_FILE = struct.Struct("<12sI")
+_CHUNK = struct.Struct("<4sBBHIII")
+_CHUNK_MAGIC = b"PWRC"
+_BATCH = struct.Struct("<BI")
+_PIECE = struct.Struct("<iBI")
+
+
+class ChunkKind(enum.IntEnum):
+    """What a chunk holds; a reader passes over kinds it does not know."""
+
+    END = 0
+    META = 1
+    """A JSON object; of several, later keys win."""
+    BLOB = 2
+    """u16 length of kind, u16 length of name, kind, name, bytes."""
+    PAGES = 3
+    """Batches: u8 flags (1 drained, 2 after a gap, 4 booted behind it, 8 a gap of a changed probe only), u32 number
+    of pieces, each i32 CPU, u8 text, u32 length, bytes."""
+
+
+class Codec(enum.IntEnum):
+    """How the bytes of a chunk are packed."""
+
+    NONE = 0
+    ZLIB = 1
+    XZ = 2
+
+
+class RecordingError(Exception):
+    """The file is no recording, or is damaged; `file` and `offset` (bytes) say where."""
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(f"{file}: byte {offset}: {reason}")
+        self.file = file
+        self.offset = offset
+        self.reason = reason
+
+
+class Entry(NamedTuple):
+    """One chunk of a file."""
+
+    kind: int
+    codec: int
+    offset: int
+    """Of the stored bytes in the file."""
+    stored: int
+    raw: int
+    crc: int
+
+
+_KEPT = 6
+"""Level of zlib for all but pages, which come while someone watches: 9 is one percent smaller and takes five times as
+long, 1.5 s for types and symbols of a kernel."""
+
+
+def write_head(file: BinaryIO) -> None:
+    """Begin a file."""
+    file.write(_FILE.pack(MAGIC, VERSION))
+
+
+def write_chunk(file: BinaryIO, kind: ChunkKind, codec: Codec, raw: bytes) -> None:
+    """Pack and write one chunk."""
+    if not raw:
+        codec = Codec.NONE
+    if codec is Codec.XZ:
+        stored = lzma.compress(raw, preset=9)
+    elif codec is Codec.ZLIB:
+        stored = _deflate(raw, 1 if kind is ChunkKind.PAGES else _KEPT)
+    else:
+        stored = raw
+    file.write(_CHUNK.pack(_CHUNK_MAGIC, kind, codec, 0, len(stored), len(raw), zlib.crc32(stored)) + stored)
+
+
+def _deflate(raw: bytes, level: int) -> bytes:
+    return zlib.compress(raw, level)
+
+
+class ChunkFile:
+    """The chunks of a file; they are unpacked when they are asked for."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Look through a file's bytes. Raises RecordingError."""
+        self.name = name
+        self.truncated = True
+        """The file ends before its end chunk."""
+        self._data = memoryview(data)
+        self.entries = list(self._scan())
+
+    def _scan(self) -> Iterator[Entry]:
+        data = self._data
+        if len(data) < _FILE.size:
+            raise RecordingError(self.name, 0, "no recording of probewright")
+        magic, version = _FILE.unpack_from(data)
+        if magic != MAGIC:
+            raise RecordingError(self.name, 0, "no recording of probewright")
+        if version != VERSION:
+            raise RecordingError(self.name, len(MAGIC), f"version {version}; this program reads version {VERSION}")
+        at, number = _FILE.size, 0
+        while at + _CHUNK.size <= len(data):
+            mark, kind, codec, _, stored, raw, crc = _CHUNK.unpack_from(data, at)
+            if mark != _CHUNK_MAGIC:
+                raise RecordingError(self.name, at, "damaged: no chunk begins here")
+            number += 1
+            if raw > LARGEST_CHUNK or number > MOST_CHUNKS:
+                raise RecordingError(self.name, at, "a chunk or the number of chunks is beyond all limits")
+            entry = Entry(kind, codec, at + _CHUNK.size, stored, raw, crc)
+            at = entry.offset + stored
+            if at > len(data):
+                return
+            if kind == ChunkKind.END:
+                self.truncated = False
+                return
+            yield entry
+
+    def raw(self, entry: Entry, limit: int = LARGEST_CHUNK) -> bytes:
+        """Unpack a chunk of at most `limit` raw bytes. Raises RecordingError."""
+        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
+        if zlib.crc32(stored) != entry.crc:
+            raise RecordingError(self.name, entry.offset, "damaged: wrong checksum")
+        if entry.raw > limit:
+            raise RecordingError(self.name, entry.offset, f"{entry.raw} bytes where {limit} are allowed")
+        try:
+            raw = _unpack(stored, entry.codec, entry.raw)
+        except ValueError as error:
+            raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
+        if len(raw) != entry.raw:
+            raise RecordingError(self.name, entry.offset, "damaged: wrong length")
+        return raw
+
+    def head(self, entry: Entry, most: int) -> bytes:
+        """Return the first bytes of a chunk, `most` or all; damage shows when the content is read."""
+        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
+        try:
+            return _unpack(stored, entry.codec, min(entry.raw, most), part=True)
+        except ValueError as error:
+            raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
+
+
+def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes:
+    """Unpack to at most `length` bytes; more in the stored bytes is an error unless a part is wanted."""
+    if codec == Codec.NONE:
+        raw, more = stored[:length], len(stored) > length
+    elif codec in (Codec.ZLIB, Codec.XZ):
+        raw, more = (inflate if codec == Codec.ZLIB else unxz)(stored, "", length, part), False
+    else:
+        raise InputRefusal("", f"codec {codec} is not known")
+    if more and not part:
+        raise InputRefusal("", "more bytes than it says")
+    return raw
+
+
+def pack_batch(batch: Batch) -> bytes:
+    """One pass as bytes of a PAGES chunk."""
+    parts = [
+        _BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2 | batch.changed << 3, len(batch.chunks))
+    ]
+    for chunk in batch.chunks:
+        parts += [_PIECE.pack(chunk.cpu, chunk.text, len(chunk.data)), chunk.data]
+    return b"".join(parts)
+
+
+def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
+    """The passes of a PAGES chunk of so many stored bytes; those that say nothing are passed over.
+
+    Raises struct.error where one is not whole, InputRefusal for more than a recorder writes.
+    """
+    at, left = 0, _FREE_PASSES + (len(raw) if stored is None else stored)
+    while at < len(raw):
+        empty = _EMPTY_PASSES.match(raw, at)
+        if empty is not None and empty.end() > at:
+            if raw.find(b"\1", at, empty.end()) >= 0:
+                yield Batch((), True)
+            at = empty.end()
+            continue
+        flags, number = _BATCH.unpack_from(raw, at)
+        at += _BATCH.size
+        left -= 1
+        if left < 0:
+            raise InputRefusal("", "more passes than its bytes can hold")
+        if number > _MOST_PIECES:
+            raise InputRefusal("", f"a pass of {number} pieces", f"{_MOST_PIECES}")
+        chunks = []
+        for _ in range(number):
+            cpu, text, length = _PIECE.unpack_from(raw, at)
+            at += _PIECE.size
+            if at + length > len(raw):
+                raise struct.error("a piece is not whole")
+            chunks.append(Chunk(cpu, raw[at : at + length], bool(text)))
+            at += length
+        yield Batch(tuple(chunks), bool(flags & 1), bool(flags & 2), bool(flags & 4), bool(flags & 8))

@@ -1,0 +1,72 @@
+"""Writes recordings; see `events.recording.reader`."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from events.batch import Batch
+from events.recording.chunks import ChunkKind, Codec, pack_batch, write_chunk, write_head
+
+_PAGES_AT_ONCE = 1 << 20
+"""Raw bytes of pages that go into one chunk."""
+
+
+class RecordingWriter:
+    """Writes a recording; every chunk is whole in the file when the call that made it returns."""
+
+    def __init__(self, file: BinaryIO, codec: Codec = Codec.ZLIB) -> None:
+        """Start a recording.
+
+        Args:
+            file: to be written from its beginning on; stays open.
+            codec: XZ packs half as big again as ZLIB and takes ten times as long.
+        """
+        self._file = file
+        self._codec = codec
+        self._batches = bytearray()
+        write_head(file)
+
+    def meta(self, values: Mapping[str, Any]) -> None:
+        """Add values that JSON can hold: `facts`, `plans`, `byteorder`, ..."""
+        # Read back by `foreign.document` alone, which keeps every digit.
+        self._chunk(ChunkKind.META, json.dumps(dict(values), ensure_ascii=True).encode())
+
+    def blob(self, kind: str, name: str, data: bytes, codec: Codec | None = None) -> None:
+        """Add a file of the target.
+
+        Args:
+            kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
+                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.store.cgroups.pack`), or one of
+                your own.
+            name: which of its kind; a later one of the same name replaces it.
+            data: its content.
+            codec: another one than the writer's.
+        """
+        kind_bytes, name_bytes = kind.encode(), name.encode()
+        head = struct.pack("<HH", len(kind_bytes), len(name_bytes))
+        self._chunk(ChunkKind.BLOB, head + kind_bytes + name_bytes + data, codec)
+
+    def pages(self, batch: Batch, codec: Codec | None = None) -> None:
+        """Add one pass over the CPUs; it reaches the file with the next megabyte, or by `flush`."""
+        self._batches += pack_batch(batch)
+        if len(self._batches) >= _PAGES_AT_ONCE:
+            self.flush(codec)
+
+    def flush(self, codec: Codec | None = None) -> None:
+        """Write the passes that are still held."""
+        if self._batches:
+            self._chunk(ChunkKind.PAGES, bytes(self._batches), codec)
+            self._batches.clear()
+
+    def close(self) -> None:
+        """Write what is held and the end; the file stays open."""
+        self.flush()
+        self._chunk(ChunkKind.END, b"")
+
+    def _chunk(self, kind: ChunkKind, raw: bytes, codec: Codec | None = None) -> None:
+        if kind is not ChunkKind.PAGES:
+            self.flush()
+        write_chunk(self._file, kind, self._codec if codec is None else codec, raw)

@@ -1,0 +1,228 @@
+"""A condition on events as a person types it: `count > 4096 && (comm == cat || ret < 0)`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from events.names.errnos import errno_of
+from events.names.event_names import CGROUP
+from events.search.comparison import LATENCY, NUMERIC, Comm, InCgroup, Number, Text
+from events.search.condition import OF_ALL, Both, Condition, Not, Term
+from events.search.field_kinds import Sort
+from events.store.cgroups import Cgroups
+
+_TOKEN: Final = re.compile(
+    r"""\s*
+    (?: (?P<sign>&&|\|\||==|!=|<=|>=|[<>~&()!])
+    | (?P<quoted>"[^"]*"|'[^']*')
+    | (?P<word>[^\s&|=!<>~()"']+) )""",
+    re.VERBOSE,
+)
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,40}|0[0-7]{0,40}|[1-9][0-9]{0,39})")
+"""As the kernel reads one (kstrtoll, base 0): a 0 in front makes it octal."""
+_DURATION: Final = re.compile(r"(-?[0-9]{1,20}(?:\.[0-9]{1,20})?)(ns|us|ms|s)")
+_NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
+_TEXT_OPERATORS: Final = ("==", "!=", "~")
+_DEEPEST: Final = 50
+_NEAREST: Final = 3
+_LONGEST: Final = 400
+"""Words and signs."""
+_BITS: Final = range(-(1 << 63), 1 << 64)
+
+
+_OF_CALLS: Final = ("duration", "took", "time", "elapsed")
+"""Words for the time of a call that other tools and headings have."""
+_LIKE_ONE: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
+
+
+class ConditionError(Exception):
+    """What is typed is no condition."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
+        """Column, from 0."""
+
+
+class ValueRefused(ConditionError):
+    """A comparison that the values of its field can't stand; the words are in order."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass
+class _Reader:
+    tokens: list[_Token]
+    fields: Mapping[str, Sort]
+    cgroups: Cgroups | None
+    place: int = 0
+    depth: int = field(default=0)
+
+    def peek(self) -> str:
+        token = self.tokens[self.place]
+        return token.text if token.kind == "sign" else ""
+
+    def take(self) -> _Token:
+        token = self.tokens[self.place]
+        self.place += token.kind != "end"
+        return token
+
+    def either(self) -> Term:
+        term = self.both()
+        while self.peek() == "||":
+            self.take()
+            term = Both(term, self.both(), either=True)
+        return term
+
+    def both(self) -> Term:
+        term = self.one()
+        while self.peek() == "&&":
+            self.take()
+            term = Both(term, self.one())
+        return term
+
+    def one(self) -> Term:
+        token = self.take()
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ConditionError("this is nested too deep", token.at)
+        try:
+            if token.kind == "sign" and token.text == "!":
+                return Not(self.one())
+            if token.kind == "sign" and token.text == "(":
+                term = self.either()
+                closing = self.take()
+                if closing.text != ")" or closing.kind != "sign":
+                    raise ConditionError("a ) is missing", closing.at)
+                return term
+            return self.comparison(token)
+        finally:
+            self.depth -= 1
+
+    def comparison(self, name: _Token) -> Term:
+        if name.kind != "word" or not _NAME.fullmatch(name.text):
+            raise ConditionError("a field is missing here", name.at)
+        sort = self.fields.get(name.text) or OF_ALL.get(name.text)
+        if sort is None:
+            raise ConditionError(f"no field {name.text}{_near(name.text, (*self.fields, *OF_ALL))}", name.at)
+        sign, value = self.take(), self.take()
+        if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
+            raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
+        if value.kind not in ("word", "quoted"):
+            raise ConditionError("a value is missing", value.at)
+        if sort is Sort.NEITHER:
+            raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
+        number = _number(value.text) if value.kind == "word" and sort is not Sort.TEXT else None
+        if number is not None and sign.text in NUMERIC:
+            if sign.text == "&" and number not in _BITS:
+                raise ConditionError(f"{value.text} has more than 64 bits", value.at)
+            return Number(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
+        if sort is Sort.NUMBER:
+            raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
+        if sign.text not in _TEXT_OPERATORS:
+            why = f"{name.text} is a text: == != ~" if sort is Sort.TEXT else f"{value.text} is no number"
+            raise ValueRefused(why, sign.at if sort is Sort.TEXT else value.at)
+        text = value.text[1:-1] if value.kind == "quoted" else value.text
+        if name.text in CGROUP and name.text not in self.fields:
+            return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
+        return Text(name.text, sign.text, text)
+
+
+def _near(text: str, names: Iterable[str]) -> str:
+    """The names that were meant, perhaps."""
+    if text in _OF_CALLS:
+        return f": {LATENCY} is the time of a call"
+    near = difflib.get_close_matches(text, dict.fromkeys(names), _NEAREST)
+    return f": did you mean {' or '.join(near)}?" if near else ""
+
+
+def _errno_hint(text: str) -> str:
+    return f": -{text}" if errno_of(f"-{text}") is not None else ""
+
+
+def condition(text: str, fields: Mapping[str, Sort], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
+    """What a person typed.
+
+    Args:
+        text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
+            in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
+        fields: what is recorded, by name; `comm`, `pid`, `cpu`, `event` and `cgroup` are there always, and so
+            are `COMM`, `common_pid` and `CPU` where events have fields with the first names.
+        comm: thread id -> name of the task.
+        cgroups: where tasks were; None: nothing is known of that.
+
+    Raises:
+        ConditionError: it is none; says where and why.
+    """
+    reader = _Reader(_tokens(text), fields, cgroups)
+    term = reader.either()
+    left = reader.take()
+    if left.kind != "end":
+        raise ConditionError("&& or || is missing here", left.at)
+    return Condition(text, term, comm)
+
+
+def why_no_condition(text: str, fields: Mapping[str, Sort]) -> str:
+    """What is wrong with what looks like a condition; empty where it is one, or a plain text."""
+    if _LIKE_ONE.match(text):
+        try:
+            condition(text, fields, str)
+        except ConditionError as error:
+            return str(error)
+    return ""
+
+
+def quoted(value: str) -> str:
+    """A text as it stands in a condition. Raises ValueError where no quotes can hold it."""
+    if _number(value) is None and re.fullmatch(r"[^\s&|=!<>~()\"']+", value):
+        return value
+    mark = next((mark for mark in "\"'" if mark not in value), None)
+    if mark is None:
+        raise ValueError("a value with both kinds of quotes")
+    return f"{mark}{value}{mark}"
+
+
+def free_word(words: Sequence[str], own: Container[str]) -> str:
+    """The first of some words for one thing that is no field's name; else the last, which no event has."""
+    return next((word for word in words if word not in own), words[-1])
+
+
+def joined(there: str, clause: str) -> str:
+    """A condition that wants both; the first may be empty."""
+    if not there:
+        return clause
+    return f"({there}) && {clause}" if "||" in there else f"{there} && {clause}"
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise ConditionError("this can't be read", len(text) - len(text[at:].lstrip()))
+        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        at = match.end()
+        if len(tokens) > _LONGEST:
+            raise ConditionError("this is too long", at)
+    return [*tokens, _Token("end", "", len(text))]
+
+
+def _number(text: str) -> int | None:
+    if _NUMBER.fullmatch(text):
+        octal = re.match("-?0[0-7]", text) is not None
+        return int(text, 8 if octal else 0)
+    if match := _DURATION.fullmatch(text):
+        return round(Decimal(match[1]) * _NANOSECONDS[match[2]])
+    return errno_of(text)

@@ -1,0 +1,137 @@
+"""Search through a store in bounded steps, so that a screen never waits for it.
+
+A match that can say of whole columns which rows may have it (`Sieve`) is asked so first, and only those rows are
+decoded: five million events take a second or two. Any other match sees every record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+from events.format import EventFormat, Field, FieldKind
+from events.record import Record
+from events.store.outage_mark import task_text
+from events.text import show
+
+if TYPE_CHECKING:
+    from events.store.columns import Columns, Mask
+    from events.store.store import Store
+
+Match = Callable[[Record], bool]
+
+_STRIDE = 32
+"""Records between two looks at the clock."""
+_LARGEST_PIECE = 1 << 14
+"""Rows that a sieve is asked about between two looks at the clock, if there is time."""
+_SIEVED = 1_000_000
+"""Rows a second that a sieve does even when the machine is busy."""
+
+
+class Found(NamedTuple):
+    """Result of one step."""
+
+    seq: int | None
+    """Row that matches; None: none yet."""
+    next: int
+    """Where the next step starts, if one is wanted."""
+    done: bool
+    """A row was found, or there are no more rows in this direction."""
+
+
+@runtime_checkable
+class Sieve(Protocol):
+    """A match that can look at many rows at once."""
+
+    def __call__(self, record: Record) -> bool:
+        """Whether the record matches."""
+
+    def candidates(self, columns: Columns) -> Mask:
+        """Rows that may match; every row that does is among them."""
+
+
+class Reading(NamedTuple):
+    """How the numbers of a field read; anything else than this is decimal."""
+
+    hexadecimal: bool = False
+    """Above 9."""
+    names: Callable[[int], str] | None = None
+    """Text of a number that may have a name; None: none has one."""
+    only_errors: bool = False
+    """Only -4095 to -1 can have a name."""
+
+
+class Style(Protocol):
+    """How a record reads as one line: `comm-pid event name=value name=value`."""
+
+    def text(self, record: Record) -> str:
+        """The line."""
+
+    def fields(self, fmt: EventFormat) -> Sequence[Field]:
+        """What stands in the line."""
+
+    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+        """How a field that is one number reads."""
+
+
+class Plain:
+    """All fields, without names."""
+
+    def text(self, record: Record) -> str:
+        """As `plain_text`."""
+        return plain_text(record)
+
+    def fields(self, fmt: EventFormat) -> Sequence[Field]:
+        """All of them."""
+        return fmt.fields
+
+    def reading(self, fmt: EventFormat, field: Field) -> Reading:  # noqa: ARG002 - no format is special
+        """As `show` has them."""
+        return Reading(names=lambda value: show(bool(value))) if field.kind is FieldKind.BOOL else Reading()
+
+
+def plain_text(record: Record) -> str:
+    """A record as one line, for searching: task, cpu, event and all values."""
+    if record.text:
+        return f"{task_text(record.comm, record.pid, record.event)} {record.event} {record.text}"
+    values = " ".join(f"{name}={show(value)}" for name, value in record.values.items())
+    return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
+
+
+PLAIN = Plain()
+
+
+def step(
+    store: Store, match: Match, start: int, direction: int, budget: float, events: frozenset[int] | None
+) -> Found:
+    """Look at rows from `start` on until one matches, the rows end, or `budget` seconds have passed."""
+    deadline = time.monotonic() + budget
+    seq = max(start, store.first_seq) if direction > 0 else min(start, store.next_seq - 1)
+    size = _STRIDE
+    if isinstance(match, Sieve):  # a piece costs something however short it is
+        size = min(max(size, int(budget * _SIEVED)), _LARGEST_PIECE)
+    while store.first_seq <= seq < store.next_seq:
+        rows, after = _some(store, match, seq, direction * size, events)
+        for looked, row in enumerate(rows, 1):
+            if match(store.record(row)):
+                return Found(row, row + direction, True)
+            if looked % _STRIDE == 0 and time.monotonic() >= deadline:
+                return Found(None, row + direction, False)
+        seq = after
+        if time.monotonic() >= deadline:
+            break
+    return Found(None, seq, not store.first_seq <= seq < store.next_seq)
+
+
+def _some(
+    store: Store, match: Match, seq: int, distance: int, events: frozenset[int] | None
+) -> tuple[Sequence[int], int]:
+    """(rows that may match, in the order in which they are to be looked at; the first row behind them)."""
+    after = min(max(seq + distance, store.first_seq - 1), store.next_seq)
+    if not isinstance(match, Sieve):
+        rows = range(seq, after, 1 if distance > 0 else -1)
+        return (rows if events is None else [row for row in rows if store.row(row).id in events]), after
+    first, stop = (seq, after) if distance > 0 else (after + 1, seq + 1)
+    found = store.candidates(match, first, stop, events)
+    return (found if distance > 0 else found[::-1]), after

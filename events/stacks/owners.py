@@ -1,0 +1,184 @@
+"""Assign recorded stacks to their events as pages come in, so that a stack is no row of its own.
+
+A `stacktrace` trigger acts when its event is in the buffer (EVENT_CMD_FL_POST_TRIGGER of
+kernel/trace/trace_events_trigger.c), on the same CPU, in the same task and in the same kind of interrupt: both
+records have these in their heads. Only an interrupt, or in a program another task, can put records between the two,
+and those differ in one of them. So a stack belongs to the last event before it that is alike in all three and has
+such a trigger, if no stack stands between them and nothing was lost. What is not proven so stays a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.store.blocks import Blocks, Stacks
+from events.store.columns import Columns, Ints, Mask, record_places
+from events.store.row_columns import Run, joined
+from events.subbuffer import WORD_BITS, WORD_MASK
+from events.text import parse_line
+
+if TYPE_CHECKING:
+    from events.decode import Decoder
+    from events.store.text_lines import LineIndex
+
+_IN_INTERRUPT: Final = 0x08 | 0x10 | 0x40
+"""TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of `common_flags` (include/linux/trace_events.h)."""
+_FAR: Final = 64
+"""Rows of a CPU, of those that matter here, behind which an event gets no stack of a later pass any more."""
+_OTHER, _CARRIER, _KERNEL, _USER = range(4)
+_EVERY: Final = -2
+"""In place of a CPU."""
+
+
+class _Rows(NamedTuple):
+    """Events with the trigger, and stacks, of one CPU in their order; text is of one "CPU" as a whole."""
+
+    kinds: Ints
+    contexts: Ints
+    """Numbers that are equal where task and kind of interrupt are."""
+    keys: Ints
+    stamps: Ints
+    ids: Ints
+
+    def of(self, wanted: Ints | Mask | slice) -> _Rows:
+        return _Rows(*(column[wanted] for column in self))
+
+
+class StackOwners:
+    """Takes the stacks out of runs of rows, and has `blocks` keep whose they are."""
+
+    def __init__(self, decoder: Decoder, blocks: Blocks, lines: LineIndex) -> None:
+        self.carriers: Container[str] = ()
+        """Paths of the events whose triggers record stacks."""
+        self._decoder = decoder
+        self._blocks = blocks
+        self._lines = lines
+        self._open: dict[int, _Rows] = {}
+        """Last events whose stacks may come in the next pass, with the stacks that came, by CPU."""
+        self._breaks: dict[int, list[int]] = {}
+        """Keys in front of which something was lost, by CPU."""
+
+    def break_at(self, key: int, cpu: int = _EVERY) -> None:
+        """Assign no stack of a key or a later one to an event of before: something was lost between them."""
+        self._breaks.setdefault(cpu, []).append(key)
+
+    def begin_anew(self) -> None:
+        """Assign no stack that comes to an event that is here."""
+        self._open.clear()
+
+    def take(self, cpus: Sequence[int], runs: Sequence[Run]) -> tuple[list[Run], frozenset[int]]:
+        """Return runs without the stacks that were assigned, and the CPUs whose last event may still get its stack.
+
+        Args:
+            cpus: that each run is of, in the order in which they were read; -1: text.
+            runs: of events that have a format.
+        """
+        left, waiting = list(runs), set()
+        for cpu in dict.fromkeys(cpus):
+            places = [place for place, one in enumerate(cpus) if one == cpu and len(runs[place].ids)]
+            kinds = self._kinds([runs[place] for place in places])
+            if kinds is None:
+                continue
+            gone = self._assign(cpu, joined([runs[place] for place in places]), kinds)
+            waiting |= {cpu} if kinds[-1] == _CARRIER else set()
+            if not gone.any():
+                continue
+            ends = np.cumsum([len(runs[place].ids) for place in places])
+            for place, own in zip(places, np.split(gone, ends[:-1]), strict=True):
+                left[place] = runs[place].of(~own) if own.any() else runs[place]
+        self._breaks.clear()
+        return left, frozenset(waiting)
+
+    def _kinds(self, runs: Sequence[Run]) -> Ints | None:
+        """Return what each row is here; None: no matter, as none has to do with stacks."""
+        if not runs:
+            return None
+        ids = np.concatenate([run.ids for run in runs])
+        kinds = np.zeros(int(ids.max()) + 1, np.int64)
+        for number in np.flatnonzero(np.bincount(ids)).tolist():
+            kinds[number] = self._kind(number)
+        return kinds[ids] if kinds.any() else None
+
+    def _kind(self, number: int) -> int:
+        fmt = self._decoder.formats.get(number)
+        path = fmt.path if fmt is not None else self._lines.name(number)
+        if path in KERNEL_STACKS or path in USER_STACKS:
+            return _KERNEL if path in KERNEL_STACKS else _USER
+        return _CARRIER if path in self.carriers else _OTHER
+
+    def _assign(self, cpu: int, run: Run, kinds: Ints) -> Mask:
+        """Return which rows are stacks that were assigned."""
+        places = np.flatnonzero(kinds)
+        if int(kinds.max()) == _CARRIER:  # no stack came: what may get one later is all that matters
+            places = places[-_FAR:]
+        mine = run.of(places)
+        rows = _Rows(kinds[places], self._contexts_of(mine), mine.keys, mine.stamps, mine.ids.astype(np.int64))
+        before = self._open.get(cpu)
+        known = len(before.keys) if before is not None else 0
+        if before is not None:
+            rows = _Rows(*map(np.concatenate, zip(before, rows, strict=True)))
+        breaks = np.array(sorted((*self._breaks.get(cpu, ()), *self._breaks.get(_EVERY, ()))), np.int64)
+        epochs = np.searchsorted(breaks, rows.keys, side="right")
+        owners = np.maximum(_owners(rows, epochs, _KERNEL), _owners(rows, epochs, _USER))
+        owners[:known] = -1  # these were assigned when they came
+        stacks = np.flatnonzero(owners >= 0)
+        own = rows.of(stacks)
+        self._blocks.add_stacks(Stacks(rows.keys[owners[stacks]], own.keys, own.ids, own.stamps))
+        self._open[cpu] = rows.of(_still_open(rows, epochs, len(breaks)))
+        gone = np.zeros(len(run.ids), np.bool_)
+        gone[places[stacks - known]] = True
+        return gone
+
+    def _contexts_of(self, run: Run) -> Ints:
+        number = int(run.keys[0]) >> WORD_BITS
+        if self._blocks.slabs[number].text:
+            return np.array([self._context_of_line(key) for key in run.keys.tolist()], np.int64)
+        columns = Columns(0, run, self._blocks.slabs, self._decoder)
+        order = self._decoder.header.byteorder
+        starts, _ = record_places(columns.data, columns.at, order)
+        flags = np.frombuffer(columns.data, np.uint8).take(starts + 2, mode="clip") & _IN_INTERRUPT
+        pids = np.frombuffer(columns.data, "<i4" if order == "little" else ">i4").take((starts >> 2) + 1, mode="clip")
+        return pids.astype(np.int64) << 8 | flags
+
+    def _context_of_line(self, key: int) -> int:
+        """Return a number for CPU, task and kind of interrupt of a line."""
+        line = parse_line(self._lines.event_text(self._blocks.slabs[key >> WORD_BITS].data, key & WORD_MASK))
+        if line is None:
+            return -1
+        interrupt = {"h": 1, "s": 2, "H": 3, "z": 4, "Z": 5}.get(line.flags[2:3], 0)
+        return (line.cpu << 34) | ((line.pid & 0xFFFFFFFF) << 3 | interrupt)
+
+
+def _owners(rows: _Rows, epochs: Ints, kind: int) -> Ints:
+    """Return the place of the event of each stack of a kind; -1: it is no such stack, or not proven."""
+    owners = np.full(len(rows.keys), -1, np.int64)
+    places = np.flatnonzero((rows.kinds == kind) | (rows.kinds == _CARRIER))
+    if len(places) < 2:
+        return owners
+    contexts = rows.contexts[places]
+    # What is alike stands together then, in its order.
+    places = places[np.lexsort((np.arange(len(places)), epochs[places], contexts))]
+    before, after = places[:-1], places[1:]
+    alike = (rows.contexts[before] == rows.contexts[after]) & (epochs[before] == epochs[after])
+    proven = alike & (rows.kinds[before] == _CARRIER) & (rows.kinds[after] == kind)
+    owners[after[proven]] = before[proven]
+    return owners
+
+
+def _still_open(rows: _Rows, epochs: Ints, epoch: int) -> Ints:
+    """Return the places of the last event of each task and interrupt, with those of the stacks behind it."""
+    first = max(0, len(rows.keys) - _FAR)
+    last: dict[int, list[int]] = {}
+    columns = (rows.kinds[first:].tolist(), rows.contexts[first:].tolist(), epochs[first:].tolist())
+    for place, (kind, context, own) in enumerate(zip(*columns, strict=True), first):
+        if own != epoch:
+            continue
+        if kind == _CARRIER:
+            last[context] = [place]
+        elif context in last:
+            last[context].append(place)
+    return np.array(sorted(place for places in last.values() for place in places), np.int64)

@@ -1,0 +1,202 @@
+"""Rows in blocks of arrays, over slabs of bytes: no Python object lives as long as an event.
+
+A row is 20 bytes: time stamp, key (which slab, where in it) and id of its format. Every block but the last has
+BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a slab
+goes with the last block that has a row in it. A stack is 32 bytes beside the row of its event, and goes with the
+slab that the event is in; its own is no older.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.store.row_columns import EMPTY, Run, joined
+from events.subbuffer import WORD_BITS
+
+BLOCK_ROWS = 4096
+_ROW_BYTES = 20
+_SLAB_OVERHEAD = 160
+"""Bytes that Python needs for a slab besides its content."""
+_STACK_BYTES = 32
+_STACKS_OVERHEAD = 500
+"""Bytes that Python needs for the stacks of a slab's events."""
+
+
+class Stacks(NamedTuple):
+    """Stacks of events in one slab, an array a column, in the order of the events."""
+
+    owners: NDArray[np.int64]
+    """Keys of the events."""
+    keys: NDArray[np.int64]
+    """Keys of the stacks."""
+    ids: NDArray[np.int64]
+    """Format ids of the stacks."""
+    stamps: NDArray[np.int64]
+    """Time stamps of the stacks."""
+
+
+class Slab(NamedTuple):
+    """Bytes of one CPU that rows point into: sub-buffers one behind the other, or lines."""
+
+    cpu: int
+    """-1 for text, where each line says it."""
+    data: bytes
+    text: bool = False
+
+
+class Block:
+    """Rows `first` and following."""
+
+    __slots__ = ("first", "rows", "used")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.rows = Run(
+            np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int32)
+        )
+        self.used = 0
+
+    def part(self, start: int, stop: int) -> Run:
+        """The rows of these sequence numbers, as far as they are here; a view."""
+        first, after = max(0, start - self.first), min(self.used, stop - self.first)
+        return self.rows.part(first, max(first, after))
+
+
+class Blocks:
+    """A window on a growing list of rows. Sequence numbers never shift and are never given twice."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.slabs: dict[int, Slab] = {}
+        self.first_seq = 0
+        self.next_seq = 0
+        self.bytes = 0
+        """What rows and slabs take."""
+        self._stacks: dict[int, Stacks] = {}
+        """Stacks, by the slab of their events."""
+        self._next_slab = 0
+        self._oldest_slab = 0
+        # Sliding minimum: (first row of a block, lowest slab from that block on), lowest slabs rising.
+        self._lows: deque[tuple[int, int]] = deque()
+
+    def add_slab(self, slab: Slab) -> int:
+        """Keep a slab; gives its number."""
+        number = self._next_slab
+        self.slabs[number] = slab
+        self._next_slab += 1
+        self.bytes += len(slab.data) + _SLAB_OVERHEAD
+        return number
+
+    def discard(self, first: int, after: int) -> None:
+        """Let go of the slabs from number `first` to before `after`, which no row points into."""
+        for number in range(first, after):
+            self._drop_slab(number)
+
+    def add_stacks(self, stacks: Stacks) -> None:
+        """Keep which stacks are of which events."""
+        slabs = stacks.owners >> WORD_BITS
+        for number in np.unique(slabs).tolist():
+            if number not in self.slabs:  # the event was dropped before its stack came
+                continue
+            here = slabs == number
+            added = Stacks(*(column[here] for column in stacks))
+            known = self._stacks.get(number)
+            self.bytes += len(added.keys) * _STACK_BYTES + (_STACKS_OVERHEAD if known is None else 0)
+            both = [np.concatenate(column) for column in zip(known, added, strict=True)] if known else added
+            order = np.argsort(both[0], kind="stable")
+            self._stacks[number] = Stacks(*(column[order] for column in both))
+
+    def stacks_of(self, key: int) -> list[tuple[int, int, int]]:
+        """Return time stamp, key and id of the stacks of an event, in the order in which they came."""
+        stacks = self._stacks.get(key >> WORD_BITS)
+        if stacks is None:
+            return []
+        first, after = np.searchsorted(stacks.owners, (key, key + 1)).tolist()
+        columns = (stacks.stamps, stacks.keys, stacks.ids)
+        return list(zip(*(column[first:after].tolist() for column in columns), strict=True))
+
+    @property
+    def next_slab(self) -> int:
+        """Number that the next slab gets."""
+        return self._next_slab
+
+    def append(self, run: Run) -> None:
+        """Add rows at the end."""
+        at, total = 0, len(run.stamps)
+        while at < total:
+            if not self.blocks or self.blocks[-1].used == BLOCK_ROWS:
+                self.blocks.append(Block(self.next_seq))
+            block = self.blocks[-1]
+            stop = min(total, at + BLOCK_ROWS - block.used)
+            part = run.part(at, stop)
+            used = block.used + stop - at
+            own = block.rows.part(block.used, used)
+            own.stamps[:], own.keys[:], own.ids[:] = part
+            block.used = used
+            self._note_low(block.first, int(part.keys.min()) >> WORD_BITS)
+            self.next_seq += stop - at
+            self.bytes += (stop - at) * _ROW_BYTES
+            at = stop
+
+    def _note_low(self, first: int, low: int) -> None:
+        while self._lows and self._lows[-1][1] >= low:
+            self._lows.pop()
+        self._lows.append((first, low))
+
+    def row(self, seq: int) -> tuple[int, int, int]:
+        """(time stamp, key, id) of a row.
+
+        Raises:
+            IndexError: it was dropped, or there is none yet.
+        """
+        if not self.first_seq <= seq < self.next_seq:
+            raise IndexError(seq)
+        number, offset = divmod(seq - self.first_seq, BLOCK_ROWS)
+        stamps, keys, ids = self.blocks[number].rows
+        return int(stamps[offset]), int(keys[offset]), int(ids[offset])
+
+    def rows(self, start: int, stop: int) -> Run:
+        """The rows from `start` to before `stop`, as far as they are kept; not to be written into."""
+        start, stop = max(start, self.first_seq), min(stop, self.next_seq)
+        if start >= stop:
+            return EMPTY
+        first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
+        return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
+
+    def evict(self, limit: int, held_key: int | None, unwanted: int = 0) -> None:
+        """Drop the oldest blocks until at most `limit` bytes are left; the last block stays.
+
+        Args:
+            limit: bytes.
+            held_key: lowest key of rows that will still be appended.
+            unwanted: sequence number before which no row is wanted: blocks of such rows go in any case.
+        """
+        gone = 0
+        while gone < len(self.blocks) - 1 and (self.bytes > limit or self.blocks[gone + 1].first <= unwanted):
+            block = self.blocks[gone]
+            gone += 1
+            self.bytes -= block.used * _ROW_BYTES
+            self.first_seq = self.blocks[gone].first
+            while self._lows and self._lows[0][0] == block.first:
+                self._lows.popleft()
+            low = self._lows[0][1] if self._lows else self._next_slab
+            if held_key is not None:
+                low = min(low, held_key >> WORD_BITS)
+            self._free(low)
+        del self.blocks[:gone]
+
+    def _free(self, low: int) -> None:
+        for number in range(self._oldest_slab, low):
+            self._drop_slab(number)
+        self._oldest_slab = max(self._oldest_slab, low)
+
+    def _drop_slab(self, number: int) -> None:
+        slab, stacks = self.slabs.pop(number, None), self._stacks.pop(number, None)
+        if slab is not None:
+            self.bytes -= len(slab.data) + _SLAB_OVERHEAD
+        if stacks is not None:
+            self.bytes -= len(stacks.keys) * _STACK_BYTES + _STACKS_OVERHEAD

@@ -1,0 +1,121 @@
+"""The far side's reader of raw ring buffers; the second part of the agent's source."""
+
+# This file speaks Python 3.6.
+import errno
+import os
+import select
+
+from kernel.agent.frames import PASS, frame, pack, squeeze
+
+MOST_LINES = 1024  # IOV_MAX
+PERIOD = 0.03
+"""Seconds between two passes over drained buffers."""
+MOST_PAGES = 64
+"""Sub-buffers of one CPU in one pass."""
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write as libc's stdio would: go on after a short write (set_event takes one word a call)."""
+    while True:
+        done = os.write(fd, data)
+        data = data[done:]
+        if not data:
+            return
+        if not done:
+            raise OSError(errno.EIO, "nothing written")
+
+
+def write_lines(fd: int, data: bytes) -> None:
+    """Write to a file of the kernel, all lines by one system call.
+
+    Some take a word a call (set_graph_function), and who is killed between two calls leaves the first words there:
+    neither what was before nor what is wanted.
+    """
+    lines = data.splitlines(True)
+    done = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
+    if done < len(data) or not data:
+        write_all(fd, data[done:])
+
+
+class Stream:
+    """The raw ring buffers of one instance."""
+
+    def __init__(self, ident: int, instance: bytes, credit: int) -> None:
+        self.ident, self.instance, self.credit = ident, instance, credit
+        self.files: dict[int, int] = {}
+        self.epoll = select.epoll()
+        self.due = self.latest = 0.0
+        self.plain = 0
+        self.drained = False
+        try:
+            self.open()
+        except OSError:
+            self.close()
+            raise
+
+    def open(self) -> None:
+        folder = self.instance + b"/per_cpu"
+        for cpu in sorted(int(name[3:]) for name in os.listdir(folder) if name[3:].isdigit()):
+            path = folder + b"/cpu%d/trace_pipe_raw" % cpu
+            self.files[cpu] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                self.epoll.register(self.files[cpu], select.EPOLLIN)
+            except OSError:  # a plain file has no poll: the clock does it
+                pass
+        try:
+            with open(self.instance + b"/buffer_subbuf_size_kb", "rb") as file:
+                self.size = int(file.read()) << 10
+        except (OSError, ValueError):
+            self.size = os.sysconf("SC_PAGE_SIZE")
+        self.patience = 1.0
+        try:  # else poll says nothing before the buffer is half full
+            fd = os.open(self.instance + b"/buffer_percent", os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(fd, b"0")
+            finally:
+                os.close(fd)
+        except OSError:
+            self.patience = 0.1
+
+    def close(self) -> None:
+        for fd in self.files.values():
+            os.close(fd)
+        self.files = {}
+        self.epoll.close()
+
+    def wait(self, now: float) -> float:
+        """Seconds until there is something to do even if no data comes."""
+        return 3600.0 if self.credit <= 0 else max(0.0, (self.due if self.due > now else self.latest) - now)
+
+    def collect(self, now: float) -> bytes:
+        """One pass over all CPUs -> a frame, or nothing; as much as the credit allows, at least a sub-buffer each."""
+        quota = min(MOST_PAGES, max(1, self.credit // (self.size * max(1, len(self.files)))))
+        fields, drained, raw = [], True, 0
+        for cpu, fd in self.files.items():
+            pages: list[bytes] = []
+            while len(pages) < quota:
+                try:
+                    page = os.read(fd, self.size)
+                except OSError:
+                    break
+                if not page:
+                    break
+                pages.append(page)
+            else:
+                drained = False
+            if pages:
+                fields += [b"%d" % cpu, b"".join(pages)]
+                raw += len(fields[-1])
+        self.drained = drained
+        self.due = now + PERIOD if drained else now
+        self.latest = now + self.patience
+        if not raw:
+            return b""
+        self.credit -= raw
+        flag, body = b"", pack(*fields)
+        if self.plain:
+            self.plain -= 1
+        else:
+            flag, body = squeeze(body)
+            self.plain = 0 if flag or raw < 4096 else 32
+        return frame(self.ident, PASS, b"1" if drained else b"0", b"%d" % raw, flag, body)

@@ -1,0 +1,177 @@
+"""What is known of a target: facts, types, functions and symbols, each read when first asked for.
+
+So is the code that reads them imported: the first rows of a recording need few of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from btf.btf import Btf
+from btf.damage import Damage
+from btf.errors import BtfError
+from events.names.kallsyms import Symbols
+from events.names.value_names import Namer
+from foreign.refusal import InputRefusal
+from kernel.connection.shared_types import types_of
+from kernel.errors import FileRefused, KernelError, TargetUnusable
+from kernel.recording.target import RecordingTarget, holds_events
+
+if TYPE_CHECKING:
+    from kernel.connection.environment import Surroundings
+    from kernel.target import Target
+    from probes.attaching.catalog import Catalog, Function
+    from probes.facts.facts import TargetFacts
+    from probes.functions.capture_tree import Tree
+
+
+class Knowledge:
+    """Of one target; closing it lets go of the target."""
+
+    def __init__(self, target: Target, damage: Damage | None = None) -> None:
+        """Take a target; with a `damage` that raises nothing, types that lie are told once and read as empty ones."""
+        self.target = target
+        self.damage = damage or Damage()
+        self.btf_error = ""
+        """Why there is no BTF; empty where there is."""
+        self._modules: dict[str, Btf | None] = {}
+        self._reading_module = threading.Lock()
+        self._symbols_loaded = False
+        self.symbols_read = False
+        """`load_symbols` has read them, or seen that the kernel hides them."""
+
+    @cached_property
+    def facts(self) -> TargetFacts:
+        """What the target can do. Raises TargetUnusable, TargetLost."""
+        try:
+            return self.target.facts()
+        except InputRefusal as error:
+            raise TargetUnusable(f"{self.target.name}: {error}") from None
+
+    @cached_property
+    def btf(self) -> Btf | None:
+        """Types of the kernel itself; None where it has none (`btf_error` says why)."""
+        try:
+            return types_of(self.target.btf(), self.damage)
+        except (FileRefused, BtfError) as error:
+            self.btf_error = str(error)
+            return None
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Every function, and what can attach to it."""
+        from probes.attaching.catalog import Catalog
+
+        return Catalog(self.btf, self.facts)
+
+    @cached_property
+    def symbols(self) -> Symbols | None:
+        """Names of kernel addresses; None where the kernel hides them."""
+        with contextlib.suppress(KernelError):
+            return Symbols.parse(self.target.read("/proc/kallsyms")) or None
+        return None
+
+    @property
+    def holds_events(self) -> bool:
+        """It is a recording of events, not a kernel."""
+        return holds_events(self.target)
+
+    @property
+    def cut_short(self) -> bool:
+        """It is a recording whose end is missing."""
+        return isinstance(self.target, RecordingTarget) and self.target.recording.truncated
+
+    def btf_of(self, module: str | None) -> Btf | None:
+        """Types to read a function of `module` with: its split BTF, or the kernel's.
+
+        A module's are read at the first question, which may take long; the screens ask `unread_module` before.
+        """
+        if not module or self.btf is None:
+            return self.btf
+        if module not in self._modules:
+            with self._reading_module:  # who comes second waits for what the first one reads
+                if module not in self._modules:
+                    self._modules[module] = self._read_module(module, self.btf)
+        return self._modules[module] or self.btf
+
+    def unread_module(self, function: str) -> str:
+        """The module whose types have to be read before a probe on this function is looked at; empty: none."""
+        module = self.function(function).module
+        return module if self.btf is not None and module not in self._modules else ""
+
+    def function(self, name: str) -> Function:
+        """One function; a name that nobody knows has no kinds and says so.
+
+        One of a module has its prototype once the module's types were read.
+        """
+        function = self.catalog.function(name)
+        types = self._modules.get(function.module)
+        return replace(function, prototype=_prototype(types, name)) if types is not None else function
+
+    def tree(self, function: str) -> Tree:
+        """What a probe on a function can capture."""
+        from probes.functions.capture_tree import Tree
+
+        return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """Events, symbols and files there, each looked up when it is asked for."""
+        from kernel.connection.environment import Surroundings
+
+        return Surroundings(self.target, self.facts.tracefs)
+
+    def load_symbols(self, *, by_name: bool = True) -> None:
+        """Read the symbols now, so that nobody has to wait for them later; for a worker.
+
+        `by_name`: with their index of names (10 MB), which who looks for addresses alone does without.
+        """
+        if self.symbols is not None:
+            self.symbols.prepare()
+            if by_name:
+                self.symbols.named("_text")  # makes the index
+            self._symbols_loaded = True
+        self.symbols_read = True
+
+    def forget_symbols(self) -> None:
+        """The kernel was booted anew, its functions are elsewhere: symbols are read again when they are asked for."""
+        self._symbols_loaded = self.symbols_read = False
+        self.__dict__.pop("symbols", None)
+
+    @property
+    def loaded_symbols(self) -> Symbols | None:
+        """The symbols, where `load_symbols` was called already; for who must not wait."""
+        return self.symbols if self._symbols_loaded else None
+
+    def namer(self) -> Namer:
+        """What gives values their names; addresses have names once the symbols are loaded."""
+        return Namer(self.btf, lambda: self.loaded_symbols, self.facts.machine)
+
+    def warm(self) -> None:
+        """Read what the first screen needs."""
+        _ = self.catalog.names
+        if self.holds_events:  # they are shown at once: numpy must not be imported while a picture waits
+            importlib.import_module("events.store.store")
+
+    def close(self) -> None:
+        self.target.close()
+
+    def _read_module(self, module: str, base: Btf) -> Btf | None:
+        with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
+            return Btf.load(self.target.btf(module), base=base)
+        return None
+
+
+def _prototype(types: Btf, name: str) -> str:
+    """In C; empty where the types do not know it."""
+    from btf.render import prototype
+
+    with contextlib.suppress(BtfError):
+        found = types.function(name)
+        return prototype(types, found) if found is not None else ""
+    return ""

@@ -1,0 +1,130 @@
+"""From the word of `--target` to a target."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kernel.errors import KernelError, TargetUnusable
+
+if TYPE_CHECKING:
+    from kernel.target import Target
+
+Progress = Callable[[str, float | None], None]
+HELP = "auto, local, ssh://[user@]host[:port], lab[:SERIES|IMAGE], a recording or saved facts"
+"""What `--target` takes."""
+
+
+class Choice(NamedTuple):
+    """A target, and how it came to be that one."""
+
+    target: Target
+    reason: str = ""
+    """For `auto`: why it is not the local kernel, in a line; empty: it is what was asked for."""
+    remedy: str = ""
+    """The way out of that, in a line."""
+
+
+def open_target(
+    spec: str,
+    progress: Progress | None = None,
+    cancel: threading.Event | None = None,
+    default_recording: Path | str | None = None,
+) -> Target:
+    """As `choose`, the target alone."""
+    return choose(spec, progress, cancel, default_recording).target
+
+
+def choose(
+    spec: str,
+    progress: Progress | None = None,
+    cancel: threading.Event | None = None,
+    default_recording: Path | str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Choice:
+    """Open what `spec` means. For ssh, passwords may be asked for meanwhile, so no screen may hold the terminal.
+
+    Args:
+        spec: see HELP. `auto`: the local kernel where a probe can be armed, else the default recording.
+        progress: called with text and a share of 1 (or None) while it takes time.
+        cancel: set it from another thread to give up.
+        default_recording: for `auto`; None: the one that comes with the application, if there is one.
+        tell: called with each line that a far host says before it greets, made printable, while ssh may ask at the
+            terminal.
+
+    Raises:
+        KernelError: it cannot be opened; `remedy` says the way out.
+    """
+    # Each kind is imported when it is asked for: the first paint waits for this.
+    if spec == "auto":
+        return _auto(default_recording)
+    if spec == "local":
+        from kernel.local.target import LocalTarget
+
+        return Choice(LocalTarget())
+    if spec.startswith("ssh://"):
+        from kernel.remote.address import Address
+        from kernel.remote.connect import open_ssh
+
+        return Choice(open_ssh(Address.parse(spec), progress, cancel=cancel, tell=tell))
+    if spec == "lab" or spec.startswith(("lab:", "lab,")):
+        from kernel.lab.target import open_lab
+
+        return Choice(open_lab(spec, progress, cancel))
+    require_target(spec)
+    return Choice(_from_file(Path(spec).expanduser()))
+
+
+def require_target(spec: str) -> None:
+    """Look whether a word can be a target at all, without opening it. Raises TargetUnusable."""
+    if not names_file(spec):
+        return
+    try:
+        there = bool(spec) and spec != "." and Path(spec).expanduser().exists()
+    except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
+        raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
+    if not there:
+        raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")
+
+
+def names_file(spec: str) -> bool:
+    """Whether a word is the path of a recording, or of saved facts, and no kind of target."""
+    return spec not in ("auto", "local", "lab") and not spec.startswith(("ssh://", "lab:", "lab,"))
+
+
+def _auto(default_recording: Path | str | None) -> Choice:
+    from kernel.local.target import LocalTarget
+
+    local = LocalTarget()
+    trouble = next((trouble for trouble in local.facts().troubles if trouble.fatal), None)
+    if trouble is None:
+        return Choice(local)
+    path = Path(default_recording) if default_recording is not None else shipped_recording()
+    if path is None:
+        return Choice(local, trouble.what, trouble.remedy)
+    try:
+        recorded = _from_file(path)
+    except KernelError:
+        return Choice(local, trouble.what, trouble.remedy)
+    local.close()
+    return Choice(recorded, trouble.what, trouble.remedy)
+
+
+def shipped_recording() -> Path | None:
+    """The recording in the package."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("tui")  # found, not imported: it is data there
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder, "default.pwr")
+        if path.exists():
+            return path
+    return None
+
+
+def _from_file(path: Path) -> Target:
+    from kernel.recording.target import open_recording
+
+    return open_recording(path)

@@ -1,0 +1,286 @@
+"""A target with what it will answer to probes: the verdict on them, and the lines it takes for them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from btf.damage import exact_types
+from btf.errors import BtfError
+from kernel.connection.kernel_info import Knowledge
+from kernel.connection.symbol_addresses import by_name, by_symbols, landing
+from kernel.recording.plans import readable_plans
+from kernel.recording.target import RecordingTarget
+from probes.attaching.values import Why
+from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
+from probes.facts.lookups import UNKNOWN, Landing
+from probes.functions.function_index import STUB, index_of
+from probes.names import MAX_EVENT_NAME, event_name, split_name
+from probes.probe import Kind, Probe
+from probes.refusal import CannotLower, own
+from probes.syntax.parse import ParseError
+from probes.verdict import Verdict
+
+# The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
+if TYPE_CHECKING:
+    from btf.btf import Btf
+    from probes.check import Checked
+    from probes.facts.lookups import Environment
+    from probes.plans.plan import Plan, PlannedEvent
+
+
+@contextlib.contextmanager
+def refused_if_damaged() -> Iterator[None]:
+    """Refuse by CannotLower what would be made of types that lie."""
+    try:
+        with exact_types():
+            yield
+    except BtfError as error:
+        raise CannotLower(own("damaged_types", hint=str(error))) from None
+
+
+class Connection(Knowledge):
+    """What the screens and the commands ask of a kernel before anything is armed."""
+
+    def check(self, probe: Armable | str, group: str = "", look: bool = False) -> Checked:
+        """What this kernel will answer, and the lines it would get; nothing is written.
+
+        Args:
+            probe: what is wanted.
+            group: of its events.
+            look: ask the target for events, symbols and files too, each once; that may take long.
+        """
+        from probes.check import Checked
+
+        try:
+            with refused_if_damaged():
+                return self._check(probe, group, look)
+        except CannotLower as error:
+            return Checked(Verdict(str(probe), error.refusal), None)
+
+    def _check(self, probe: Armable | str, group: str, look: bool) -> Checked:
+        from probes.check import Checked, check_plan
+
+        probe = self._settled(probe)
+        if (kept := self._recorded(probe)) is not None:
+            return Checked(Verdict(str(kept.probe)), kept)
+        if not look:
+            return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
+        around = self.surroundings
+        asked = around.environment
+        if asked.symbol is not None:
+            asked = replace(asked, landing=self._landing)
+        return check_plan(probe, self.types_of(probe), self.facts, group, asked, around.existing)
+
+    def check_typed(self, text: str) -> Checked:
+        """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
+        from probes.check import Checked, check_typed
+
+        try:
+            with refused_if_damaged():
+                probe = self._settled(text)
+                if not isinstance(probe, str):
+                    return self._check(probe, "", False)
+                if text.lstrip().startswith(("-", "!")):
+                    return self._check(text, "", True)  # what is there is all that a deletion is about
+                return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
+        except CannotLower as error:
+            return Checked(Verdict(text, error.refusal), None)
+
+    @refused_if_damaged()
+    def lower(
+        self,
+        probe: Armable,
+        group: str,
+        taken: Container[str] = (),
+        gone: Container[str] = (),
+        kinds: Mapping[str, object] = MappingProxyType({}),
+    ) -> Plan:
+        """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
+
+        Args:
+            probe: what is wanted.
+            group: of its events.
+            taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
+                unless the user chose that name.
+            gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
+                gets a number then, and the plan says so.
+            kinds: what is armed, by path of the event, as `kind_of` tells it: probes of two kinds can't share one.
+        """
+        from probes.lowering.lower import lower
+
+        probe = by_name(probe, lambda: self.symbols)
+        if (kept := self._recorded(probe)) is not None:
+            return kept
+        btf, facts = self.types_of(probe), self.facts
+        if not is_function(probe):
+            self.surroundings.forget()
+        plan, around = self._lowered(probe, group)
+        chosen = _chosen_name(probe)
+        # Of two events each puts its end behind the name it is given.
+        name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
+        number, not_free, why = 2, gone if chosen else taken, ""
+        while _can_be_numbered(probe) and (held := _held(plan, not_free, kinds)):
+            why = why or held
+            numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
+            plan = lower(probe, btf, facts, group, numbered, around)
+            number += 1
+        if not chosen or number == 2:
+            return plan
+        return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
+
+    def _lowered(self, probe: Armable, group: str) -> tuple[Plan, Environment]:
+        """Lower a probe, and tell by which lookups.
+
+        Where the tracer doesn't list its function the symbols are read before it is refused: its code may be listed
+        by another name. Raises CannotLower.
+        """
+        from probes.lowering.lower import lower
+
+        btf, facts, around = self.types_of(probe), self.facts, self._around(probe)
+        try:
+            return lower(probe, btf, facts, group, environment=around), around
+        except CannotLower as error:
+            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.symbols is not None:
+                around = by_symbols(self.symbols)
+                with contextlib.suppress(CannotLower):  # what was refused first says more
+                    return lower(probe, btf, facts, group, environment=around), around
+            raise
+
+    @refused_if_damaged()
+    def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
+        """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
+        from probes.lowering.check_planned import lowered_trigger, trigger_refusal
+
+        if not triggers:
+            return plan
+        btf, around = self.types_of(plan.probe), self._around(plan.probe)
+        events = list(plan.events)
+        for text in (trigger.strip() for trigger in triggers):
+            texts = [lowered_trigger(event, text, btf, self.facts, around) for event in events]
+            refusals = [
+                trigger_refusal(event, lowered, btf, self.facts, around)
+                for event, lowered in zip(events, texts, strict=True)
+            ]
+            refused = [refusal for refusal in refusals if refusal is not None]
+            if len(refused) == len(events):
+                raise CannotLower(replace(refused[0], column=None, token=text))
+            for number, event in enumerate(events):
+                if refusals[number] is None:
+                    events[number] = replace(event, triggers=(*event.triggers, texts[number]))
+        return replace(plan, events=tuple(events))
+
+    def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
+        """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
+        from probes.lowering.check_planned import trigger_refusal
+
+        try:
+            with refused_if_damaged():
+                refusal = trigger_refusal(
+                    event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe)
+                )
+        except CannotLower as error:
+            refusal = error.refusal
+        return Verdict(text, refusal)
+
+    def _settled(self, probe: Armable | str) -> Armable | str:
+        """A probe at an address gets its function's name; a text in the kernel's own syntax stays what it is."""
+        if not isinstance(probe, str):
+            return by_name(probe, lambda: self.symbols)
+        if not is_own(probe):
+            return probe
+        from probes.check import armable
+
+        try:
+            known = armable(probe)
+        except ParseError:
+            return probe
+        settled = by_name(known, lambda: self.symbols)
+        return probe if settled is known else settled
+
+    def _recorded(self, probe: Armable | str) -> Plan | None:
+        """The plan of a probe that a recording holds: files and events of that machine can't be asked any more."""
+        if not isinstance(self.target, RecordingTarget):
+            return None
+        text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
+        plans = readable_plans(self.target.recording)
+        return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
+
+    def _around(self, probe: Armable | str) -> Environment:
+        """What lowering asks about; for function probes nothing is read."""
+        try:
+            known = parse_command(probe) if isinstance(probe, str) else probe
+        except ParseError:
+            return UNKNOWN
+        if isinstance(known, Deletion):
+            return UNKNOWN
+        if is_function(known):
+            symbols = self.symbols if self._symbols_loaded or self._is_about_symbols(known) else None
+            if symbols is None:
+                return UNKNOWN
+            return replace(by_symbols(symbols), call_at=self.surroundings.call_at)
+        return self.surroundings.nearby
+
+    def _is_about_symbols(self, probe: Armable) -> bool:
+        """Whether only the symbols tell what it is about: `@variable`, an offset, a part such as `vfs_read.cold`,
+        another name of a traceable function.
+
+        They take some time to read; a text of which this is so is read aside
+        (`tui.compose.specification.asks_target`).
+        """
+        if not isinstance(probe, Probe):
+            return False
+        symbol = probe.place.symbol
+        split_off = "." in symbol and not index_of(self.facts).count(symbol)
+        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
+            return True
+        # Known once somebody has read them.
+        return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(Why.ALIAS)
+
+    def _landing(self, name: str, offset: int) -> Landing | None:
+        """What lies behind a symbol; the table is read when first asked."""
+        if self.symbols is None:
+            return Landing(name, offset, 0, code=True)
+        return landing(self.symbols, name, offset)
+
+    def types_of(self, probe: Armable | str) -> Btf | None:
+        """Types to read a probe with: those of the module it sits in too."""
+        try:
+            known = parse_command(probe) if isinstance(probe, str) else probe
+        except ParseError:
+            return self.btf
+        if not isinstance(known, Probe) or known.kind is Kind.EVENT:
+            return self.btf
+        symbol = known.place.symbol
+        if known.kind is Kind.TRACEPOINT:
+            symbol = f"{STUB}{symbol}"
+        return self.btf_of(known.place.module or self.function(symbol).module)
+
+
+def kind_of(event: PlannedEvent) -> tuple[str, bool]:
+    """What probes that share an event have in common (append_trace_kprobe, append_trace_fprobe_event)."""
+    return event.line[:1].replace("r", "p"), event.at_exit
+
+
+def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object]) -> str:
+    """Why its events need other names; empty: they don't."""
+    if any(event.path in not_free for event in plan.events):
+        return "events of an earlier probe of this name may still be seen"
+    if any(kinds.get(event.path, kind) != kind for event, kind in ((one, kind_of(one)) for one in plan.events)):
+        return "an event of this name is of a probe of another kind"
+    return ""
+
+
+def _can_be_numbered(probe: Armable) -> bool:
+    """Whether its events can have another name; those of others are what they are, or are named by what uses them."""
+    return isinstance(probe, Probe | UserProbe)
+
+
+def _chosen_name(probe: Armable) -> str:
+    """The event's name where the user chose it."""
+    if isinstance(probe, UserProbe):
+        return split_name(probe.name or "")[1]
+    return probe.event if isinstance(probe, Probe) else ""

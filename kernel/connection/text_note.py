@@ -1,0 +1,26 @@
+"""Say where recorded strings come as the kernel's text, in which they may look like events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from events.format import FieldKind
+
+if TYPE_CHECKING:
+    from kernel.session.armed_probes import Armed
+    from kernel.target import Target
+
+
+def text_note(target: Target, armed: Armed) -> Iterator[str]:
+    """Yield what is to be said of the strings of an armed probe, where its far side gives text."""
+    if getattr(target, "gives_pages", True):
+        return
+    names = dict.fromkeys(
+        field.name for fmt in armed.formats.values() for field in fmt.arguments if field.kind is FieldKind.STRING
+    )
+    if names:
+        yield (
+            f"{', '.join(names)}: without python3 there events come as text: a string made for it can look like "
+            "the end of its event and like others"
+        )

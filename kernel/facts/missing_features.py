@@ -1,0 +1,79 @@
+"""Why a kernel does not do what others do, feature by feature: pure, for whoever asks what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from probes.facts.facts import Feature, TargetFacts
+
+
+class Need(NamedTuple):
+    """What a kernel must have for a feature."""
+
+    since: str
+    """First release of Linux with it; for people, nothing is decided by it."""
+    config: str
+    """Its switch, without CONFIG_."""
+
+
+NEEDS: Mapping[Feature, Need] = {
+    Feature.DYNAMIC_EVENTS: Need("5.0", "DYNAMIC_EVENTS"),
+    Feature.KPROBE_EVENTS: Need("2.6.33", "KPROBE_EVENTS"),
+    Feature.UPROBE_EVENTS: Need("3.5", "UPROBE_EVENTS"),
+    Feature.FPROBE_EVENTS: Need("6.5", "FPROBE_EVENTS"),
+    Feature.TPROBE_EVENTS: Need("6.5", "FPROBE_EVENTS"),
+    Feature.EPROBE_EVENTS: Need("5.15", "EPROBE_EVENTS"),
+    Feature.EPROBE_FILTER: Need("6.0", "EPROBE_EVENTS"),
+    Feature.SYNTHETIC_EVENTS: Need("4.17", "SYNTH_EVENTS"),
+    Feature.BTF_ARGS: Need("6.5", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.ENTRY_ARGS_AT_EXIT: Need("6.10", "PROBE_EVENTS"),
+    Feature.CHAR_TYPE: Need("6.3", "PROBE_EVENTS"),
+    Feature.SYMSTR_TYPE: Need("6.2", "PROBE_EVENTS"),
+    Feature.USTRING_TYPE: Need("5.3", "PROBE_EVENTS"),
+    Feature.DENTRY_TYPE: Need("6.10", "PROBE_EVENTS"),
+    Feature.TYPECAST: Need("7.3", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.CURRENT: Need("7.3", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.THIS_CPU: Need("7.3", "PROBE_EVENTS"),
+    Feature.FUNCTION_GRAPH_ARGS: Need("6.15", "FUNCTION_TRACE_ARGS"),
+    Feature.SUBBUF_SIZE: Need("6.8", "TRACING"),
+    Feature.HIST_TRIGGERS: Need("4.7", "HIST_TRIGGERS"),
+}
+
+_BELOW = {
+    "KPROBE_EVENTS": ("KPROBES",),
+    "FPROBE_EVENTS": ("FPROBE", "DYNAMIC_FTRACE"),
+    "PROBE_EVENTS_BTF_ARGS": ("DEBUG_INFO_BTF", "BPF_SYSCALL", "KPROBES"),
+    "FUNCTION_TRACE_ARGS": ("FUNCTION_TRACER", "FUNCTION_GRAPH_TRACER", "DEBUG_INFO_BTF"),
+}
+"""A switch that is not in a .config at all has one of these off, which it depends on (kernel/trace/Kconfig)."""
+
+
+def lacks(facts: TargetFacts, config: Mapping[str, str]) -> dict[Feature, str]:
+    """What each feature that was not found needs, in a line.
+
+    Args:
+        facts: of the target.
+        config: its .config, `n` for what is not set; empty: not known.
+    """
+    return {feature: _why(feature, facts, config) for feature in Feature if not facts.has(feature)}
+
+
+def unseen(facts: TargetFacts) -> bool:
+    """Whether nobody could look: then a feature that was not found may be there all the same."""
+    return not facts.readme
+
+
+def _why(feature: Feature, facts: TargetFacts, config: Mapping[str, str]) -> str:
+    need = NEEDS[feature]
+    below = () if need.config in config else _BELOW.get(need.config, ())
+    for name in (need.config, *below):
+        if config.get(name) == "n":
+            return f"CONFIG_{name} is not set in this kernel"
+    if unseen(facts):
+        return (
+            "cannot be seen: tracefs is not reachable" if not facts.tracefs else "cannot be seen: tracefs is closed"
+        )
+    if config.get(need.config) in ("y", "m"):
+        return f"Linux {need.since} or newer has it"
+    return f"Linux {need.since} or newer has it, with CONFIG_{need.config}"

@@ -1,0 +1,70 @@
+"""A throw-away machine as a target: boot it, reach it as any other over ssh, end it with the target."""
+
+from __future__ import annotations
+
+import threading
+
+from kernel.errors import TargetUnusable
+from kernel.lab import cache, guest
+from kernel.lab.errors import LabError
+from kernel.lab.work import Progress as Step
+from kernel.remote.address import Address
+from kernel.remote.connect import Progress, open_ssh
+from kernel.remote.target import FarTarget
+from probes.plans.cost_estimate import EMULATED
+
+DEFAULT = "7.2"
+"""The series of a plain `lab`."""
+
+
+def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> FarTarget:
+    """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:full`, `lab:/path/of/bzImage`.
+
+    After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files.
+    Raises `kernel.lab.errors.LabError` and TargetUnusable.
+    """
+    words, _, options = spec.removeprefix("lab").removeprefix(":").partition(",")
+    chosen = set(options.split(",")) - {""}
+    if unknown := chosen - {"nopython", "idle"}:
+        raise TargetUnusable(f"{spec}: {', '.join(sorted(unknown))} is no option of a lab", "say nopython or idle")
+
+    def tell(step: Step) -> None:
+        if progress is not None:
+            progress(step.text, step.fraction)
+
+    python = "nopython" not in chosen
+    idle = "idle" in chosen
+    try:
+        machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload=not idle)
+    except OSError as error:  # a full disk, above all
+        raise LabError(f"{cache.root()}: {error.strerror}", "PROBEWRIGHT_CACHE names another folder") from error
+    try:
+        name = f"{spec} ({machine.kernel.note})" if machine.kernel.note else spec
+        return connect(machine, name, progress, python=python, cancel=cancel, owned=True)
+    except BaseException:
+        machine.close()
+        raise
+
+
+def connect(
+    machine: guest.Guest,
+    name: str,
+    progress: Progress | None = None,
+    *,
+    python: bool = True,
+    cancel: threading.Event | None = None,
+    owned: bool = False,
+) -> FarTarget:
+    """A guest that runs already as a target; `owned`: it ends with the target. Raises TargetUnusable."""
+    user, _, host = machine.host.rpartition("@")
+    return open_ssh(
+        Address(host, user),
+        progress,
+        name=name,
+        options=machine.ssh_options,
+        python=python,
+        cancel=cancel,
+        on_close=machine.close if owned else lambda: None,
+        ended=lambda: not machine.alive,
+        slowdown=EMULATED,
+    )

@@ -1,0 +1,71 @@
+"""Files of the kernel we run on: what a `Target` does to a file, done here."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+
+from kernel.agent.ring_reader import write_lines
+from kernel.errors import FileRefused
+from kernel.target import Effect, Step
+
+CHUNK = 1 << 16
+"""Bytes asked of one read(2): seq_file gives less, sysfs BTF gives as much as it is asked for."""
+
+_FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
+
+
+def _refused(path: str, error: OSError | ValueError) -> FileRefused:
+    """Return the refusal of a path; one with a NUL or half of a surrogate pair is no path."""
+    return FileRefused(path, (error.errno or 0) if isinstance(error, OSError) else errno.ENOENT)
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[str], int] = _open) -> bytes:
+    """Whole content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
+    parts: list[bytes] = []
+    left = limit
+    try:
+        fd = opened(path)
+        try:
+            if offset:
+                os.lseek(fd, offset, os.SEEK_SET)
+            while left > 0 and (part := os.read(fd, min(left, CHUNK))):
+                parts.append(part)
+                left -= len(part)
+        finally:
+            os.close(fd)
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None
+    return b"".join(parts)
+
+
+def perform(step: Step) -> None:
+    """Carry out one effect; a write is one system call as long as the kernel takes it whole. Raises FileRefused."""
+    try:
+        if step.effect is Effect.MKDIR:
+            os.mkdir(step.path)
+        elif step.effect is Effect.RMDIR:
+            os.rmdir(step.path)
+        elif step.effect is Effect.UNLINK:
+            os.unlink(step.path)
+        else:
+            fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
+            try:
+                write_lines(fd, step.data)
+            finally:
+                os.close(fd)
+    except (OSError, ValueError) as error:
+        raise _refused(step.path, error) from None
+
+
+def list_folder(path: str) -> list[str]:
+    """Names in a folder, sorted. Raises FileRefused."""
+    try:
+        return sorted(os.listdir(path))
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None

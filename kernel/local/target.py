@@ -1,0 +1,287 @@
+"""The kernel we run on: files by `os`, raw ring-buffer pages by read(2)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from events.batch import Batch, Chunk
+from events.format import FormatError, HeaderPage
+from kernel.agent.journal import Journal, folders, open_own, own_name
+from kernel.cleanup.owner import owner_of
+from kernel.errors import FileRefused, StreamClosed
+from kernel.facts import gather
+from kernel.local import files, libbpf, libc
+from kernel.target import Effect, Step
+from probes.facts.facts import TargetFacts
+
+if TYPE_CHECKING:
+    from kernel.agent.journal import Entry
+
+_PASS_BYTES = 1 << 20
+"""Of one CPU in one pass: a probe that our own reading hits must not keep a pass from ending."""
+_PERIOD = 0.03
+"""Seconds between passes while little comes. With buffer_percent 0 every single event ends a poll, and a pass for
+each would cost more than the events."""
+_BUSY_BYTES = 256 << 10
+"""A pass that brought more than this is followed by the next one at once."""
+_PARKED = 1.0
+"""Seconds until a CPU whose buffer could not be polled or read (offline) is tried again."""
+
+
+class LocalStream:
+    """All CPUs of one instance by trace_pipe_raw, non-blocking; read(2) gives one sub-buffer a call."""
+
+    def __init__(self, instance: str) -> None:
+        self.errors = 0
+        """Reads that failed for another reason than an empty buffer."""
+        self._fds: dict[int, int] = {}
+        self._parked: dict[int, float] = {}
+        self._busy = threading.Lock()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._pause_until = 0.0
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
+        try:
+            self._open(instance)
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, timeout: float) -> Batch | None:
+        """Wait up to `timeout` seconds for data, then one bounded pass over the CPUs that have some."""
+        with self._busy:
+            if self._closed:
+                raise StreamClosed
+            began = time.monotonic()
+            ready = self._wait(began, timeout)
+            if not ready:
+                return None
+            chunks: list[Chunk] = []
+            drained, size = True, 0
+            for fd in ready:
+                data, empty = self._drain(fd)
+                drained = drained and empty
+                if data:
+                    chunks.append(Chunk(self._fds[fd], data))
+                    size += len(data)
+            if drained and size < _BUSY_BYTES:
+                self._pause_until = time.monotonic() + _PERIOD
+            return Batch(tuple(chunks), drained) if chunks else None
+
+    @property
+    def closed(self) -> bool:
+        """Nothing is read any more."""
+        return self._closed
+
+    def close(self) -> None:
+        """Wake a waiting read and close the files."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            os.eventfd_write(self._wake, 1)
+            self._close_files()
+
+    def _close_files(self) -> None:
+        with self._busy:
+            for fd in self._fds:
+                os.close(fd)
+            self._fds.clear()
+            os.close(self._wake)
+
+    def _open(self, instance: str) -> None:
+        try:
+            self._size = HeaderPage.parse(files.read(f"{instance}/events/header_page").decode("ascii")).page_size
+        except (FormatError, UnicodeDecodeError):
+            self._size = os.sysconf("SC_PAGE_SIZE")
+        folder = f"{instance}/per_cpu"
+        for name in files.list_folder(folder):
+            if name.startswith("cpu") and name[3:].isdigit():
+                path = f"{folder}/{name}/trace_pipe_raw"
+                try:
+                    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                except OSError as error:
+                    raise FileRefused(path, error.errno or 0) from None
+                self._fds[fd] = int(name[3:])
+                self._poll.register(fd, select.POLLIN)
+
+    def _wait(self, now: float, timeout: float) -> list[int]:
+        """Files that have data, in the order of the CPUs."""
+        end = now + timeout
+        if (pause := self._pause_until - now) > 0:
+            self._pause(min(pause, timeout))
+        for fd, due in list(self._parked.items()):
+            if due <= now:
+                del self._parked[fd]
+                self._poll.register(fd, select.POLLIN)
+        left = max(0.0, end - time.monotonic())
+        ready: list[int] = []
+        for fd, event in self._poll.poll(left * 1000):
+            if self._closed:
+                return []
+            if event & select.POLLIN and fd in self._fds:
+                ready.append(fd)
+            elif fd in self._fds:
+                self._park(fd)
+        return ready
+
+    def _pause(self, seconds: float) -> None:
+        """Wait for nothing but close()."""
+        waker = select.poll()
+        waker.register(self._wake, select.POLLIN)
+        waker.poll(seconds * 1000)
+
+    def _drain(self, fd: int) -> tuple[bytes, bool]:
+        """Sub-buffers of one CPU, and whether it is empty now."""
+        pages: list[bytes] = []
+        try:
+            for _ in range(max(1, _PASS_BYTES // self._size)):
+                page = os.read(fd, self._size)
+                if not page:
+                    return b"".join(pages), True
+                pages.append(page)
+        except BlockingIOError:
+            return b"".join(pages), True
+        except OSError:
+            self.errors += 1
+            self._park(fd)
+            return b"".join(pages), True
+        return b"".join(pages), False
+
+    def _park(self, fd: int) -> None:
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(fd)
+        self._parked[fd] = time.monotonic() + _PARKED
+
+
+class LocalTarget:
+    """The running kernel; see `kernel.target.Target`."""
+
+    name = "local"
+    is_kernel = True
+
+    def __init__(self) -> None:
+        self.owner = owner_of(files.read("/proc/self/stat", 4096))
+        self._facts: TargetFacts | None = None
+        self._held: list[tuple[str, int]] = []
+        self._streams: list[LocalStream] = []
+
+    def facts(self) -> TargetFacts:
+        if self._facts is None:
+            self._facts = _with_libbpf(gather.gather(self, _kind_of))
+        return self._facts
+
+    def btf(self, module: str | None = None) -> bytes:
+        return files.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
+
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if os.path.dirname(path) in folders(os.geteuid(), os.environ):
+            return files.read(path, limit, offset, open_own)
+        return files.read(path, limit, offset)
+
+    def perform(self, step: Step) -> None:
+        if step.effect is Effect.RMDIR:
+            self._let_go(step.path)
+        files.perform(step)
+
+    def list(self, path: str) -> Sequence[str]:
+        return files.list_folder(path)
+
+    def guard(self, undo: Step) -> None:
+        """There is no far side: the next start finds what a dead process left, some of it in its journal."""
+        with _JOURNALING:
+            _journal().add(*_entry(undo))
+
+    def unguard(self, undo: Step) -> None:
+        with _JOURNALING:
+            _journal().drop(*_entry(undo))
+
+    def hold(self, path: str) -> None:
+        try:
+            self._held.append((path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
+        except OSError as error:
+            raise FileRefused(path, error.errno or 0) from None
+
+    def our_pids(self) -> Sequence[int]:
+        """All threads of this process: the kernel filters by thread, not by process."""
+        return sorted(int(name) for name in files.list_folder("/proc/self/task"))
+
+    def stream(self, instance: str) -> LocalStream:
+        stream = LocalStream(instance)
+        self._streams = [*(known for known in self._streams if not known.closed), stream]
+        return stream
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
+        self._let_go("")
+
+    def _let_go(self, folder: str) -> None:
+        """Close what is held below a folder."""
+        for entry in [entry for entry in self._held if entry[0].startswith(f"{folder}/")]:
+            with contextlib.suppress(ValueError):  # another thread closes it: its number may be another file's by now
+                self._held.remove(entry)
+                os.close(entry[1])
+
+
+_JOURNALING = threading.Lock()
+_journals: dict[str, Journal] = {}
+
+
+def _journal() -> Journal:
+    """Of this process, whatever it has targets: a child that was forked has another."""
+    name = own_name()
+    if name not in _journals:
+        _journals.clear()
+        _journals[name] = Journal(folders(os.geteuid(), os.environ), name)
+    return _journals[name]
+
+
+def _entry(step: Step) -> Entry:
+    return step.effect.value.encode(), os.fsencode(step.path), step.data, step.expects
+
+
+BPF_PROG_TYPE_KPROBE = 2
+_HELPERS = {
+    "get_stackid": 27,
+    "probe_read_user": 112,
+    "probe_read_kernel": 113,
+    "probe_read_user_str": 114,
+    "probe_read_kernel_str": 115,
+    "ringbuf_output": 130,
+    "get_func_ip": 173,
+    "get_attach_cookie": 174,
+    "loop": 181,
+}
+"""BPF_FUNC_* that a program on a function wants (include/uapi/linux/bpf.h): what was added since Linux 4.6."""
+
+
+def _kind_of(path: str) -> int | None:
+    """Magic number of the file system at a path; None: nothing is there."""
+    try:
+        return libc.statfs(path).f_type
+    except OSError:
+        return None
+
+
+def _with_libbpf(found: TargetFacts) -> TargetFacts:
+    """Add what the library on this machine says; its probes load tiny programs, some 2 ms for all of them."""
+    library = libbpf.load()
+    if library is None:
+        return found
+    types = library.prog_types()
+    loadable = tuple(name for number, name in types.items() if number and library.probe_prog_type(number))
+    helpers: tuple[str, ...] = ()
+    if BPF_PROG_TYPE_KPROBE in types and types[BPF_PROG_TYPE_KPROBE] in loadable:
+        helpers = tuple(n for n, number in _HELPERS.items() if library.probe_helper(BPF_PROG_TYPE_KPROBE, number))
+    return replace(found, libbpf=library.version, bpf_programs=loadable, bpf_helpers=helpers)

@@ -1,0 +1,195 @@
+"""Where presets are found: in the project, in the user's configuration directory, and those that come along.
+
+A project's are in `.probewright/` of the working directory or of one above it. A preset of the project or of the user
+stands in for one of the same name that comes along; where both have one, it has to be said which: `user:NAME`.
+
+Whoever can write such a file chooses what a name arms, so those that another user can change are passed over
+(`kernel.safe_files.ownership.distrust`), which is said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import enum
+import itertools
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+import platformdirs
+
+from foreign.files import read_file
+from foreign.refusal import InputRefusal
+from kernel.safe_files.new_file import write_whole
+from kernel.safe_files.ownership import distrust
+from probes.presets.errors import PresetError
+from probes.presets.read import read_preset
+from probes.presets.schema import MAX_BYTES, NAME, Preset
+
+SUFFIX = ".toml"
+PROJECT = ".probewright"
+
+
+class Origin(enum.StrEnum):
+    """Who a preset is from."""
+
+    PROJECT = "project"
+    USER = "user"
+    SHIPPED = "shipped"
+    FILE = "file"
+    """Named by its path."""
+
+
+class Entry(NamedTuple):
+    """One file of presets."""
+
+    name: str
+    """Of the file, without its ending."""
+    origin: Origin
+    path: Path
+    preset: Preset | None
+    error: str = ""
+    """Why it is none."""
+    shadowed: bool = False
+    """One that comes along, in whose stead another of its name is taken."""
+    shadows: bool = False
+    """One that is taken instead of one of its name that comes along."""
+
+
+class Presets:
+    """Looks into the folders each time it is asked: files change while the application runs."""
+
+    def __init__(self, user: Path | None = None, start: Path | None = None) -> None:
+        """Take the user's folder and the working directory; None: as they are."""
+        self.user = user or Path(platformdirs.user_config_dir("probewright", appauthor=False)) / "presets"
+        self._start = start or Path.cwd()
+
+    @property
+    def project(self) -> Path | None:
+        """The project's folder, the nearest that nobody else can change; None: there is none."""
+        return next((folder for folder in self._projects() if not distrust(folder)), None)
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """Which folders and files of the project and the user are not looked into, and why, a line each."""
+        project = self.project
+        folders = [*itertools.takewhile(lambda folder: folder != project, self._projects())]
+        whys = [(folder, distrust(folder)) for folder in folders]
+        for folder in (project, self.user):
+            if folder is not None and folder.is_dir():
+                why = distrust(folder)
+                whys += [(folder, why)] if why else [(path, distrust(path)) for path in _files(folder)]
+        return tuple(f"{path} is passed over: {why}" for path, why in whys if why)
+
+    def _projects(self) -> Iterator[Path]:
+        """Folders of a project at or above the working directory, the nearest first."""
+        for folder in (self._start, *self._start.parents):
+            if (folder / PROJECT).is_dir():
+                yield folder / PROJECT
+
+    def all(self) -> tuple[Entry, ...]:
+        """Every file, the project's first, then the user's, then those that come along."""
+        found = [*self._of(Origin.PROJECT), *self._of(Origin.USER)]
+        shipped = [*self._of(Origin.SHIPPED)]
+        own, along = {entry.name for entry in found}, {entry.name for entry in shipped}
+        return (
+            *(entry._replace(shadows=entry.name in along) for entry in found),
+            *(entry._replace(shadowed=entry.name in own) for entry in shipped),
+        )
+
+    def find(self, word: str) -> Entry:
+        """The one of a name, `user:NAME`, `project:NAME`, `shipped:NAME`, or a path. Raises PresetError.
+
+        Its `preset` is there; one that can't be read is an error with its path and line.
+        """
+        entry = self._of_path(Path(word)) if word.endswith(SUFFIX) else self._named(word)
+        if entry.preset is None:
+            raise PresetError(f"{entry.path}: {entry.error}")
+        return entry
+
+    def save(self, name: str, text: str, *, origin: Origin = Origin.USER, replace: bool = False) -> Path:
+        """Write a file of the user's or the project's, whole or not at all; gives its path.
+
+        Raises:
+            PresetError: the text is no preset, its name is another, or the file is there already.
+            OSError: it could not be written.
+        """
+        preset = read_preset(text)
+        if preset.name != name:
+            raise PresetError(f"it is named {preset.name}, not {name}")
+        folder = self.project if origin is Origin.PROJECT else self.user
+        if folder is None:
+            raise PresetError(f"no project here: make a folder {PROJECT} at its top")
+        path = folder / f"{name}{SUFFIX}"
+        for one in reversed((folder, *folder.parents)):
+            one.mkdir(mode=0o700, exist_ok=True)  # with a careless umask it would be passed over
+        try:
+            write_whole(path, text.encode(), replace=replace)
+        except FileExistsError:
+            raise PresetError(f"{path} is there already") from None
+        return path
+
+    def _named(self, word: str) -> Entry:
+        origin, _, name = word.rpartition(":")
+        if not NAME.fullmatch(name):
+            raise PresetError(f"{ascii(word)[1:-1]} is no name of a preset")
+        entries = self.all()
+        if origin:
+            found = [entry for entry in entries if entry.name == name and entry.origin == origin]
+        else:
+            found = [entry for entry in entries if entry.name == name and not entry.shadowed]
+        if len(found) > 1:
+            words = " or ".join(f"{entry.origin}:{name}" for entry in found)
+            raise PresetError(f"{name} is in {' and in '.join(str(e.path) for e in found)}: say {words}")
+        if not found:
+            near = difflib.get_close_matches(name, {entry.name for entry in entries}, 3)
+            hint = f"did you mean {', '.join(near)}?" if near else "`probewright preset list` names them all"
+            raise PresetError(f"no preset is named {ascii(word)[1:-1]}; {hint}")
+        return found[0]
+
+    def _of(self, origin: Origin) -> Iterator[Entry]:
+        folders: dict[Origin, Path | None] = {
+            Origin.PROJECT: self.project,
+            Origin.USER: self.user,
+            Origin.SHIPPED: Path(str(resources.files("probes.presets"))) / "shipped",
+        }
+        folder = folders[origin]
+        for path in _files(folder) if folder is not None else ():
+            if origin is Origin.SHIPPED or not distrust(path):
+                yield self._read(path, origin)
+
+    def _of_path(self, path: Path) -> Entry:
+        if not path.is_file():
+            raise PresetError(f"{path}: no such file")
+        return self._read(path, Origin.FILE)
+
+    def _read(self, path: Path, origin: Origin) -> Entry:
+        try:
+            preset = read_preset(read_text(path))
+        except PresetError as error:
+            return Entry(path.stem, origin, path, None, str(error))
+        if origin is not Origin.FILE and preset.name != path.stem:
+            return Entry(path.stem, origin, path, None, f"it is named {preset.name}, and its file is not")
+        return Entry(preset.name, origin, path, preset)
+
+
+def read_text(path: Path) -> str:
+    """A preset's file. Raises PresetError."""
+    try:
+        return read_file(path, MAX_BYTES).decode()
+    except InputRefusal as error:
+        if error.bound:
+            raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is") from None
+        raise PresetError(f"it is {error.thing}") from None
+    except OSError as error:
+        raise PresetError(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise PresetError("it is no UTF-8 text") from None
+
+
+def _files(folder: Path) -> Sequence[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
+    return ()

@@ -1,0 +1,35 @@
+"""The plans that a recording was made with; apart from its replay, for who reads no more than its first rows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from events.recording.chunks import RecordingError
+from kernel.errors import TargetUnusable
+from probes.plans.json_values import plan_from_dict
+from probes.syntax.parse_error import ParseError
+
+if TYPE_CHECKING:
+    from events.recording.reader import Recording
+    from probes.plans.plan import Plan
+
+
+_DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError)
+
+
+def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
+    """Return the plans that were armed when a recording was made. Raises TargetUnusable."""
+    try:
+        return tuple(map(plan_from_dict, recording.plans))
+    except _DAMAGES as error:
+        raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
+
+
+def readable_plans(recording: Recording) -> tuple[Plan, ...]:
+    """Return the plans of a recording that are not damaged: for questions about one probe, not for a replay."""
+    found = []
+    for plain in recording.plans:
+        with suppress(*_DAMAGES):
+            found.append(plan_from_dict(plain))
+    return tuple(found)

@@ -1,0 +1,80 @@
+"""Who we are on a far side, found in its /proc: the name of our process, and the processes that serve our line only.
+
+Both dialects, sudo or doas and the ssh server's session processes are one chain of parents. What is above is shared
+with others: the listener of the ssh server, whose own children would be left out of their owners' traces with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from kernel.cleanup.owner import owner_of
+from kernel.errors import FileRefused
+
+_DEEPEST = 32
+_LISTEN = "0A"
+"""TCP_LISTEN, include/net/tcp_states.h, as /proc/net/tcp prints it."""
+
+
+class Files(Protocol):
+    def read(self, path: str, limit: int) -> bytes: ...
+    def links(self, path: str) -> Sequence[str]: ...
+
+
+def owner(files: Files, pid: int) -> str:
+    """`PID_STARTTIME` (`kernel.cleanup.owner`). Empty where /proc does not show it."""
+    try:
+        return owner_of(files.read(f"/proc/{pid}/stat", 4096))
+    except (FileRefused, ValueError, IndexError):
+        return ""
+
+
+def line(files: Files, pid: int) -> tuple[int, ...]:
+    """`pid` and its ancestors as far as they exist for us alone, nearest first."""
+    sockets = _listening(files)
+    found = [pid]
+    while len(found) < _DEEPEST:
+        parent = _parent(files, found[-1])
+        if parent <= 1 or parent in found or _shared(files, parent, sockets):
+            break
+        found.append(parent)
+    return tuple(found)
+
+
+def _shared(files: Files, pid: int, sockets: frozenset[str]) -> bool:
+    """Whether a process serves others too: it listens, or (where its files are hidden) it is a child of init."""
+    try:
+        links = files.links(f"/proc/{pid}/fd")
+    except FileRefused:
+        links = ()
+    if links:
+        return any(link in sockets for link in links)
+    return _parent(files, pid) <= 1
+
+
+def _listening(files: Files) -> frozenset[str]:
+    """`socket:[INODE]` of all listening TCP sockets."""
+    sockets = set()
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            text = files.read(path, 8 << 20).decode("ascii", "replace")
+        except FileRefused:
+            continue
+        for row in text.splitlines()[1:]:
+            columns = row.split()
+            if len(columns) > 9 and columns[3] == _LISTEN:
+                sockets.add(f"socket:[{columns[9]}]")
+    return frozenset(sockets)
+
+
+def _parent(files: Files, pid: int) -> int:
+    """Field 4 of /proc/PID/stat; 0: not known."""
+    try:
+        text = files.read(f"/proc/{pid}/stat", 4096).decode("ascii", "replace")
+    except FileRefused:
+        return 0
+    # The second field is the name in parentheses, which may hold anything: count from the last one.
+    found = re.match(r" \S (\d{1,10}) ", text.rpartition(")")[2])
+    return int(found[1]) if found else 0

@@ -1,0 +1,92 @@
+"""The far side through the agent: what a target is asked for, as requests on its line."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from foreign.text import encoded
+from kernel.agent import frames
+from kernel.errors import FileRefused
+from kernel.remote.protocol.agent_client import SILENCE, WINDOW, Line
+from kernel.remote.protocol.page_stream import AgentStream
+from kernel.target import Step
+
+
+class AgentDialect:
+    """The far side through its agent; a `kernel.remote.target.Dialect`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
+        self._line = Line(process, silence)
+        self.pid = self._line.pid
+
+    @property
+    def heard(self) -> float:
+        return self._line.heard
+
+    @property
+    def unanswered(self) -> float | None:
+        return self._line.unanswered
+
+    @property
+    def loss(self) -> str:
+        return self._line.loss
+
+    def lose(self, why: str) -> None:
+        self._line.lose(why)
+
+    def hurry(self, ends: float) -> None:
+        self._line.patience.hurry(ends)
+
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes:
+        return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        return self._line.fetch_all(frames.READ, [(path, encode(path)) for path in paths], 64 << 20)
+
+    def perform(self, step: Step) -> None:
+        self._step(frames.PERFORM, step)
+
+    def list(self, path: str) -> Sequence[str]:
+        return [decode(name) for name in self._line.request(frames.LIST, encode(path), path=path)]
+
+    def links(self, path: str) -> Sequence[str]:
+        return tuple(decode(link) for link in self._line.request(frames.LINKS, encode(path), path=path))
+
+    def guard(self, undo: Step) -> None:
+        self._tell(frames.GUARD, undo)
+
+    def unguard(self, undo: Step) -> None:
+        self._tell(frames.UNGUARD, undo)
+
+    def hold(self, path: str) -> None:
+        self._line.request(frames.HOLD, encode(path), path=path)
+
+    def stream(self, instance: str, window: int = WINDOW) -> AgentStream:
+        return self._line.open_stream(encode(instance), window)
+
+    def stream_pids(self) -> tuple[int, ...]:
+        # The agent reads itself, and its other thread is a task of its own to the kernel.
+        return tuple(task for task in self._line.tasks if task != self.pid)
+
+    def close(self) -> None:
+        self._line.close()
+
+    def _tell(self, op: int, undo: Step) -> None:
+        # The agent takes one request after the other: the way back stands there before what comes next is done.
+        self._line.tell(op, undo.effect.value.encode(), encode(undo.path), undo.data, undo.expects)
+
+    def _step(self, op: int, step: Step, *more: bytes) -> None:
+        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *more, path=step.path)
+
+
+def encode(path: str) -> bytes:
+    """A path for the line. Raises FileRefused for NUL, which no path can hold."""
+    if "\0" in path:
+        raise FileRefused(path, errno.EINVAL)
+    return encoded(path)
+
+
+def decode(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")

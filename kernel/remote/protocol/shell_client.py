@@ -1,0 +1,237 @@
+"""One sh on the far side: commands to it, and their answers (see `kernel.remote.protocol.shell_program`).
+
+The token that ends an answer is random, made anew for each command, and never on a command line, so no output of the
+far side can hold it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import select
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from foreign.text import encoded
+from kernel.errors import FileRefused, TargetLost
+from kernel.remote.answer_limit import LOOK, Patience, write_patiently
+from kernel.remote.protocol.second_shell import AFTER, Witness
+from kernel.remote.protocol.shell_program import PROGRAM
+
+SILENCE = 120
+"""Seconds without a command after which the shell undoes and ends."""
+_OTHER_WORDS = {
+    "no such file": errno.ENOENT,  # dash and busybox, of a redirection
+    "directory nonexistent": errno.ENOENT,
+    "nonexistent directory": errno.ENOENT,
+    "i/o error": errno.EIO,  # from here on musl
+    "resource busy": errno.EBUSY,
+    "out of memory": errno.ENOMEM,
+    "filename too long": errno.ENAMETOOLONG,
+    "not supported": errno.EOPNOTSUPP,
+    "no file descriptors available": errno.EMFILE,
+    "value too large for data type": errno.EOVERFLOW,
+    "result not representable": errno.ERANGE,
+    "symbolic link loop": errno.ELOOP,
+}
+_WORDS = {os.strerror(number).lower(): number for number in errno.errorcode} | _OTHER_WORDS
+
+
+def errno_of(words: str) -> int:
+    """The errno behind what a shell or a program said: a line that ends with strerror(3)'s text. EIO: not known."""
+    for line in reversed(words.lower().splitlines()):
+        said = line.rpartition(": ")[2].strip()
+        if said in _WORDS:
+            return _WORDS[said]
+    return errno.EIO
+
+
+class Shell:
+    """Commands to one sh, and their answers."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        silence: int = SILENCE,
+        another: Callable[[], subprocess.Popen[bytes]] | None = None,
+    ) -> None:
+        """Give a shell the program. Raises TargetLost.
+
+        Args:
+            process: has a POSIX shell behind its stdin and stdout which reads its script there.
+            silence: seconds without a command after which it undoes and ends.
+            another: starts one more shell over there, which tells of this one
+                (`kernel.remote.protocol.second_shell`); None: none does.
+        """
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the process needs pipes")
+        self._to, self._from = process.stdin, process.stdout
+        self._turn = threading.Lock()
+        self._lost = ""
+        self.patience = Patience()
+        self._silence = silence
+        self._quiet = threading.Event()
+        self.heard = time.monotonic()
+        """When the far side last said something."""
+        self.unanswered: float | None = None
+        """When the command was sent whose answer is awaited, by time.monotonic(); None: none is."""
+        self._another = another
+        self._witness: Witness | None = None
+        """Of the command whose answer is awaited, where that stays away."""
+        self.pid = 0
+        self._data = bytearray()
+        self._stale = b""
+        self._start()
+        try:
+            self.pid = int(self.run("echo $$ >&3").decode("ascii", "replace"))
+        except ValueError:
+            raise self._lose("the far side sent what makes no sense instead of its process") from None
+        self.packs = self._can("gzip -1 -c </dev/null >/dev/null")
+        self.run(f"t_watch {silence}")
+        threading.Thread(target=self._keep_talking, name="sh pulse", daemon=True).start()
+
+    def run(self, command: str, path: str = "", limit: int = 1 << 20) -> bytes:
+        """Raw output of one command. Raises FileRefused for `path` where it failed, ValueError, TargetLost."""
+        token = secrets.token_hex(16)
+        lines = command.count("\n") + 1
+        with self._turn:
+            if self._lost:
+                raise TargetLost(self._lost)
+            self.unanswered = time.monotonic()
+            try:
+                self._send(encoded(f"{lines} {token}\n{command}\n"))
+                output, status, words = self._answer(token.encode(), limit)
+            finally:
+                self.unanswered = None
+                self._dismiss_witness()
+        if status:
+            raise FileRefused(path, errno_of(words.decode("utf-8", "replace")))
+        return output
+
+    def close(self) -> None:
+        """Have the shell undo and end. Safe to call twice."""
+        self._quiet.set()
+        self.patience.hurry(time.monotonic())
+        with contextlib.suppress(TargetLost, FileRefused):
+            self.run("exec 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; t_undo")
+        self._lost = self._lost or "closed"
+        with contextlib.suppress(OSError, ValueError):
+            self._to.close()
+
+    @property
+    def loss(self) -> str:
+        """Reason why the line is lost; empty: it stands."""
+        return self._lost
+
+    def lose(self, why: str) -> None:
+        """Give the line up, for a reason; whoever waits for an answer gets TargetLost within `LOOK` seconds."""
+        self._lose(why)
+
+    def check(self) -> None:
+        """Raises TargetLost when the line is."""
+        if self._lost:
+            raise TargetLost(self._lost)
+
+    def _can(self, command: str) -> bool:
+        with contextlib.suppress(FileRefused):
+            self.run(command)
+            return True
+        return False
+
+    def _keep_talking(self) -> None:
+        """Tell the shell that we are there; notice that it has ended, also while nobody asks it for anything."""
+        with contextlib.suppress(TargetLost, FileRefused):
+            due = time.monotonic() + self._silence / 6
+            while not self._quiet.wait(max(0.0, min(LOOK, due - time.monotonic()))):
+                self._listen()
+                if time.monotonic() >= due:
+                    due = time.monotonic() + self._silence / 6
+                    self.run(f"t_watch {self._silence}")
+
+    def _listen(self) -> None:
+        """Take what comes unasked, such as the end of the line, where no answer is awaited. Raises TargetLost."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            while not self._quiet.is_set() and select.select([self._from], [], [], 0)[0]:
+                self._receive()
+                if len(self._data) > 1 << 17:
+                    raise self._lose("the far side sent what makes no sense: words that nobody asked for")
+        except (OSError, ValueError):  # our end was closed
+            raise self._lose("the line was cut") from None
+        finally:
+            self._turn.release()
+
+    def _send(self, data: bytes) -> None:
+        try:
+            write_patiently(self._to.fileno(), data, lambda last: self._check_patience(last, last))
+        except (OSError, ValueError):
+            raise self._lose("the line was cut") from None
+
+    def _start(self) -> None:
+        """Give the program and wait for its word: a shell reads its script ahead, so nothing may follow at once."""
+        token = secrets.token_hex(16)
+        self._send(PROGRAM.encode() + f"printf '\\n%s\\n' {token}; t_loop\n".encode())
+        end = f"\n{token}\n".encode()
+        while not self._data.endswith(end):
+            self._receive()
+            if len(self._data) > 1 << 17:
+                raise self._lose("the far side sent what makes no sense: a login that does not stop to talk")
+        self._data.clear()
+
+    def _answer(self, token: bytes, limit: int) -> tuple[bytes, int, bytes]:
+        """Output, status, error text."""
+        head, tail = b"\n" + token + b" ", b"\n" + token + b"\n"
+        stale, self._stale = self._stale, token  # until it is read: an interrupt may come
+        while not self._data.endswith(tail):
+            if len(self._data) > limit + (1 << 17):
+                raise self._lose("the far side sent what makes no sense: more bytes than were asked for")
+            self._receive()
+        data, self._stale = bytes(self._data), b""
+        self._data.clear()
+        if stale:
+            data = data.rpartition(b"\n" + stale + b"\n")[2]
+        output, found, rest = data[: -len(tail)].rpartition(head)
+        status, _, words = rest.partition(b" ")
+        if not found or not status.isdigit() or len(status) > 3:
+            raise self._lose("the far side sent what makes no sense: an answer without a status")
+        return output, int(status), words
+
+    def _receive(self) -> None:
+        last = time.monotonic()
+        while not select.select([self._from], [], [], LOOK)[0]:
+            self._look_at_work(time.monotonic() - last)
+            self._check_patience(last, last)
+        part = os.read(self._from.fileno(), 1 << 16)
+        if not part:
+            raise self._lose("the line was cut, or the shell on the far side ended")
+        self._data += part
+        self.heard = time.monotonic()
+
+    def _look_at_work(self, waited: float) -> None:
+        """Hear of the shell by a witness, where it has been waited for so many seconds."""
+        if self._witness is None and self._another is not None and self.pid and waited >= AFTER:
+            self._witness = Witness(self._another, self.pid)
+        if self._witness is not None and self._witness.tells_of_work():
+            self.heard = time.monotonic()
+
+    def _dismiss_witness(self) -> None:
+        witness, self._witness = self._witness, None
+        if witness is not None:
+            witness.close()
+
+    def _check_patience(self, asked: float, progress: float) -> None:
+        """Raises TargetLost where the line was given up, or an answer was waited for long enough."""
+        self.check()
+        waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
+        if waited is not None:
+            raise self._lose(f"the far side gave no answer for {waited:.0f} s")
+
+    def _lose(self, why: str) -> TargetLost:
+        self._lost = self._lost or why
+        self._quiet.set()
+        return TargetLost(self._lost)

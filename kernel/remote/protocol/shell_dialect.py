@@ -1,0 +1,154 @@
+"""The far side through plain sh: what a target is asked for, as commands to its shell."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+from foreign.packed import gunzip
+from foreign.refusal import InputRefusal
+from kernel.errors import FileRefused, TargetLost
+from kernel.remote.heartbeat import keep_asking
+from kernel.remote.protocol.shell_client import SILENCE, Shell
+from kernel.remote.protocol.shell_quote import escape, quote
+from kernel.remote.protocol.text_stream import TextStream
+from kernel.target import Effect, Step
+
+_BLOCK = 4096
+"""Bytes that `t_read_at` counts by."""
+_HOLDS = range(4, 10)
+"""Descriptors for held files: POSIX redirects single digits only."""
+
+
+class ShellDialect:
+    """The far side through sh; a `kernel.remote.target.Dialect`."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        another: Callable[[], subprocess.Popen[bytes]],
+        silence: int = SILENCE,
+    ) -> None:
+        """`another` starts one more shell over there, with the same rights and unbuffered output."""
+        self._shell = Shell(process, silence, another)
+        self._another = another
+        self.pid = self._shell.pid
+        self._guards: list[tuple[Step, int]] = []
+        self._count = 0
+        self._held: dict[int, str] = {}
+        self._streams: list[TextStream] = []
+
+    @property
+    def heard(self) -> float:
+        return max([self._shell.heard, *(stream.heard for stream in self._streams)])
+
+    @property
+    def unanswered(self) -> float | None:
+        return self._shell.unanswered
+
+    @property
+    def loss(self) -> str:
+        return self._shell.loss
+
+    def lose(self, why: str) -> None:
+        self._shell.lose(why)
+        for stream in self._streams:
+            stream.lose(why)
+
+    def hurry(self, ends: float) -> None:
+        self._shell.patience.hurry(ends)
+
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes:
+        if offset:
+            return self._read_at(path, limit, offset)
+        if self._shell.packs and path.startswith("/sys/kernel/btf/"):
+            return self._unpack(path, limit)
+        return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
+
+    def _read_at(self, path: str, limit: int, offset: int) -> bytes:
+        """By whole blocks: what is in front of the offset is cut off here."""
+        first, last = offset // _BLOCK, -(-(offset + limit) // _BLOCK)
+        command = f"t_read_at {self._word(path)} {first} {last - first}"
+        return self._shell.run(command, path, (last - first) * _BLOCK)[offset % _BLOCK :][:limit]
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:  # noqa: ARG002 - one after the other
+        return {}
+
+    def perform(self, step: Step) -> None:
+        command = self._command(step)
+        if step.effect is Effect.RMDIR:  # what we hold below it would keep it
+            for fd in [fd for fd, held in self._held.items() if held.startswith(f"{step.path}/")]:
+                self._shell.run(f"exec {fd}<&-")
+                del self._held[fd]
+        self._shell.run(command, step.path)
+
+    def list(self, path: str) -> Sequence[str]:
+        return sorted(self._split(self._shell.run(f"t_list {self._word(path)}", path, 16 << 20), "\0"))
+
+    def links(self, path: str) -> Sequence[str]:
+        return self._split(self._shell.run(f"t_links {self._word(path)}", path), "\n\0")
+
+    def guard(self, undo: Step) -> None:
+        self._count += 1
+        command = self._command(undo)
+        if undo.expects:  # an event under a name that is not ours alone; settings are changed for graphs only
+            line = quote(undo.expects.decode("utf-8", "surrogateescape"))
+            command = f"! t_has {self._word(undo.path)} {line} || {command}"
+        self._shell.run(f"t_guard {self._count} {quote(command)}", undo.path)
+        self._guards.append((undo, self._count))
+
+    def unguard(self, undo: Step) -> None:
+        for at in range(len(self._guards) - 1, -1, -1):
+            if self._guards[at][0] == undo:
+                self._shell.run(f"t_unguard {self._guards.pop(at)[1]}")
+                break
+
+    def hold(self, path: str) -> None:
+        free = next((fd for fd in _HOLDS if fd not in self._held), None)
+        if free is None:
+            raise FileRefused(path, errno.EMFILE)
+        self._shell.run(f"t_hold {free} {self._word(path)}", path)
+        self._held[free] = path
+
+    def stream(self, instance: str) -> TextStream:
+        # An answer first: the other shell could only say that nothing came.
+        self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
+        stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
+        self._streams = [*(known for known in self._streams if not known.closed), stream]
+        keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
+        return stream
+
+    def stream_pids(self) -> tuple[int, ...]:
+        return tuple(pid for stream in self._streams for pid in stream.pids)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self._shell.close()
+
+    def _command(self, step: Step) -> str:
+        path = self._word(step.path)
+        if step.effect in (Effect.MKDIR, Effect.RMDIR, Effect.UNLINK):
+            return f"t_{step.effect.value} {path}"
+        if not step.data:
+            return f"t_empty {path}" if step.effect is Effect.WRITE else f"t_there {path}"
+        return f"t_{step.effect.value} {path} {quote(escape(step.data))}"
+
+    def _unpack(self, path: str, limit: int) -> bytes:
+        packed = self._shell.run(f"t_pack {self._word(path)}", path, limit)
+        try:
+            return gunzip(packed, path, limit)
+        except InputRefusal as error:
+            raise TargetLost(f"the far side sent what makes no sense: {error}") from None
+
+    @staticmethod
+    def _word(path: str) -> str:
+        try:
+            return quote(path)
+        except ValueError:
+            raise FileRefused(path, errno.EINVAL) from None
+
+    @staticmethod
+    def _split(data: bytes, end: str) -> Sequence[str]:
+        return data.decode("utf-8", "surrogateescape").split(end)[:-1]

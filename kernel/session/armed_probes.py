@@ -1,0 +1,316 @@
+"""The probes that are armed in one trace instance: each change to them, and the way back from it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from events.format import EventFormat
+from kernel.cleanup.undo import UndoFailure
+from kernel.errors import KernelError, TargetUnusable
+from kernel.guards.limits import Limits, Measured, refusal, too_fast
+from kernel.guards.loss_counts import LossCounter
+from kernel.guards.rate_meter import measured
+from kernel.pump import Pump
+from kernel.session.arm_steps import Arming, Holding, Mode
+from kernel.session.instance_settings import leave_out
+from kernel.session.parked_events import Rest, Resting
+from kernel.session.pause_tracing import Stillness
+from kernel.session.shared_events import refuse_joining, removals, shared
+from kernel.session.stack_triggers import records_stacks
+from kernel.target import Target
+from kernel.tracefs import Instance, Tracefs
+from probes.plans.plan import Plan, PlannedEvent
+
+UNLIMITED = Limits(0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Armed:
+    """One armed probe; equal only to itself."""
+
+    plan: Plan
+    formats: Mapping[int, EventFormat] = field(repr=False)
+    """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
+    measured: Measured | None = None
+    """How often its events happened just before; None: that is not known."""
+    key: object = field(default_factory=object, repr=False)
+    """Stays the same when it gets another filter, and when it is armed again as it was."""
+
+
+def text_fields(probes: Iterable[Armed], path: str) -> frozenset[str]:
+    """Return the names of the fields of an armed event that are texts, which processes may choose."""
+    formats = (fmt for armed in probes for fmt in armed.formats.values())
+    return frozenset(name for fmt in formats if fmt.path == path for name in fmt.texts)
+
+
+class ArmedProbes:
+    """What of a session is about its probes. Calls may come from any thread."""
+
+    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, pump: Pump, long_size: int) -> None:
+        self.target = target
+        self.instance = instance
+        self.pump = pump
+        """Bytes of all CPUs; runs from the start."""
+        self.follows_forks = False
+        """Whether threads and children of our processes are kept out of the instance by themselves."""
+        self._tracefs = tracefs
+        self._lock = threading.RLock()
+        self._arming = Arming(target, tracefs, instance, long_size)
+        self._armed: dict[Armed, Holding] = {}
+        self._stuck: list[Holding] = []
+        self._formats: dict[int, EventFormat] = {}
+        self._resting = Resting(tracefs)
+        self._losses = LossCounter(tracefs, instance)
+        self.stillness = Stillness(target, instance, pump, self._losses)
+        """For what empties the buffer."""
+        self._closed = False
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        """Oldest first."""
+        return tuple(self._armed)
+
+    def arm(
+        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+    ) -> Armed:
+        """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
+
+        Args:
+            plan: what is made.
+            limits: how fast it may be.
+            mode: what it does.
+            key: of the armed probe that it is again; None: it is a new one.
+
+        Raises:
+            ProbeRefused: the kernel said no; everything of this plan is undone.
+            TooFast: its events come faster than the limits allow; undone as well.
+            FileRefused: a file of the new events could not be read; undone as well.
+            TargetLost: the far side undoes what it was told to guard.
+        """
+        with self._lock:
+            if self._closed:
+                raise TargetUnusable("the session is closed")
+            refuse_joining(plan, [armed.plan for armed in self._armed])
+            woken = self._resting.wake(plan)
+            holding = woken.holding if woken else self._arming.holding()
+            filtered = woken.plan if woken else plan
+            try:
+                leave_out(self.target, self.instance, append=self.follows_forks)
+                if woken:
+                    self._arming.change_filters(woken.plan, plan, holding)
+                    filtered = plan
+                else:
+                    self._remove_resting(self._resting.in_the_way(plan))
+                    self._arming.define(plan, holding.defined)
+                formats = MappingProxyType(self._arming.read_formats(plan))
+                self._arming.set_filters(plan, holding.defined)
+                armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
+                triggers = [(event, text) for event in plan.events for text in event.triggers]
+                with self.stillness.around(text for _, text in triggers):
+                    for event, text in triggers:
+                        self._arming.add_trigger(event, text, holding)
+                with self._until_stacks_come(holding, mode):
+                    self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+            except BaseException:
+                # The way every probe goes: removing an event empties the buffer, and others have events in it.
+                self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
+                self._lay(filtered, holding)  # by the plan whose filters the kernel has
+                raise
+            self._armed[armed] = holding
+            self._formats |= armed.formats
+            return armed
+
+    def _until_stacks_come(self, holding: Holding, mode: Mode) -> contextlib.AbstractContextManager[None]:
+        """Record nothing while a probe is switched on whose events are to have stacks, so that the first has one.
+
+        Where other probes record they go on, and the first events have none.
+        """
+        alone = mode is Mode.RECORD and all(other.mode is not Mode.RECORD for other in self._armed.values())
+        stacks = any(records_stacks(text) for _, text in holding.triggers)
+        return self.stillness.hold() if alone and stacks else contextlib.nullcontext()
+
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed:
+        """Give an armed probe other filters, where it is; gives it as it is now.
+
+        Args:
+            armed: what is armed.
+            plan: its plan with other filters and, perhaps, another probe; nothing else differs.
+
+        Raises:
+            ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
+            TargetLost: the far side takes all away.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            refuse_joining(plan, [one.plan for one in self._armed if one is not armed])
+            self._arming.change_filters(armed.plan, plan, self._armed[armed])
+            changed = replace(armed, plan=plan)
+            self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
+            return changed
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
+
+        An event that another probe has too is switched for both, and one that got another filter meanwhile is the
+        same probe. Returns the steps that failed; close() tries them again. Raises ProbeRefused, FileRefused,
+        TargetLost: it does what it did.
+        """
+        with self._lock:
+            now = next((one for one in self._armed if one.key is armed.key), None)
+            if now is None:
+                return []
+            holding = self._armed[now]
+            try:
+                return self._arming.switch(now.plan, holding, mode)
+            except BaseException:
+                holding.only(holding.mode)  # a half of it would be taken for the whole the next time
+                raise
+
+    def mode(self, armed: Armed) -> Mode:
+        """What an armed probe does; OFF where it is not armed any more."""
+        return self._armed[armed].mode if armed in self._armed else Mode.OFF
+
+    def add_trigger(
+        self, armed: Armed, event: PlannedEvent, text: str, *, by_hand: bool = True
+    ) -> Mapping[int, EventFormat]:
+        """Give an armed probe's event one more trigger; it goes with the probe.
+
+        `by_hand`: where the probe is armed anew the trigger is wanted again (`kernel.session.rearm`).
+        Gives formats of what the trigger may put into the buffer. Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            with self.stillness.around([text]):
+                self._arming.add_trigger(event, text, self._armed[armed])
+            if by_hand and (event, text) in self._armed[armed].triggers:
+                self._armed[armed].by_hand.append((event, text))
+            formats = self._arming.read_formats(armed.plan, stacks=True)
+            self._formats |= formats
+            return MappingProxyType(formats)
+
+    def add_event(self, armed: Armed, event: PlannedEvent) -> None:
+        """Make an event that a probe's triggers fire, once; it goes with it. Raises ProbeRefused, TargetLost."""
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            holding = self._armed[armed]
+            if event not in holding.made:
+                self._arming.define(Plan(armed.plan.probe, (event,)), holding.defined)
+                holding.made.append(event)
+
+    def name(self, armed: Armed) -> str:
+        """Begin of the names of an armed probe's own histograms; empty where it is not armed any more."""
+        return self._armed[armed].name if armed in self._armed else ""
+
+    def zero_histogram(self, event: PlannedEvent, text: str) -> None:
+        """Set the counts of a hist trigger that is there to 0. Raises FileRefused, TargetLost."""
+        head, link, condition = text.partition(" if ")
+        with self._lock:
+            self.target.perform(self.instance.trigger(event.path, f"{head}:clear{link}{condition}"))
+
+    def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
+        with self._lock:
+            if armed in self._armed:
+                self._arming.remove_trigger(event, text, self._armed[armed])
+
+    def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """The triggers of an armed probe, the oldest first; of one that is not armed none."""
+        return tuple(self._armed[armed].triggers) if armed in self._armed else ()
+
+    def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """Those of its triggers that it was given since it was armed, and is to keep."""
+        return tuple(self._armed[armed].by_hand) if armed in self._armed else ()
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """Switch off, let the pump read what is in the buffers, then remove the events, as soon as no probe records.
+
+        Returns the steps that failed; close() tries them again. A probe that is not armed any more is no error.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                return []
+            missed: dict[str, int | None] = {}
+            with contextlib.suppress(KernelError):
+                missed = self._losses.missed(armed.plan.events)
+            plans = [one.plan for one in self._armed]
+            failures = self._leave_shared(plans, list(self._armed).index(armed), self._armed[armed])
+            with contextlib.suppress(KernelError):
+                self._losses.remember(armed.plan.events, missed)
+            return failures + self._lay(armed.plan, self._armed.pop(armed))
+
+    def _lay(self, plan: Plan, holding: Holding) -> list[UndoFailure]:
+        """Have a probe's events off, and removed where that costs nobody an event; see
+        `kernel.session.parked_events`.
+        """
+        failures = self._resting.lay(plan, holding)
+        if any(other.mode is Mode.RECORD for other in self._armed.values()):
+            self.stillness.read_all()
+            return failures
+        return failures + self._remove_resting(self._resting.all())
+
+    def _remove_resting(self, these: list[Rest]) -> list[UndoFailure]:
+        events = [event for one in these for event in one.plan.events]
+        missed: dict[str, int | None] = {}
+        with contextlib.suppress(KernelError):
+            missed = self._losses.missed(events)
+        failures = self._remove([one.holding for one in these])
+        with contextlib.suppress(KernelError):
+            self._losses.remember(events, missed)
+        return failures
+
+    def _leave_shared(self, plans: list[Plan], number: int, holding: Holding) -> list[UndoFailure]:
+        """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
+
+        `plans` are those that are armed, in this order; the `number`-th is the one that goes, all of it or what there
+        is of it.
+        """
+        failures: list[UndoFailure] = []
+        for one in shared(plans, number):
+            step = self._tracefs.define(one.event.remove)
+            try:
+                for step in removals(self._tracefs, one):
+                    self.target.perform(step)
+            except KernelError as error:
+                failures.append(UndoFailure(step, error))
+            with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+                holding.enabled.forget(self.instance.enable(one.event.path, False))
+                holding.defined.forget(self._tracefs.define(one.event.remove))
+        return failures
+
+    def _measure(self, plan: Plan, holding: Holding, limits: Limits) -> Measured | None:
+        """How often its events happen, where limits ask for it. Raises TooFast, TargetLost."""
+        taken = {event.path for armed in self._armed for event in armed.plan.events}
+        # A synthetic event does not happen until its triggers are there.
+        events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
+        # An event that another probe has too would count both.
+        if not limits.max_rate or not events or any(event.path in taken for event in events):
+            return None
+        found = measured(self.instance, events, holding.counted, holding.name)
+        if found is not None:
+            reader, slowdown = getattr(self.target, "reader", None), getattr(self.target, "slowdown", 1)
+            found = found._replace(reader=reader, slowdown=slowdown)
+        if found is not None and too_fast(plan, found, limits):
+            raise refusal(plan, found, limits)
+        return found
+
+    def _remove(self, holdings: list[Holding]) -> list[UndoFailure]:
+        """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
+        if not holdings:
+            return []
+        failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
+        self.stillness.read_all()
+        # An event that several probes share goes when the triggers of all of them are gone.
+        path = self._tracefs.define("").path
+        for holding in reversed(holdings):
+            failures += holding.defined.run(down_to=holding.defined.first(path))
+        failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
+        self.stillness.look()
+        self._stuck += [holding for holding in holdings if holding.stuck]
+        return failures

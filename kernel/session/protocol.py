@@ -1,0 +1,80 @@
+"""A session on any target: on a living kernel, or on a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from events.batch import Batch
+from events.format import EventFormat, HeaderPage
+from kernel.cleanup.undo import UndoFailure
+from kernel.errors import KernelError
+from kernel.guards.limits import Limits
+from kernel.guards.loss_counts import Counts
+from kernel.guards.row_bounds import SCREEN
+from kernel.recording.replay import ReplaySession
+from kernel.recording.target import RecordingTarget
+from kernel.session import start
+from kernel.session.arm_steps import Mode
+from kernel.session.session import Armed
+from kernel.target import Target
+from probes.plans.plan import Plan, PlannedEvent
+
+
+class AnyPump(Protocol):
+    """Where bytes come from."""
+
+    on_data: Callable[[], None]
+    """Called from any thread when there is something to drain, at least once after a drain that found nothing."""
+
+    @property
+    def done(self) -> bool:
+        """Nothing more will come."""
+
+    @property
+    def error(self) -> KernelError | None:
+        """Why nothing more will come."""
+
+    def settle(self) -> bool:
+        """Wait until all that is in the buffers now can be drained; False: that took too long."""
+
+    def close(self) -> None:
+        """Read no more; what is queued stays."""
+
+    def drain(self, most_bytes: float = ...) -> Sequence[Batch | Mapping[int, EventFormat]]:
+        """The oldest of what came, about so many bytes; a recording also says which formats hold from there on."""
+
+
+class AnySession(Protocol):
+    """What `Watch` needs of a session."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def header(self) -> HeaderPage: ...
+    @property
+    def pump(self) -> AnyPump: ...
+    @property
+    def armed(self) -> tuple[Armed, ...]: ...
+    def arm(self, plan: Plan, limits: Limits = ..., mode: Mode = ..., key: object | None = ...) -> Armed: ...
+    def disarm(self, armed: Armed) -> list[UndoFailure]: ...
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed: ...
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]: ...
+    def mode(self, armed: Armed) -> Mode: ...
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]: ...
+    def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None: ...
+    def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]: ...
+    def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]: ...
+    def resize(self, kb: int) -> int: ...
+    @property
+    def buffer_kb(self) -> int: ...
+    def cmdlines(self) -> dict[int, str]: ...
+    def counts(self) -> Counts: ...
+    def close(self) -> list[UndoFailure]: ...
+
+
+def open_session(target: Target, limit_bytes: int = SCREEN.queued) -> AnySession:
+    """Open a session in which so many bytes of events may wait. Raises TargetUnusable, TargetLost."""
+    if isinstance(target, RecordingTarget):
+        return ReplaySession(target)
+    return start.open_session(target, limit_bytes=limit_bytes)

@@ -1,0 +1,71 @@
+"""Why the kernel said no: from an errno and error_log to a verdict."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+
+from kernel.errors import FileRefused, ProbeRefused
+from kernel.tracefs import LogEntry
+from probes.facts.errors_table import code_of
+from probes.rules.messages.hints import hint_for
+from probes.verdict import Refusal, Verdict
+
+NO_LOG = "refused"
+"""Code of a refusal about which error_log says nothing; the message is then the errno's."""
+
+_TOKEN = re.compile(r"[\w$%@*]+|\S+")
+
+_LAST_WORD = re.compile(r"(?<!\w)\w++ *+$")
+
+_HINTS = {
+    errno.E2BIG: "too many arguments, or too much data in one event",
+    errno.EBUSY: "an event of that name is in use",
+    errno.EEXIST: "an event of that name is there already",
+    errno.ENOENT: "a symbol or event that it names does not exist",
+    errno.ENODEV: "what it attaches to is not there",
+    errno.EPERM: "the kernel is locked down, or we are not root",
+    errno.EACCES: "only root may do this",
+    errno.ENOMEM: "the kernel has no memory for it",
+}
+_ONE_TRACEPOINT = (
+    "there is a probe on this tracepoint already: kernels of this age take one; an event probe goes beside it"
+)
+
+
+def words(line: str) -> str:
+    """A line as error_log shows it: cut at `#`, words joined by one space (trace_probe_log_err)."""
+    return " ".join(line.split("#", 1)[0].split())
+
+
+def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
+    """The exception for a refused line.
+
+    Args:
+        line: what was written.
+        error: how the write failed.
+        log: error_log of the instance (or root) that takes such errors.
+        shown: the command for the verdict, where it is not the line itself (a filter's probe).
+    """
+    command = words(line)
+    # Eight entries are kept, others write there too, and not every refusal is logged: only our own words count.
+    entry = next((entry for entry in reversed(log) if words(entry.command) == command), None)
+    if entry is None:
+        number = error.errno
+        message = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+        hint = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
+        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint), by_kernel=True))
+    code = code_of(entry.message)
+    column = entry.column
+    token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)
+    hint, _ = hint_for(code, token)
+    return ProbeRefused(Verdict(entry.command, Refusal(code, entry.message, column, token, hint), by_kernel=True))
+
+
+def _token(command: str, column: int, *, behind: bool) -> str:
+    """The word the caret stands under, or just `behind` as with most errors of a filter."""
+    before = _LAST_WORD.search(command[:column]) if behind else None
+    match = before or _TOKEN.match(command, column)
+    return match[0].strip() if match else ""

@@ -1,0 +1,138 @@
+"""What the plans that were armed say of their events: which fields somebody asked for, and what BTF knows of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from events.format import PROBE_FIELDS, EventFormat, Field
+from events.names.event_names import exported_name, regrouped_path
+from events.names.value_names import Namer
+from events.record import Record
+from events.search.search import Reading
+from events.stacks.stack import NO_EVENT, is_stack
+from events.store.outage_mark import task_text
+from kernel.errors import TargetLost
+from kernel.session.stack_triggers import records_stacks
+from probes.plans.instance_groups import regrouped
+from probes.plans.plan import Column, Plan, PlannedEvent
+
+if TYPE_CHECKING:
+    from kernel.session.session import Armed
+
+_UNKNOWN = Column("", "")
+"""Of a field that no plan knows."""
+
+
+class Known:
+    """Gives values their names; grows with each probe that is armed."""
+
+    def __init__(self, namer: Callable[[], Namer]) -> None:
+        """Take the source of names; it is called when the first value is to be named."""
+        self._make_namer = namer
+        self._namer: Namer | None = None
+        self._columns: dict[str, dict[str, Column]] = {}
+        """Values by the name of an event without our group, which is another one after a disconnect."""
+        self._plans: list[Plan] = []
+        self._frames: set[tuple[str, str]] = set()
+        """(event, field) of what only tells calls apart."""
+        self.with_stacks: set[str] = set()
+        """Paths of events behind which a trigger puts the kernel's stack."""
+        self.group = ""
+        """Group of our events, as the store has it: that of the session whose events are read."""
+        self._changing = threading.Lock()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """Of everything that was ever armed, oldest first; their events may still be in the store."""
+        return tuple(self._plans)
+
+    @property
+    def namer(self) -> Namer:
+        """Names of values; of none, where the line was cut before the first was asked for."""
+        if self._namer is None:
+            try:
+                self._namer = self._make_namer()
+            except TargetLost:  # what came is shown all the same
+                return Namer()
+        return self._namer
+
+    def add(self, armed: Armed) -> None:
+        """A probe was armed."""
+        self.add_plan(armed.plan)
+
+    def add_plan(self, plan: Plan) -> None:
+        """Take the plan of a probe that is armed, or was when a recording was made."""
+        with self._changing:
+            if plan not in self._plans:
+                self._plans.append(plan)
+        for event in plan.events:
+            self._columns[exported_name(event.path)] = {column.name: column for column in event.columns}
+            self._frames.add((exported_name(event.path), event.frame))
+            for text in event.triggers:
+                self.add_trigger(event, text)
+
+    def change(self, before: Plan, after: Plan) -> None:
+        """An armed probe has another filter; its events are the same."""
+        with self._changing:
+            self._plans[self._plans.index(before)] = after
+
+    def regroup(self, old: str, new: str) -> None:
+        """Have all that was armed under one group under another's name: the same probes went on in that one.
+
+        Each plan keeps its place among `plans`, and there are no more of them than before.
+        """
+        with self._changing:
+            self._plans[:] = dict.fromkeys(regrouped(plan, old, new) for plan in self._plans)
+        self.with_stacks = {regrouped_path(path, old, new) for path in self.with_stacks}
+        self.group = new
+
+    def add_trigger(self, event: PlannedEvent, text: str) -> None:
+        """An event has a trigger now."""
+        if records_stacks(text):
+            self.with_stacks.add(event.path)
+
+    def values(self, record: Record) -> list[tuple[str, str]]:
+        """Name and value of each field that somebody asked for; values by their names where they have one.
+
+        Of a stack that is a row of its own why it is.
+        """
+        if is_stack(record):
+            return [("note", NO_EVENT)]
+        fields = {field.name: field for field in record.format.fields} if record.format else {}
+        event = exported_name(record.event)
+        columns = self._columns.get(event, {})
+        named = []
+        for name, value in record.values.items():
+            if name in PROBE_FIELDS or (event, name) in self._frames:
+                continue
+            column = columns.get(name, _UNKNOWN)
+            kind, is_retval = column.btf_type, column.is_retval
+            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
+        return named
+
+    def text(self, record: Record) -> str:
+        """A record as one line, as it is shown; see `events.search.search.Style`."""
+        values = " ".join(f"{name}={value}" for name, value in self.values(record))
+        return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
+
+    def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
+        """What stands in that line."""
+        return tuple(field for field in fmt.arguments if (exported_name(fmt.path), field.name) not in self._frames)
+
+    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+        """How the numbers of a field read in that line."""
+        column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
+        return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
+
+    def wants_symbols(self, armed: Armed) -> bool:
+        """Whether values of a probe are addresses, which only the symbols can name."""
+        return any(map(self.names_addresses, armed.formats.values()))
+
+    def names_addresses(self, fmt: EventFormat) -> bool:
+        """Whether values of an event are addresses, which only the symbols can name."""
+        columns = self._columns.get(exported_name(fmt.path), {})
+        return any(
+            self.namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
+        )

@@ -1,0 +1,83 @@
+"""Read the histograms of hist triggers that somebody gave to armed probes: `T`, `--trigger`, or a preset.
+
+The kernel sorts them as their trigger says (hist_trigger_show in kernel/trace/trace_events_hist.c). Histograms that a
+session keeps for itself stand in the same files and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from events.summary.hist_text import Histogram, may_be_forged, parse_hist, sections
+from kernel.errors import FileRefused, KernelError
+from kernel.session.armed_probes import text_fields
+from kernel.session.session import Session
+from kernel.watch.armed_set import Holder
+from probes.hist.kept import is_own
+from probes.plans.plan import PlannedEvent
+
+
+class Table(NamedTuple):
+    """One histogram of one event."""
+
+    event: str
+    """Path."""
+    histogram: Histogram
+    ignored: str = ""
+    """Filter of the event that does not hold for the histogram: a trigger goes by its own alone. Empty: none."""
+
+
+def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
+    """Return the events of armed probes that have such a trigger, each once. Never waits.
+
+    The triggers of events that are not recorded measure a `lat:`.
+    """
+    session = watching.session
+    if not isinstance(session, Session):
+        return ()
+    now = {event.path: event for armed in session.armed for event in armed.plan.events}  # with the filters of now
+    found = {
+        event.path: now.get(event.path, event)
+        for armed in session.armed
+        for event, text in session.triggers(armed)
+        if event.recorded and text.strip().startswith("hist") and not is_own(text)
+    }
+    return tuple(found.values())
+
+
+def read_tables(watching: Holder) -> Iterator[Table]:
+    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and what
+    `histograms_of` raises.
+    """
+    session = watching.session
+    if not isinstance(session, Session):
+        return
+    for event in events_with_tables(watching):
+        try:
+            text = session.instance.read(f"events/{event.path}/hist")
+        except FileRefused:
+            if event not in events_with_tables(watching):
+                continue  # its probe went meanwhile
+            raise
+        for histogram in histograms_of(session, event.path, text):
+            if not is_own(histogram.trigger):
+                yield Table(event.path, histogram, "" if " if " in histogram.trigger else event.filter)
+
+
+def histograms_of(session: Session, path: str, text: str) -> tuple[Histogram, ...]:
+    """Read the `hist` file of an event. Raises FileRefused, TargetLost, and KernelError where a key is forged.
+
+    The text of a key that a process chose may look like a whole histogram; then there are more of them than triggers.
+
+    Args:
+        session: has the event armed.
+        path: of the event.
+        text: of the file, as it was read.
+    """
+    texts = text_fields(session.armed, path)
+    if may_be_forged(text, texts):
+        triggers = session.instance.read(f"events/{path}/trigger").splitlines()
+        if len(sections(text)) > sum(line.startswith("hist:") for line in triggers):
+            raise KernelError(f"{path}: a key that a process chose looks like a histogram, so that none is sure")
+    return parse_hist(text, texts)

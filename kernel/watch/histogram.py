@@ -1,0 +1,247 @@
+"""Histograms that the kernel keeps of armed probes while nothing of them is recorded.
+
+Where events come too fast to be read, the kernel can count what they hold. The probe is switched to counting
+(`Mode.COUNT`), then its events get `hist` triggers (`probes.hist.kept`); each has its undo with the probe. When that
+is done and taken back is decided by `kernel.watch.counting_states`; this module performs its steps.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from events.summary.hist_text import Histogram
+from kernel.errors import KernelError, TargetLost, TargetUnusable
+from kernel.session.session import Armed, Session
+from kernel.watch.counting_states import Counting, Phase, Remove, Seen, Step, Switch, Write, Zero, next_step
+from kernel.watch.hist_tables import histograms_of
+from probes.hist.kept import Keeping, Kept, is_of, keeping
+from probes.plans.plan import PlannedEvent
+
+if TYPE_CHECKING:
+    from kernel.watch.armed_set import Holder
+
+_CLOCK = re.compile(r"\[([\w-]+)\]")
+
+
+class Read(NamedTuple):
+    """One histogram as it is now."""
+
+    kept: Kept
+    histogram: Histogram
+
+
+class _Field(NamedTuple):
+    """A field whose values are counted, under whatever name its event has."""
+
+    key: object
+    """Of the armed probe."""
+    event: int
+    """Number in its plan."""
+    name: str
+
+
+class Histograms:
+    """Those of the probes of one watch; a watch has one such object (`Holder.histograms`).
+
+    Every method waits for the kernel: it belongs into a worker. `phase` does not.
+    """
+
+    def __init__(self, watch: Holder) -> None:
+        self.watch = watch
+        self.state = Counting()
+        """Replaced as a whole; any thread may look at it."""
+        self._keeping: dict[object, Keeping] = {}
+        """By `Armed.key`: what was written, for a probe may get another filter, or come back in another session."""
+        self._fields: tuple[_Field, ...] = ()
+        self._last: tuple[Read, ...] = ()
+        self._failed: KernelError | None = None
+        """Why they could not go on after the connection was back."""
+        self._seen: Session | None = None
+        """Session that the state is about."""
+        self._changing = threading.RLock()
+        watch.on_comeback = self._came_back
+
+    @property
+    def phase(self) -> Phase:
+        """State of counting of what is armed now. Never waits."""
+        return self.state.armed({armed.key for armed in self.watch.armed}).phase
+
+    @property
+    def counting(self) -> tuple[Armed, ...]:
+        """Probes that only count, by our doing, and are still armed."""
+        counted = self.state.counted
+        return tuple(armed for armed in self.watch.armed if armed.key in counted)
+
+    def begin(
+        self, probes: Sequence[Armed], fields: Sequence[tuple[str, str]] = (), *, recording: bool = False
+    ) -> None:
+        """Let the kernel count what some probes see, and record it no more; what is counted already starts anew.
+
+        Where the connection is lost they begin anew by themselves when it is back.
+
+        Args:
+            probes: armed ones.
+            fields: paths of events, each with the name of a field: count its values too.
+            recording: the probes go on with what they do beside.
+
+        Raises:
+            ProbeRefused, FileRefused: this kernel does not take the triggers; the probes do what they did.
+            TargetUnusable: it is a recording.
+            TargetLost: the connection is lost.
+        """
+        with self._changing:
+            session = self._session()
+            self._last, self._failed = (), None
+            self._fields = tuple(
+                _Field(armed.key, number, name)
+                for armed in probes
+                for number, event in enumerate(armed.plan.events)
+                for path, name in fields
+                if event.path == path
+            )
+            self._look(session)
+            self.state = self.state.count((armed.key for armed in probes), recording=recording)
+            self._settle(session)
+
+    def read(self) -> tuple[Read, ...]:
+        """All of them; where a probe got another filter they start anew, with that one.
+
+        Where the connection is lost they are as they were read last: whoever reads the events hears of it.
+        Raises ProbeRefused, FileRefused.
+        """
+        with self._changing:
+            session = self._session()
+            if self._failed is not None:
+                failed, self._failed = self._failed, None
+                raise failed
+            try:
+                self._look(session)
+                self._settle(session)
+                self._last = tuple(self._read(session))
+            except TargetLost:
+                self.state = self.state.disconnect()
+            return self._last
+
+    def clear(self) -> None:
+        """Count from 0 on. Raises ProbeRefused, FileRefused, TargetLost."""
+        with self._changing:
+            session = self._session()
+            self._look(session)
+            self.state = self.state.clear()
+            self._settle(session)
+
+    def end(self) -> None:
+        """Keep them no more, and let the probes do what they did before.
+
+        Raises ProbeRefused, FileRefused, TargetLost: it is done when the connection is back.
+        """
+        with self._changing:
+            session = self._session()
+            self._look(session)
+            self.state = self.state.stop()
+            self._settle(session)
+
+    def _came_back(self) -> None:
+        """The connection is back, and the probes are armed again in another session."""
+        with self._changing:
+            try:
+                session = self._session()
+                self._look(session)
+                self._settle(session)
+            except TargetLost:
+                pass  # once more, when that one is back
+            except KernelError as error:
+                self._failed = error
+
+    def _look(self, session: Session) -> None:
+        if self._seen is not session:
+            # By the session, not by a call: whoever reads may meet the new one before `on_comeback` is called.
+            self.state, self._seen = self.state.reconnect(), session
+        self.state = self.state.seen(Seen(one.key, one.plan, session.mode(one)) for one in session.armed)
+
+    def _settle(self, session: Session) -> None:
+        """Perform steps until there is none. Raises TargetLost, or the first refusal when all is given back."""
+        first: KernelError | None = None
+        if not self.state.connected:
+            raise TargetLost("the connection is lost; what was asked for is done when it is back")
+        while (step := next_step(self.state)) is not None:
+            try:
+                self._perform(session, step)
+            except TargetLost:
+                self.state = self.state.disconnect()
+                raise
+            except KernelError as error:
+                first = first or error
+                self.state = self.state.fail(step)
+            else:
+                self.state = self.state.done(step)
+        if first is not None:
+            raise first
+
+    def _perform(self, session: Session, step: Step) -> None:
+        armed = {one.key: one for one in session.armed}
+        if isinstance(step, Switch):
+            if step.key in armed:
+                self.watch.switch(armed[step.key], step.mode)
+        elif isinstance(step, Write):
+            self._write(session, [armed[key] for key in step.keys if key in armed])
+        elif isinstance(step, Zero):
+            for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
+                session.zero_histogram(event, text)
+        elif isinstance(step, Remove) and step.key in armed:
+            written = self._keeping.get(step.key)
+            for event, text in reversed(_triggers(written)) if written is not None else ():
+                session.remove_trigger(armed[step.key], event, text)
+
+    def _write(self, session: Session, probes: Sequence[Armed]) -> None:
+        """Write the triggers, in a pause of the instance (`kernel.session.pause_tracing`) with a gap in what is
+        recorded.
+        """
+        for armed in probes:
+            self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
+        clock = _CLOCK.search(session.instance.read("trace_clock"))
+        with session.stillness.hold():
+            self.watch.mark_gap()
+            for armed in probes:
+                mine = [one for one in self._fields if one.key is armed.key]
+                fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
+                wanted = keeping(armed.plan, session.name(armed), clock[1] if clock else "global", fields)
+                self._keeping[armed.key] = wanted
+                if wanted.synthetic is not None:
+                    session.add_event(armed, wanted.synthetic)
+                for event, text in _triggers(wanted):
+                    session.add_trigger(armed, event, text, by_hand=False)
+
+    def _read(self, session: Session) -> Iterator[Read]:
+        texts: dict[str, tuple[Histogram, ...]] = {}
+        taken: set[tuple[str, str]] = set()
+        for armed in self.counting:
+            for kept in self._keeping[armed.key].kept:
+                path = kept.event.path
+                if (path, kept.what) in taken:
+                    continue  # an event that two probes share has the same counts twice
+                taken.add((path, kept.what))
+                if path not in texts:
+                    told = session.instance.read(f"events/{path}/hist")
+                    texts[path] = histograms_of(session, path, told)
+                yield from [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
+
+    def _session(self) -> Session:
+        session = self.watch.session
+        if not isinstance(session, Session):
+            raise TargetUnusable("there is no kernel here that could count")
+        return session
+
+
+def _triggers(wanted: Keeping, *, timing: bool = True) -> list[tuple[PlannedEvent, str]]:
+    return [*((kept.event, kept.trigger) for kept in wanted.kept), *(wanted.timing if timing else ())]
+
+
+def _of(armed: Armed, fields: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Those that the probe's events have and the kernel can count: numbers and texts, no arrays."""
+    formats = armed.formats.values()
+    there = {(fmt.path, field.name) for fmt in formats for field in fmt.fields if field.count is None}
+    return tuple(field for field in fields if field in there)

@@ -1,0 +1,326 @@
+"""A watch whose line was cut comes back: reached anew, the same probes armed again, the gap marked and counted.
+
+The far side of before has taken everything away, or does so within `kernel.remote.protocol.agent_client.SILENCE`
+seconds: it is never asked again, so nothing depends on whether it still hears us. Of one that was killed the next one
+takes it away (`kernel.cleanup.abandoned_processes`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from itertools import chain, repeat
+from typing import NamedTuple, TypeVar
+
+from kernel.cleanup import abandoned_processes
+from kernel.errors import FileRefused, GoneForGood, KernelError, NotAsked, NotReached, TargetLost
+from kernel.remote.silence import words
+from kernel.remote.target import FarTarget
+from kernel.session.arm_steps import Mode
+from kernel.session.protocol import AnySession
+from kernel.session.rearm import arm_again, told
+from kernel.session.session import Armed, Session
+from kernel.target import Target
+from kernel.watch.outage import LineCut
+from kernel.watch.watch import Watch
+from probes.plans.instance_groups import has_chosen_name, regrouped, renamed
+
+T = TypeVar("T")
+PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Seconds between attempts; the last one is repeated."""
+PATIENCE = 60.0
+"""Seconds after which whoever has nobody to ask gives up."""
+
+
+class Back(NamedTuple):
+    """A watch has come back."""
+
+    cut: LineCut
+    again: tuple[tuple[Armed, Armed], ...]
+    """What was armed, and what is now in its place."""
+    refused: tuple[str, ...]
+    """What could not be armed again, each with the reason."""
+
+    @property
+    def text(self) -> str:
+        """For how long there was no line, and what became of events, in a line for people."""
+        return self.cut.text if self.cut.missing else f"back after {self.cut.shown}: nothing was recorded"
+
+
+class GaveUp(KernelError):
+    """Nobody tries any more."""
+
+
+def can_come_back(watch: Watch) -> bool:
+    """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
+    return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
+
+
+def begun_anew(
+    act: Callable[[], T],
+    patience: float,
+    tell: Callable[[KernelError], None],
+    wait: Callable[[float], object] = time.sleep,
+) -> T:
+    """Do what begins with a line; where that is cut meanwhile do it anew. Raises what `act` raises, at last.
+
+    Args:
+        act: leaves nothing behind where it raises.
+        patience: seconds from the first cut on; a host that was never reached is not waited for.
+        tell: takes the first error.
+        wait: waits so many seconds; a true answer gives it up.
+    """
+    until, pauses = 0.0, chain(PAUSES, repeat(PAUSES[-1]))
+    while True:
+        try:
+            return act()
+        except (TargetLost, NotReached) as error:
+            cut = isinstance(error, TargetLost) or error.cut
+            if patience <= 0 or not (cut or until):
+                raise
+            if not until:
+                until = time.monotonic() + patience
+                tell(error)
+                continue
+            pause = next(pauses)
+            if time.monotonic() + pause > until or wait(pause):
+                raise
+
+
+def can_be_cut(watch: Watch) -> bool:
+    """Whether the line of a watch is silent, and another one can be made in its place."""
+    return watch.silent is not None and can_be_reached_again(watch.connection.target)
+
+
+def cut_silent(watch: Watch) -> bool:
+    """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
+    silent, target = watch.silent, watch.connection.target
+    if silent is None or not isinstance(target, FarTarget) or not target.can_come_back:
+        return False
+    target.lose(f"{words(silent)}, and not waited for any longer")
+    return True
+
+
+def can_be_reached_again(target: Target) -> bool:
+    """Whether another line to a target can be made once this one is cut."""
+    return isinstance(target, FarTarget) and target.can_come_back
+
+
+def what_becomes(target: Target) -> str:
+    """What becomes of our effects on a target whose line is gone, and what can be done; before it is closed."""
+    if isinstance(target, FarTarget) and target.has_ended:
+        return (
+            f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
+        )
+    return "the far side takes its probes away by itself; `clean` there looks again"
+
+
+class Reconnecting:
+    """One line that was cut. `run` waits and belongs to a worker; all else may be called from any thread."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        *,
+        patience: float | None = None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take what is to come back.
+
+        Args:
+            watch: its line was cut.
+            patience: seconds until it is given up; None: never, as long as nobody says so.
+            changed: called from the thread of `run` when `why` or `next_try` is another.
+        """
+        self.watch = watch
+        self.since = time.monotonic()
+        self.tries = 0
+        self.why = str(watch.error or "the line was cut")
+        """What went wrong last."""
+        self.wants_to_ask = False
+        """ssh has a question for a person: try with `asking`."""
+        self.next_try = self.since
+        """When the next attempt begins, by time.monotonic(); in the past: one is under way."""
+        target = watch.connection.target
+        self._heard = target.heard if isinstance(target, FarTarget) else self.since
+        self._booted = False
+        self._until = self.since + patience if patience is not None else float("inf")
+        self._changed = changed
+        self._over = threading.Event()
+        self._wake = threading.Event()
+        self._tried = threading.Event()
+        """Nobody waits for an attempt that may ask."""
+        self._tried.set()
+        self._asking = False
+        self._asked = threading.Lock()
+        self.finished = False
+        """`run` is over: no attempt follows."""
+
+    @property
+    def gone(self) -> float:
+        """Seconds since the far side was last heard."""
+        return time.monotonic() - self._heard
+
+    @property
+    def note(self) -> str:
+        """What is going on, in a few words."""
+        left = self.next_try - time.monotonic()
+        return f"line cut {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
+
+    def try_now(self, *, asking: bool = False) -> None:
+        """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""
+        with self._asked:
+            if asking and not self.finished:
+                self._asking = True
+                self._tried.clear()
+        self._wake.set()
+
+    def wait_for_try(self) -> None:
+        """Wait until the attempt that may ask is over; not where none was asked for, or none comes any more."""
+        self._tried.wait()
+
+    def give_up(self) -> None:
+        """End it; `run` raises GaveUp soon, also where it waits for a line that was made and is silent."""
+        self._over.set()
+        self._wake.set()
+        target = self.watch.connection.target
+        with self._asked:
+            if not self.finished and isinstance(target, FarTarget):
+                target.lose("given up")
+
+    def run(self) -> Back:
+        """Try until it is back. Raises GaveUp."""
+        try:
+            return self._run()
+        finally:
+            with self._asked:
+                self.finished = True
+                self._tried.set()
+
+    def _run(self) -> Back:
+        while True:
+            if self._over.is_set():
+                raise GaveUp(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
+            pause = PAUSES[min(self.tries, len(PAUSES) - 1)]
+            with self._asked:
+                asking, self._asking = self._asking, False
+            try:
+                back = self._try(asking)
+                self.wants_to_ask = False
+                return back
+            except GoneForGood as error:
+                raise GaveUp(str(error), error.remedy) from None
+            except KernelError as error:
+                self.why, self.wants_to_ask = str(error), isinstance(error, NotAsked)
+            finally:
+                if asking:  # who asked during another attempt waits for the one that may ask
+                    with self._asked:
+                        if not self._asking:
+                            self._tried.set()
+            now = time.monotonic()
+            if now + pause > self._until:
+                raise GaveUp(f"not reached for {now - self.since:.0f} s: {self.why}")
+            self.next_try = now + pause
+            self._changed()
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _try(self, asking: bool) -> Back:
+        self.tries += 1
+        self.next_try = time.monotonic()
+        self._changed()
+        target = self.watch.connection.target
+        if not isinstance(target, FarTarget):
+            raise GoneForGood(f"{target.name} can't be reached again")
+        self._booted |= target.come_back(self._over, asking=asking)
+        session = self.watch.session
+        named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.armed)
+        with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
+            # Before anything is armed: it may have events under names that are wanted.
+            target.predecessors.take_away(target, abandoned_processes.UNDOING if named else 0.0)
+        return self._rearm()
+
+    def _cut(self, session: Session) -> LineCut:
+        """The gap, as of now. By the kernel's clock where it tells time, and was not begun anew meanwhile.
+
+        What was heard last was made before: from there on events are missing, and none is missing that came.
+        """
+        from kernel.hosts.clocks import read_clock  # and numpy
+
+        now, heard = time.monotonic_ns(), int(self._heard * 1e9)
+        reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)
+        if reading is None or self._booted:
+            back = reading.far if reading is not None else None
+            return LineCut.lasting((now - heard) / 1e9, booted=self._booted, back=back)
+        store = self.watch.store
+        latest = store.latest if store is not None else 0
+        return LineCut.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
+
+    def _rearm(self) -> Back:
+        if self.watch.session is None:  # nothing was armed: no event is missing
+            return Back(LineCut.lasting(self.gone, booted=self._booted)._replace(missing=False), (), ())
+        again: list[tuple[Armed, Armed]] = []
+        refused: list[str] = []
+
+        def make(old: AnySession) -> tuple[AnySession, LineCut]:
+            known: list[LineCut] = []
+            session = self.watch.another_session(lambda session: known.append(self._cut(session)))
+            try:
+                if self.watch.wanted_kb:
+                    session.resize(self.watch.wanted_kb)
+                if not known:
+                    session.stillness.begin()
+                for armed in old.armed:
+                    fresh = _defined_again(old, armed, session, refused)
+                    if fresh is not None:
+                        again.append((armed, fresh))
+                again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
+                # Each took its time; all are recorded from one time on, and the gap ends in front of it.
+                session.stillness.end(lambda: known.append(self._cut(session)))
+            except BaseException:
+                session.close()
+                raise
+            recorded = bool(self.watch.traces) or any(old.mode(armed) is not Mode.OFF for armed in old.armed)
+            return session, known[0]._replace(missing=recorded)
+
+        cut = self.watch.exchange(make)
+        if self._booted:
+            self.watch.connection.forget_symbols()
+        self.watch.on_comeback()
+        return Back(cut, tuple(again), tuple(refused))
+
+
+def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
+    """Make a probe of one session in another, with what was done to it by hand, and leave it off; None: refused.
+
+    Raises TargetLost.
+    """
+    name, groups = armed.plan.probe.subject, (old.group, session.group)
+    was = told(old, armed)
+    was = was._replace(
+        mode=Mode.OFF, triggers=tuple((number, renamed(text, *groups)) for number, text in was.triggers)
+    )
+    try:
+        again = arm_again(session, regrouped(armed.plan, *groups), was)
+    except TargetLost:
+        raise
+    except KernelError as error:
+        refused.append(f"{name}: {error}")
+        return None
+    refused += [f"{name}: {text}: {error}" for text, error in again.refused]
+    return again.armed
+
+
+def _switched_on(old: AnySession, armed: Armed, fresh: Armed, session: Session, refused: list[str]) -> bool:
+    """Have a probe do what it did in another session; where the kernel refuses it goes. Raises TargetLost."""
+    try:
+        session.switch(fresh, old.mode(armed))
+    except TargetLost:
+        raise
+    except KernelError as error:
+        refused.append(f"{armed.plan.probe.subject}: {error}")
+        session.disarm(fresh)
+        return False
+    return True

@@ -1,0 +1,179 @@
+"""The recording of a watch, if one is wanted: workers begin and end it, the thread that ticks writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from events.batch import Batch
+from events.format import EventFormat
+from kernel.connection.planner import Connection
+from kernel.errors import KernelError
+from kernel.guards.loss_counts import Counts
+from kernel.session.protocol import AnySession
+from kernel.session.session import Armed
+from kernel.watch.cgroup_lookup import Homes
+from kernel.watch.recorder import MOST_WAITING, Recorder
+
+Key = TypeVar("Key", int, str)
+
+
+class Tape:
+    """One recording at a time."""
+
+    def __init__(self, connection: Connection, homes: Homes, most_waiting: int = MOST_WAITING) -> None:
+        """Take what is recorded, and how many bytes may wait for the file."""
+        self.recorder: Recorder | None = None
+        """What is written to; None: nothing is wanted."""
+        self.error = ""
+        """Why a recording ended by itself; empty: none did."""
+        self._connection = connection
+        self._homes = homes
+        self._ready: Recorder | None = None
+        """One that was prepared; nothing is written to it yet."""
+        self._most_waiting = most_waiting
+        self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
+        self._written = 0
+        """How much of what comes next the recording before has already; what ids mean stands in each of them."""
+        self._before: Counts | None = None
+        """What was lost before it was asked for."""
+
+    def prepare(self, path: Path) -> None:
+        """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
+        with self._changing:
+            self._drop_ready()
+            self._ready = Recorder(path, self._connection, self._most_waiting)
+
+    def discard(self) -> None:
+        """Take away a file that was prepared and not begun."""
+        with self._changing:
+            self._drop_ready()
+
+    def _drop_ready(self) -> None:
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            ready.discard()
+
+    def begin(
+        self,
+        path: Path,
+        session: AnySession,
+        known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
+        counts: Callable[[], Counts | None],
+        meta: Mapping[str, Any],
+    ) -> None:
+        """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
+
+        Args:
+            path: of the new file.
+            session: what reads.
+            known: what is armed and what each id means, as what is given next was made; inside nothing is given.
+            counts: what was lost so far.
+            meta: values that are known by now.
+        """
+        with self._changing:
+            if self.recorder is not None:
+                raise KernelError(f"{self.recorder.path} is being written already")
+            self.error = ""
+            # What is lost while the file is begun is lost among the events that wait for it; of a recording that is
+            # recorded again, all was.
+            self._before = None if self._connection.holds_events else counts()
+            if self._ready is not None and self._ready.path == path:
+                recorder, self._ready = self._ready, None
+            else:
+                recorder = Recorder(path, self._connection, self._most_waiting)
+            with known() as (armed, formats):
+                recorder.begin(session.header, armed, formats, meta)
+                self.recorder = recorder
+
+    def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
+        """Write what came, if it is wanted, and the recording before does not have it."""
+        there, self._written = self._written > 0, max(0, self._written - 1)
+        if not (there and isinstance(entry, Batch)):
+            self._put(entry)
+
+    def _put(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
+        recorder = self.recorder  # a worker may end it at any time
+        if recorder is None:
+            return
+        try:
+            if isinstance(entry, Batch):
+                recorder.pages(entry)
+            elif isinstance(entry, Armed):
+                recorder.armed(entry)
+            else:
+                recorder.formats(entry)
+        except OSError as error:  # a full disk ends the recording, not the watching
+            self.error = f"{recorder.path}: {error.strerror}; the recording ends here"
+            recorder.abandon()
+            self.recorder = None
+
+    def end(
+        self,
+        session: AnySession | None,
+        queued: Callable[[], AbstractContextManager[Sequence[Batch | Mapping[int, EventFormat] | Armed]]],
+        counts: Callable[[], Counts | None],
+        meta: Mapping[str, Any],
+        last: Callable[[], Batch | None] = lambda: None,
+    ) -> Path | None:
+        """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
+
+        Args:
+            session: what is armed.
+            queued: what was read and is still to be given to `write`; inside nobody else writes.
+            counts: what was lost so far.
+            meta: values that are known by now, in the place of those at the beginning.
+            last: gives what stands behind all events, once the far side was asked for the last time.
+        """
+        with self._changing:
+            with queued() as entries:
+                if self.recorder is not None:
+                    for place, entry in enumerate(entries):
+                        if place >= self._written or not isinstance(entry, Batch):
+                            self._put(entry)
+                    self._written = len(entries)
+                recorder, self.recorder = self.recorder, None
+            if recorder is None:
+                return None
+            names: dict[int, str] = {}
+            with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
+                if session is not None:
+                    names = session.cmdlines()
+                    self._homes.look(names)
+            lost = _since(self._before, counts())
+            if (mark := last()) is not None:
+                recorder.pages(mark)
+            recorder.close(names, lost, self._homes.known, meta)
+            return recorder.path
+
+
+def _since(before: Counts | None, now: Counts | None) -> Counts | None:
+    """What of some counts came since others; one that is smaller has begun anew since, as that of an event's hits."""
+    if before is None or now is None:
+        return now
+
+    def left(many: Mapping[Key, int], fewer: Mapping[Key, int | None]) -> dict[Key, int]:
+        return {key: _more(number, fewer.get(key) or 0) for key, number in many.items()}
+
+    missed = {path: number for path, number in now.nmissed.items() if number is not None}
+    return replace(
+        now,
+        overrun=left(now.overrun, before.overrun),
+        full=left(now.full, before.full),
+        nmissed={**now.nmissed, **left(missed, before.nmissed)},
+        hits=left(now.hits, before.hits),
+        passed=left(now.passed, before.passed),
+        dropped=_more(now.dropped, before.dropped),
+        dropped_bytes=_more(now.dropped_bytes, before.dropped_bytes),
+        read_errors=_more(now.read_errors, before.read_errors),
+        written=_more(now.written, before.written),
+    )
+
+
+def _more(now: int, before: int) -> int:
+    return now - before if now >= before else now

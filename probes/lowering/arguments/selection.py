@@ -1,0 +1,121 @@
+"""`$$args` and `$arg*` -> the fetcharg of each argument, with the best type or the kernel's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from btf.layout import fields
+from btf.types import Param, Struct
+from btf.walk import size_of, strip
+from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, ReturnValue, Variable
+from probes.functions.convention import Passed, Where
+from probes.functions.fetcharg_types import best_type, default_type, unwrap
+from probes.functions.signature import Signature
+
+_MAX_PARTS = 8
+"""Members shown of a struct that is passed by value."""
+
+
+class Wanted(NamedTuple):
+    """One thing to capture."""
+
+    arg: FetchArg
+    at: int
+    """Position among the probe's fetchargs."""
+    chosen: bool = True
+    """A person named it; False: it came with `$$args` and may be left out where it can't be had."""
+
+
+class Selection(NamedTuple):
+    """What to capture, and what had to be left out."""
+
+    wanted: tuple[Wanted, ...]
+    losses: tuple[str, ...] = ()
+
+
+def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
+    """Give the fetcharg for a value of this type: the type is written only where the kernel would choose another."""
+    best = best_type(signature.btf, type_id)
+    return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
+
+
+UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
+
+
+def expand(
+    fetchargs: Sequence[FetchArg], signature: Signature | None, where: Where, why: str = UNKNOWN_ARGUMENTS
+) -> Selection:
+    """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once.
+
+    Args:
+        fetchargs: as they were written.
+        signature: of the function; None: it has none to be known.
+        where: its arguments are.
+        why: it has none.
+    """
+    wanted: list[Wanted] = []
+    losses: list[str] = []
+    named = {arg.expression for arg in fetchargs}
+    for index, arg in enumerate(fetchargs):
+        if not isinstance(arg.expression, AllArguments):
+            wanted.append(Wanted(arg, index))
+            continue
+        if signature is None:
+            losses.append(f"{arg.expression}: {why}")
+            continue
+        for param, passed in zip(signature.params, where.params, strict=False):
+            if Variable(param.name) in named:
+                continue
+            found, lost = _argument(signature, param, passed, arg.expression.best)
+            wanted += [Wanted(one, index, chosen=False) for one in found]
+            losses += lost
+        if signature.params and not signature.params[-1].type_id:
+            losses.append("...: a variable number of arguments can't be captured")
+    return Selection(tuple(wanted), tuple(losses))
+
+
+def _argument(signature: Signature, param: Param, passed: Passed, best: bool) -> tuple[list[FetchArg], list[str]]:
+    if passed.reason:
+        return [], [f"{param.name}: {passed.reason}"]
+    variable = Variable(param.name)
+    kind = signature.btf.type(strip(signature.btf, param.type_id))
+    if not isinstance(kind, Struct) and passed.longs > 1:
+        return _halves(signature, param.name, passed)
+    if not isinstance(kind, Struct):
+        return [tick(signature, variable, param.type_id) if best else FetchArg(variable)], []
+    if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
+        kind_of_all = best_type(signature.btf, kind.id)
+        if kind_of_all is not None and not kind_of_all.endswith(("]", "string")):
+            return [FetchArg(variable, None, kind_of_all)], []
+        if passed.longs > 1:  # an array can't be taken out of registers
+            return _halves(signature, param.name, passed)
+    return _parts(signature, param, kind)
+
+
+def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[FetchArg], list[str]]:
+    """A value in several registers: `name_0` is that with the lowest number."""
+    if passed.stack:
+        return [], [f"{name}: a part of it is on the stack"]
+    kind = f"x{signature.btf.pointer_size * 8}"
+    slots = enumerate(passed.slots[:_MAX_PARTS])
+    found = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in slots]
+    return found, [f"{name}: it takes {passed.longs} registers, each is shown by itself"]
+
+
+def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:
+    """The first plain members of a struct that is passed by value."""
+    found: list[FetchArg] = []
+    losses: list[str] = []
+    members = fields(signature.btf, kind.id)
+    for member in members:
+        inner = unwrap(signature.btf, member.type_id)
+        best = best_type(signature.btf, member.type_id)
+        if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(found) == _MAX_PARTS:
+            continue
+        variable = Variable(param.name, (Hop(".", member.name),))
+        found.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
+    lost = len(members) - len(found)
+    if lost:
+        losses.append(f"{param.name}: {lost} members of a struct passed by value are left out")
+    return found, losses

@@ -1,0 +1,59 @@
+"""A condition on the fields of an event that the kernel has: checked, and in the kernel's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from btf.btf import Btf
+from probes.facts.dialect import Dialect
+from probes.facts.errors_table import message_of
+from probes.facts.lookups import Environment, EventField
+from probes.lowering.arguments.field_types import btf_type
+from probes.lowering.filters.filter_words import column_written, enum_names, in_words_of_kernel
+from probes.refusal import CannotLower
+from probes.rules.events.filter import check_filter
+from probes.rules.events.filter_meaning import misread
+from probes.rules.messages.hints import hint_for
+from probes.syntax.refused import At
+from probes.verdict import Refusal
+
+
+def checked_condition(
+    text: str,
+    start: int,
+    group: str,
+    fields: Mapping[str, EventField] | None,
+    btf: Btf | None,
+    environment: Environment,
+    dialect: Dialect,
+    cpus: int,
+) -> str:
+    """Return a condition as it is written for the kernel.
+
+    Args:
+        text: the condition.
+        start: column in the probe's text where it begins.
+        group: of the event.
+        fields: of the event, without the common ones; None: not known.
+        btf: types of the target; None: unknown.
+        environment: for names of functions.
+        dialect: the kernel's parser.
+        cpus: how many there are.
+
+    Raises CannotLower: the kernel refuses it, or would choose other events than it says.
+    """
+    names = {name: enum_names(btf, btf_type(btf, field)) for name, field in (fields or {}).items()}
+    lowered = in_words_of_kernel(text, fields, names, group)
+    try:
+        found = check_filter(lowered, fields, environment, dialect, cpus)
+    except At as error:
+        refused = error.refused
+        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
+        column = start + column_written(text, lowered, refused.offset)
+        message = message_of(refused.code) or refused.code
+        raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
+    refusal = misread(found, dialect.btf_args)
+    if refusal is not None and refusal.column is not None:
+        column = start + column_written(text, lowered, refusal.column)
+        raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))
+    return lowered

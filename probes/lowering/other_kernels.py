@@ -1,0 +1,43 @@
+"""What one probe becomes on other kernels, by the types of this one: for who builds here and probes there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from btf.btf import Btf
+from probes.command import Armable
+from probes.facts.facts import TargetFacts
+from probes.lowering.lower import lower
+from probes.refusal import CannotLower
+from probes.verdict import Refusal
+
+
+class Elsewhere(NamedTuple):
+    """What is written on one kernel, or why it can't be."""
+
+    lines: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    error: Refusal | None = None
+
+
+def elsewhere(
+    probe: Armable, btf: Btf | None, kernels: Mapping[str, TargetFacts], group: str = ""
+) -> dict[str, Elsewhere]:
+    """Lower a probe for other kernels.
+
+    Args:
+        probe: what is wanted.
+        btf: types of this kernel; offsets and arguments may differ on the others.
+        kernels: the others, by name.
+        group: of the events.
+    """
+    return {name: _lowered(probe, btf, facts, group) for name, facts in kernels.items()}
+
+
+def _lowered(probe: Armable, btf: Btf | None, facts: TargetFacts, group: str) -> Elsewhere:
+    try:
+        plan = lower(probe, btf, facts, group)
+    except CannotLower as error:
+        return Elsewhere(error=error.refusal)
+    return Elsewhere(plan.lines, plan.losses)

@@ -1,0 +1,39 @@
+"""Plans to plain JSON values and back, for recordings."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from probes.command import Deletion, parse_command
+from probes.plain_types import require_types
+from probes.plans.plan import Column, Plan, PlannedEvent
+
+_MOST_EVENTS = 1 << 17
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """The probe as its text, the events field by field."""
+    return {
+        "probe": str(plan.probe),
+        "losses": list(plan.losses),
+        "events": [dataclasses.asdict(event) for event in plan.events],
+    }
+
+
+def plan_from_dict(plain: dict[str, Any]) -> Plan:
+    """Read what `plan_to_dict` wrote. Raises KeyError, TypeError, ValueError, `probes.syntax.parse.ParseError`."""
+    events = []
+    if len(plain["events"]) > _MOST_EVENTS:
+        raise ValueError("more events than a probe has")
+    for event in plain["events"]:
+        for column in event["columns"]:
+            require_types(Column, column)
+        require_types(PlannedEvent, event)
+        columns = tuple(Column(**column) for column in event["columns"])
+        lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}
+        events.append(PlannedEvent(**{**event, **lists, "columns": columns}))
+    probe = parse_command(plain["probe"])
+    if isinstance(probe, Deletion):
+        raise TypeError("a deletion is no plan")
+    return Plan(probe, tuple(events), tuple(map(str, plain["losses"])))

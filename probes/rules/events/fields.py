@@ -1,0 +1,94 @@
+"""Fields of events as the kernel defines them: static ones by their format, dynamic ones by what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from probes.facts.lookups import Environment, EventField
+from probes.rules.parsed_event import Built, BuiltArgument
+from probes.syntax.text import kstrtoul
+
+_TEXT = "__data_loc char[]"
+_TEXT_TYPES = frozenset({"string", "ustring", "symstr"})
+_WORD = {"u": "u", "s": "s", "x": "u"}
+SYNTHETIC_SIZES = {
+    **{f"{sign}{bits}": bits // 8 for sign in "su" for bits in (8, 16, 32, 64)},
+    "char": 1,
+    "unsigned char": 1,
+    "bool": 1,
+    "int": 4,
+    "unsigned int": 4,
+    "pid_t": 4,
+    "gfp_t": 4,
+    "long": 8,
+    "unsigned long": 8,
+}
+"""Bytes of the plain types of synthetic events (synth_field_size)."""
+
+
+_PRINT = (EventField("ip", "unsigned long", 8), EventField("buf", "char[]"))
+"""Fields of what is written to trace_marker; available_events doesn't list it, but it takes triggers."""
+
+
+class FoundEvent(NamedTuple):
+    """What is known of an event."""
+
+    exists: bool
+    fields: Mapping[str, EventField] | None
+    """Without the common ones; None: not known."""
+    built: Built | None = None
+    """How it was made; None: it is no dynamic event that is known."""
+
+
+def find_event(group: str, event: str, existing: Sequence[Built], environment: Environment) -> FoundEvent:
+    """Look for an event among the dynamic and the static ones; where none can be asked it is believed in."""
+    for built in reversed(existing):
+        if (built.group, built.event) == (group, event):
+            return FoundEvent(True, built_fields(built), built)
+    if environment.event is None:
+        return FoundEvent(True, None)
+    found = environment.event(group, event)
+    if found is None and (group, event) == ("ftrace", "print"):
+        found = _PRINT
+    if found is None:
+        return FoundEvent(False, None)
+    return FoundEvent(True, {field.name: field for field in found})
+
+
+def built_fields(built: Built) -> dict[str, EventField]:
+    """Give the fields of a dynamic event (traceprobe_define_arg_fields, synth_event_define_fields)."""
+    if built.letter == "s":
+        return {name: synthetic_field(name, kind) for name, kind in built.fields}
+    fields = {argument.name: _argument(argument) for argument in built.arguments}
+    if built.letter == "e":
+        return fields
+    places = ("__probe_func", "__probe_ret_ip") if built.returns else ("__probe_ip",)
+    return {**{name: EventField(name, "unsigned long", 8) for name in places}, **fields}
+
+
+def _argument(argument: BuiltArgument) -> EventField:
+    if not argument.type:
+        return EventField(argument.name, "", 8)  # its text alone doesn't say
+    if argument.type in _TEXT_TYPES:
+        kind, signed = _TEXT, True
+    elif argument.type == "symbol":
+        kind, signed = "u64" if argument.width > 4 else "u32", False
+    elif argument.type == "char":
+        kind, signed = "u8", False
+    else:
+        kind, signed = f"{_WORD.get(argument.type[:1], 'u')}{argument.type[1:]}", argument.type.startswith("s")
+    if argument.elements:
+        kind = f"{kind}[{argument.elements}]"
+    return EventField(argument.name, kind, argument.width, signed)
+
+
+def synthetic_field(name: str, kind: str) -> EventField:
+    """Give the field of a synthetic event from its declaration (parse_synth_field)."""
+    size = SYNTHETIC_SIZES.get(kind)
+    if size is None and "char[" in kind:
+        number = kind.partition("char[")[2].partition("]")[0]
+        size = kstrtoul(number) if number else 0
+    if not size:
+        kind, size = f"__data_loc {kind}", 8
+    return EventField(name, kind, size, not kind.startswith("u") and kind != "gfp_t")

@@ -1,0 +1,128 @@
+"""Predicates that the kernel takes, and by which it chooses other events than they say.
+
+A number is cut to the width of the field (DEFINE_COMPARISON_PRED, DEFINE_EQUALITY_PRED); of an array the bytes where
+it begins are compared, or nothing (select_comparison_fn); `&` is none of the operators of `CPU` (filter_pred_cpu); a
+pattern that begins with a digit is a text (MATCH_INDEX in filter_parse_regex), and in an array of characters `*end`
+is looked for at the end of the array (regex_match_end). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probes.facts.lookups import EventField
+from probes.refusal import own
+from probes.rules.events.predicate import Predicate, is_text
+from probes.verdict import Refusal
+
+MISREAD = frozenset({"number_too_wide", "array_compared", "cpu_mask", "pattern_misread"})
+"""Codes of what is refused here, though the kernel would take it."""
+_WIDTHS = (8, 16, 32, 64)
+_OWN_TYPE = re.compile(r"[us](8|16|32|64)")
+"""Of a field that somebody gave its type, so that it may have another."""
+_SPECIAL = re.compile(r"[*?\[\\]")
+_INVERTED = re.compile(r"\[!.[^\]]*\]", re.DOTALL)
+
+
+def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | None:
+    """Return why the kernel would choose other events than the predicates say; None: it would not.
+
+    Args:
+        predicates: of one filter.
+        newer: the kernel knows `CPUS{…}`, and in a pattern takes the end of a text for no character of `[!a]` (seen
+            in 6.12 and 7.2; 6.1 does, and reads on behind the text).
+    """
+    for predicate in predicates:
+        refusal = _misread(predicate, newer)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def pattern_as_meant(pattern: str, field: EventField) -> str:
+    """Return the pattern by which the kernel chooses what `events.search.glob` says that a pattern of this field
+    matches.
+    """
+    negated, body = pattern[:1] == "!", pattern.removeprefix("!")
+    if body[:1].isdigit() and body.isascii() and _SPECIAL.search(body):
+        body = f"[{body[0]}]{body[1:]}"
+    # In an array of known size the end is that of the array, and what follows the text is searched as well.
+    elif _is_in_record(field) and body[:1] == "*" and _is_plain(body[1:].removesuffix("*")):
+        body = f"*{body}"
+    return f"!{body}" if negated else body
+
+
+def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
+    field, operator, value, column = predicate
+    if not field.type or field.type == "stacktrace":
+        return None
+    if _is_array(field):
+        hint = f"{field.name} has several values: record the one that is meant by itself, and compare that"
+        return own("array_compared", field.name, column, hint)
+    if value[:1] in ("'", '"'):
+        return _misread_pattern(field, value, column, newer) if operator == "~" else None
+    if field.type == "cpu" and operator == "&":
+        either = "CPU & CPUS{0,2}" if newer else "CPU == 0 || CPU == 2"
+        return own("cpu_mask", value, column, f"Name the processors: {either}")
+    return _cut(field, operator, value, column)
+
+
+def _misread_pattern(field: EventField, value: str, column: int, newer: bool) -> Refusal | None:
+    meant = pattern_as_meant(value[1:-1], field)
+    if meant != value[1:-1]:
+        return own("pattern_misread", value, column, f"Write {value[0]}{meant}{value[0]}")
+    if not newer and _INVERTED.search(meant):
+        hint = "This kernel takes the end of a text for one of [!…]: name those that are meant, as in [b-z]"
+        return own("pattern_misread", value, column, hint)
+    return None
+
+
+def _cut(field: EventField, operator: str, value: str, column: int) -> Refusal | None:
+    """Return why a number is no value of a field; None: it is one. Bits of a mask may be those of the sign."""
+    number, bits = int(value, 8 if re.match("-?0[0-7]", value) else 0), field.size * 8
+    if bits not in _WIDTHS:
+        return None
+    low, high = _span(bits, field.signed)
+    if low <= number <= high or (operator == "&" and low <= number < 1 << bits):
+        return None
+    wider = next((width for width in _WIDTHS if _holds(width, field.signed, number)), None)
+    hint = f"{field.name} is from {low} to {high}, and {value} would become {_wrapped(number, bits, field.signed)}"
+    if _OWN_TYPE.fullmatch(field.type):
+        unsigned = next((width for width in _WIDTHS if _holds(width, signed=False, number=number)), None)
+        kind = f"s{wider}" if field.signed and wider else f"u{unsigned}" if unsigned else ""
+        hint += f": record it as {kind}" if kind else ""
+    return own("number_too_wide", value, column, hint)
+
+
+def _span(bits: int, signed: bool) -> tuple[int, int]:
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+def _holds(bits: int, signed: bool, number: int) -> bool:
+    low, high = _span(bits, signed)
+    return low <= number <= high
+
+
+def _wrapped(number: int, bits: int, signed: bool) -> int:
+    cut = number & (1 << bits) - 1
+    return cut - (1 << bits) if signed and cut >> bits - 1 else cut
+
+
+def _is_array(field: EventField) -> bool:
+    """Whether a field holds several values, or one of a size that no comparison has."""
+    if is_text(field):
+        return re.search(r"\]\[|\[\].*\[", field.type) is not None
+    if field.type in ("char *", "const char *", "cpu"):
+        return False
+    return (
+        "[" in field.type or field.type.startswith(("__data_loc", "__rel_loc")) or field.size not in (0, 1, 2, 4, 8)
+    )
+
+
+def _is_plain(words: str) -> bool:
+    return bool(words) and not _SPECIAL.search(words)
+
+
+def _is_in_record(field: EventField) -> bool:
+    return is_text(field) and not field.type.startswith(("__data_loc", "__rel_loc"))

@@ -1,0 +1,155 @@
+"""A machine that is booted anew while it is watched: its clock begins again, and nothing goes on over that."""
+
+from __future__ import annotations
+
+import struct
+from itertools import product
+
+import pytest
+
+from events.batch import Batch, Chunk
+from events.calls.calls import Calls
+from events.calls.pairing import Alone, Call, EndOf
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.graph.live_tree import GrowingTree
+from events.graph.tree import Flag
+from events.search.condition_parser import condition
+from events.store.cgroups import Cgroups, Home
+from events.store.store import Store
+from events.subbuffer import MISSED_EVENTS
+from tests.events_data import entry, event, page
+
+HEADER = HeaderPage()
+FORMAT = """name: {name}
+ID: {number}
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:u64 frame;\toffset:8;\tsize:8;\tsigned:0;
+
+print fmt: "frame=%Lu", REC->frame
+"""
+F_IN, F_OUT, G_IN, G_OUT = range(700, 704)
+FORMATS = {number: parse_format(FORMAT.format(name=f"e{number}", number=number), "g") for number in range(700, 704)}
+ENDS = {f"g/e{number}": EndOf((number - 700) // 2, bool(number % 2), "frame", 0, ()) for number in FORMATS}
+TASK = 7
+FRAME = 0xFFFFC90000003E00
+SECOND = 10**9
+
+
+def new_store() -> Store:
+    return Store(Decoder(dict(FORMATS), HEADER))
+
+
+def feed(store: Store, ts: int, *numbers: int, frame: int = FRAME, lost: bool = False) -> None:
+    """Events of one task, a nanosecond from one to the next."""
+    data = b"".join(event(entry(number, TASK, struct.pack("<Q", frame)), 1) for number in numbers)
+    made = page(ts, data, HEADER, MISSED_EVENTS if lost else 0)
+    store.feed(Batch((Chunk(0, made),), drained=True))
+
+
+def calls_of(store: Store) -> set[Call]:
+    calls = Calls(store)
+    calls.use(ENDS)
+    while calls.behind:
+        calls.tick()
+    return {calls.call(row) for row in range(calls.first, calls.next)}
+
+
+@pytest.mark.parametrize(("began", "again"), product((1000, 10), (1, 20)))
+def test_no_call_goes_on_over_a_boot(began: int, again: int) -> None:
+    """Also where the machine runs for longer than it had when the call began."""
+    store = new_store()
+    feed(store, began * SECOND, F_IN)
+    feed(store, 2000 * SECOND, 999)  # of another tool
+    store.begin_anew()
+    feed(store, again * SECOND, G_IN, G_OUT, F_OUT, frame=FRAME)
+    store.flush()
+    assert calls_of(store) == {Call(0, None, Alone.LOST), Call(1, 2), Call(None, 3, Alone.NO_ENTRY)}
+    growing = GrowingTree(store, ENDS)
+    while growing.tick(1):
+        pass
+    rows = map(growing.tree.row, range(growing.tree.next))
+    assert [(row.seq, row.leave, row.level, row.flags) for row in rows] == [
+        (0, -1, 0, Flag.LOST),
+        (1, 2, 0, 0),
+        (3, 3, 0, Flag.NO_ENTRY),
+    ]
+    assert growing.tree.open == 0
+
+
+@pytest.mark.parametrize("booted", [False, True])
+def test_what_was_lost_before_a_boot_is_seen_with_what_came_after_it(booted: bool) -> None:
+    store = new_store()
+    feed(store, 1000 * SECOND, F_IN)
+    feed(store, 1001 * SECOND, F_OUT, lost=True)
+    if booted:
+        store.begin_anew()
+    feed(store, (10 if booted else 2000) * SECOND, G_IN, G_OUT)
+    store.flush()
+    found = calls_of(store)
+    losses = {call for call in found if call.loss is not None}
+    assert [call.exit for call in losses] == [1], "it stands in its own boot"
+    assert found - losses == {Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)}
+
+
+def test_what_is_lost_right_after_a_boot_is_told() -> None:
+    """A sub-buffer of before says nothing of when the first one of now was lost."""
+    store = new_store()
+    feed(store, 1000 * SECOND, F_IN, F_OUT)
+    store.begin_anew()
+    feed(store, 10 * SECOND, F_IN, lost=True)
+    store.flush()
+    assert store.lost_between(9 * SECOND, 10 * SECOND)
+    assert not store.lost_between(11 * SECOND, 12 * SECOND)
+
+
+def test_a_task_is_where_the_one_of_its_boot_was() -> None:
+    store = new_store()
+    groups = store.cgroups
+    groups.know({TASK: Home("/old.service")}, 0)
+    feed(store, 1000 * SECOND, F_IN)
+    store.flush()
+    groups.know({TASK: Home("/moved.service")}, 1500 * SECOND)
+    store.begin_anew()
+    feed(store, 10 * SECOND, F_IN)
+    feed(store, 1600 * SECOND, F_IN)
+    store.flush()
+
+    def told() -> list[str | None]:
+        return [groups.path_of(TASK, store.row(seq).ts, seq) for seq in range(3)]
+
+    assert told() == ["/old.service", None, None], "where that of before was says nothing"
+    assert groups.unknown == {TASK}
+    groups.know({TASK: Home("/new.service")}, 1600 * SECOND)
+    assert told() == ["/old.service", "/new.service", "/new.service"]
+    found = [condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
+    expected = [[True, False, False], [False, False, False], [False, True, True]]
+    assert [[one(store.record(seq)) for seq in range(3)] for one in found] == expected
+    assert [one.candidates(store.columns(0, 3)).tolist() for one in found] == expected
+
+
+def test_of_boots_whose_rows_are_gone_nothing_is_kept() -> None:
+    groups = Cgroups({TASK: Home("/recorded")})
+    assert groups.path_of(TASK, 0, 5) == "/recorded"
+    for boot in (10, 20, 30):
+        groups.know({TASK: Home(f"/{boot}")}, 5)
+        groups.begin_anew(boot, 15)
+    assert [groups.path_of(TASK, 9, seq) for seq in (5, 15, 25, 35)] == [None, "/20", "/30", "/recorded"]
+
+
+def test_a_boot_among_passes_that_are_given_at_once_is_where_it_was() -> None:
+    def passes(*booted: bool) -> list[Batch]:
+        data = event(entry(F_IN, TASK, struct.pack("<Q", FRAME)), 1)
+        return [
+            Batch((Chunk(0, page((100 - 10 * number) * SECOND, data, HEADER)),), number % 2 > 0, booted=boot)
+            for number, boot in enumerate(booted)
+        ]
+
+    store = new_store()
+    given = store.feed(*passes(True, False, True)) + store.feed(*passes(False)) + store.flush()
+    assert (given, len(store)) == (4, 4)
+    assert store.anew == (1, 3)
+    assert [store.row(seq).ts // SECOND for seq in range(4)] == [100, 80, 90, 100]

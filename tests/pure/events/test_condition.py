@@ -1,0 +1,293 @@
+"""A condition says of whole columns what it says of each record; its text is read as the kernel reads filters."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import random
+import re
+import struct
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.batch import Batch, Chunk
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.record import Record
+from events.search.comparison import Text
+from events.search.condition_parser import ConditionError, condition, quoted, why_no_condition
+from events.search.field_kinds import Sort, sorts_of
+from events.search.filtered_rows import Everything, Selected
+from events.search.sorted_rows import ordered
+from events.store.store import Store
+from tests.events_data import entry, event, page
+from tests.pure.events.test_columns import EV
+from tests.pure.events.test_search import made_store
+
+FIELDS = sorts_of([EV], [field.name for field in EV.fields])
+NUMBERS = sorted(name for name, sort in FIELDS.items() if sort is Sort.NUMBER)
+OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "&")
+
+
+@cache
+def records() -> list[Record]:
+    store = made_store()
+    return [store.record(seq) for seq in range(len(store))]
+
+
+def holding(text: str) -> list[int]:
+    """Rows by the columns, which must be those by the records."""
+    store = made_store()
+    match = condition(text, FIELDS, store.comm)
+    candidates = match.candidates(store.columns(0, store.next_seq)).tolist()
+    assert candidates == [match(record) for record in records()]
+    return [row for row, holds in enumerate(candidates) if holds]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f7>1000", "f8 <= 0x1f0", "f5<0", "f3 != 5", "f0 >= -2", "f2 > 0", "f5 == -EAGAIN", "f5 & 4", "cpu == 1",
+     "pid > 3", "!(f5 < 0)", "f5 < 0 || f7 > 1000", "f5 < 0 && f7 > 1000", "f5 < 0 && (f7 > 1000 || !f3 == 5)"],
+)  # fmt: skip
+def test_numbers(text):
+    rows = holding(text)
+    assert 0 < len(rows) < len(made_store())
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("sign", ["<", ">", "=="])
+def test_a_number_of_more_bits_than_any_field_has(field, sign):
+    rows = holding(f"{field} {sign} {1 << 70}")
+    assert bool(rows) == (sign == "<")
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(NUMBERS), st.sampled_from(OPERATORS), st.integers(-(1 << 63), (1 << 64) - 1))
+def test_columns_say_what_records_say(field, sign, number):
+    rows, others = holding(f"{field} {sign} {number}"), holding(f"!({field} {sign} {number})")
+    assert sorted([*rows, *others]) == list(range(len(records())))
+
+
+def strings() -> tuple[str, list[str]]:
+    """A field of strings, with its values in the order of the rows; what the kernel could not read says so."""
+    for field in sorted(FIELDS):
+        values = [record.values.get(field) for record in records()]
+        there = [value for value in values if isinstance(value, str)]
+        if len(there) > len(values) / 2:
+            return field, [value if isinstance(value, str) else "(fault)" for value in values]
+    raise LookupError("no field of strings")
+
+
+def test_texts():
+    field, values = strings()
+    some = random.Random(3).sample(sorted({value for value in values if "'" not in value}), 2)
+    for text, holds in (
+        (f"{field} == {quoted(some[0])}", lambda value: value == some[0]),
+        (f"{field} != {quoted(some[0])}", lambda value: value != some[0]),
+        (f"{field} ~ '*{some[0][1:3]}*'", lambda value: fnmatch.fnmatchcase(value, f"*{some[0][1:3]}*")),
+        (f"{field} == {quoted(some[0])} || {field} == {quoted(some[1])}", lambda value: value in some),
+    ):
+        assert holding(text) == [row for row, value in enumerate(values) if holds(value)]
+
+
+def test_what_every_event_has():
+    store = made_store()
+    record = store.record(0)
+    assert holding(f"event == {record.event.rpartition('/')[2]}")
+    assert holding(f"event == {record.event}") == holding(f"event == {record.event.rpartition('/')[2]}")
+    assert holding(f"comm == '{record.comm}'")[0] == 0
+    assert not holding("comm == nobody")
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "at"),
+    [
+        ("", "a field", 0), ("f7", "==", 2), ("f7=5", "can't be read", 2), ("> 5", "a field", 0),
+        ("f7 >", "a value", 4), ("f7 > x", "f7 is a number, x is none", 5), ("f7 == ENOENT", "none: -ENOENT", 6),
+        ("f7 ~ 5", "f7 is a number", 5), ("event > 5", "event is a text: == != ~", 6),
+        ("f7 > 5 6", "&& or ||", 7),
+        ("nosuch == 1", "no field nosuch", 0),
+        ("cmm == cat", "no field cmm: did you mean comm?", 0),
+        ("f5 < 0 && evnt == x", "no field evnt: did you mean event?", 10),
+        ("(f7 > 5", ")", 7), ("f7 > 5 &&", "a field", 9), ("f7 & 0x10000000000000000", "64 bits", 5),
+        ("!" * 60 + "f7 > 5", "deep", 50),
+    ],
+)  # fmt: skip
+def test_what_is_no_condition(text, why, at):
+    with pytest.raises(ConditionError, match=re.escape(why)) as caught:
+        condition(text, FIELDS, str)
+    assert caught.value.at == at
+
+
+def test_a_number_that_is_too_long():
+    with pytest.raises(ConditionError, match="is none"):
+        condition("f7 == " + "9" * 5000, FIELDS, str)
+
+
+def test_what_is_too_long():
+    with pytest.raises(ConditionError, match="too long"):
+        condition(" && ".join(["f7 > 5"] * 200), FIELDS, str)
+
+
+def test_a_plain_text_is_no_broken_condition():
+    assert not why_no_condition("vfs_read", FIELDS)
+    assert not why_no_condition("=777", FIELDS)
+    assert not why_no_condition("f7 > 5", FIELDS)
+    assert why_no_condition("nosuch > 5", FIELDS) == "no field nosuch"
+    assert why_no_condition("f7 > many", FIELDS) == "f7 is a number, many is none"
+
+
+@given(st.text())
+def test_any_text_is_a_condition_or_says_why_not(text):
+    try:
+        found = condition(text, FIELDS, str)
+    except ConditionError as error:
+        assert 0 <= error.at <= len(text)
+    else:
+        assert found.fields <= {*FIELDS, "comm", "pid", "cpu", "event"}
+
+
+@given(st.text())
+def test_a_quoted_value_means_itself(value):
+    try:
+        text = quoted(value)
+    except ValueError:
+        assert "'" in value
+        assert '"' in value
+        return
+    for sort in (Sort.TEXT, Sort.UNKNOWN):
+        part = next(condition(f"name == {text}", {"name": sort}, str).term.parts())
+        assert isinstance(part, Text)
+        assert part.holds(value)
+        assert not part.holds(value + "x")
+
+
+@pytest.mark.parametrize("value", ["5s", "1.5ms", "-EAGAIN", "0x10", "123", "a[1]b"])
+def test_a_value_that_looks_like_a_number_is_a_text_where_it_was_one(value):
+    part = next(condition(f"name == {quoted(value)}", {"name": Sort.UNKNOWN}, str).term.parts())
+    assert isinstance(part, Text)
+    assert part.holds(value)
+    assert next(condition(f"name == {value}", {"name": Sort.TEXT}, str).term.parts()) == Text("name", "==", value)
+
+
+def test_a_pattern_is_the_kernels():
+    part = next(condition("name ~ 'a[12]?*'", {"name": Sort.TEXT}, str).term.parts())
+    assert part.holds("a1bcd")
+    assert not part.holds("a[12]bcd")
+    assert not part.holds("A1bcd")
+    other = next(condition("name ~ '!a*'", {"name": Sort.TEXT}, str).term.parts())
+    assert other.holds("b")
+    assert not other.holds("ab")
+
+
+def test_what_an_event_is_called_is_not_like_a_pattern_by_any_of_its_names():
+    part = next(condition("event ~ '!vfs*'", {}, str).term.parts())
+    assert isinstance(part, Text)
+    assert not part.of_event("pw/vfs_read__entry")
+    assert part.of_event("pw/ksys_read__entry")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("010", 8), ("-017", -15), ("0", 0), ("-0", 0), ("0x10", 16), ("10", 10)]
+)
+def test_a_number_is_read_as_the_kernel_reads_it(text, number):
+    part = next(condition(f"f7 == {text}", FIELDS, str).term.parts())
+    assert part.number == number
+
+
+def test_what_is_octal_by_its_zero_has_no_other_digits():
+    with pytest.raises(ConditionError, match="is none"):
+        condition("f7 == 089", FIELDS, str)
+
+
+def test_an_array_is_compared_with_nothing():
+    with pytest.raises(ConditionError, match="no single value"):
+        condition("words == 5", {"words": Sort.NEITHER}, str)
+
+
+def test_a_selection_is_found_as_events_come():
+    whole = made_store()
+    rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
+    chosen = Selected(whole, condition("f5 < 0", FIELDS, whole.comm))
+    assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
+    chosen.tick(60)
+    assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == rows
+    assert not chosen.behind
+    for seq, row in itertools.product((0, rows[3], rows[3] + 1, rows[-1], len(whole)), range(1)):
+        assert chosen.at(seq) + row == sum(one < seq for one in rows)
+    with pytest.raises(IndexError):
+        chosen.seq(chosen.next)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("ret == -ENOENT", [0]),
+        ("ret != -ENOENT", [1, 2]),
+        ("code == -ENOENT", [1]),
+        ("ret == -2", []),
+        ("ret & 1", [2]),
+    ],
+)
+def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
+    """It reads so on the screen: what filp_open() returns is an address, or ERR_PTR(-ENOENT)."""
+    lines = ("int common_pid;\toffset:4;\tsize:4;\tsigned:1", "u64 ret;\toffset:8;\tsize:8;\tsigned:0",
+             "u32 code;\toffset:16;\tsize:4;\tsigned:0")  # fmt: skip
+    fields = "".join(f"\tfield:{line};\n" for line in lines)
+    fmt = parse_format(f'name: filp_open\nID: 701\nformat:\n{fields}\nprint fmt: ""\n', "pw")
+    values = [((1 << 64) - 2, 5), (0xFFFF888003C1A2C0, (1 << 32) - 2), (1, 0)]
+    data = b"".join(event(entry(701, 7, struct.pack("<QI", *value)), 1000) for value in values)
+    store = Store(Decoder({701: fmt}, HeaderPage()))
+    store.feed(Batch((Chunk(0, page(1000, data, HeaderPage())),), True))
+    store.flush()
+    match = condition(text, sorts_of([fmt], fmt.names), store.comm)
+    assert np.flatnonzero(match.candidates(store.columns(0, 3))).tolist() == wanted
+    assert [seq for seq in range(3) if match(store.record(seq))] == wanted
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("field", ["f5", "f10", "time", "cpu", "task", "event", "nosuch"])
+def test_order(field, descending):
+    store = made_store()
+    found = ordered(store, Everything(store), field, descending)
+    seqs = [found.seq(row) for row in range(found.next)]
+    assert sorted(seqs) == list(range(len(store)))
+
+    def key(record: Record):
+        own = {"time": record.ts, "cpu": record.cpu, "task": f"{record.comm}-{record.pid:010d}", "event": "ev"}
+        value = own.get(field, record.values.get(field))
+        return value if isinstance(value, int | str) else None
+
+    there = [seq for seq in range(len(store)) if key(store.record(seq)) is not None]
+    there.sort(key=lambda seq: key(store.record(seq)), reverse=descending)
+    gone = [seq for seq in range(len(store)) if key(store.record(seq)) is None]
+    if field == "time" and descending:  # sorted() keeps the order of equal times; time goes by numbers
+        there = sorted(there, reverse=True)
+    assert seqs == there + gone
+
+
+@pytest.mark.parametrize("field", ["cpu", "task", "event", "f5"])
+def test_order_of_a_selection_is_of_the_selection(field):
+    store = made_store()
+    chosen = Selected(store, condition("f5 < 0", FIELDS, store.comm))
+    chosen.tick(60)
+    found = ordered(store, chosen, field)
+    assert sorted(found.seq(row) for row in range(found.next)) == [chosen.seq(row) for row in range(chosen.next)]
+
+
+def test_order_of_events_that_came_as_text():
+    lines = [
+        f"  cat-{pid}     [00{pid % 3}] .....    1.00000{pid}: ev: (f+0x0/0x5) n={pid * 7 % 5}" for pid in range(1, 8)
+    ]
+    store = Store(Decoder({}, made_store().decoder.header))
+    store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
+    chosen = Selected(store, condition("pid > 2", {}, store.comm))
+    chosen.tick(60)
+    found = ordered(store, chosen, "cpu")
+    records = [store.record(found.seq(row)) for row in range(found.next)]
+    assert [record.cpu for record in records] == sorted(pid % 3 for pid in range(3, 8))
+    assert [record.pid for record in records] == sorted(range(3, 8), key=lambda pid: pid % 3)

@@ -1,0 +1,113 @@
+"""The summary of the recording that comes with it, against a count of its events one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from events.batch import Batch, Chunk
+from events.calls.calls import Calls
+from events.store.store import Store
+from events.summary.summary import Summary
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.connection.planner import Connection
+from kernel.watch.watch import Watch
+from tui.present.call_ends import ends_of
+
+
+@pytest.fixture(scope="module")
+def watch():
+    connection = Connection(open_target(str(shipped_recording())))
+    watching = Watch(connection)
+    watching.begin()
+    while not watching.ended:
+        watching.tick()
+    yield watching
+    watching.close()
+    connection.close()
+
+
+def _all(store: Store):
+    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+
+
+def _done(summary: Summary) -> Summary:
+    while summary.behind:
+        summary.tick(0.0)
+    return summary
+
+
+def test_every_event_is_counted_once(watch):
+    summary = _done(Summary(watch.store))
+    records = _all(watch.store)
+    assert (summary.seen, summary.unseen) == (len(records), 0)
+    assert {n.key: n.hits for n in summary.top_tasks(10_000)} == Counter(record.pid for record in records)
+    assert {kind: summary.timeline.total(kind) for kind in summary.timeline.kinds} == Counter(
+        record.event for record in records
+    )
+
+
+def test_values_of_every_field_are_counted(watch):
+    records = _all(watch.store)
+    paths = {record.event for record in records}
+    summary = Summary(watch.store)
+    for path in sorted(paths):
+        for name in next(record for record in records if record.event == path).values:
+            summary.choose(path, name)
+            _done(summary)
+            assert summary.values is not None
+            true = Counter(record.values[name] for record in records if record.event == path)
+            assert {top.value: top.hits for top in summary.values.top(100_000)} == true
+            assert summary.values.frequent.exact
+    assert summary.seen == len(records)
+
+
+def test_only_the_events_that_were_asked_for_are_counted(watch):
+    records = _all(watch.store)
+    path = next(record.event for record in records if record.event.endswith("vfs_write__entry"))
+    summary = Summary(watch.store, only={path})
+    summary.use(ends_of(watch.known.plans))
+    _done(summary)
+    assert summary.seen == sum(record.event == path for record in records) == summary.timeline.total(path)
+    assert summary.timeline.kinds == [path] and summary.functions == []
+
+
+def test_latencies_are_those_of_the_pairs(watch):
+    summary = Summary(watch.store)
+    ends = ends_of(watch.known.plans)
+    summary.use(ends)
+    _done(summary)
+    calls = Calls(watch.store)
+    calls.use(ends)
+    while calls.behind:
+        calls.tick()
+    took: dict[str, list[int]] = {}
+    for row in range(calls.first, calls.next):
+        call = calls.call(row)
+        if call.entry is not None and call.exit is not None:
+            entry, leave = watch.store.record(call.entry), watch.store.record(call.exit)
+            took.setdefault(entry.event, []).append(leave.ts - entry.ts)
+    assert summary.calls.paired == calls.paired > 50
+    found = {function: summary.latencies(function) for function in summary.functions}
+    assert {ends[event].function: (len(all_), sum(all_), max(all_)) for event, all_ in took.items()} == {
+        function: (one.count, one.total, one.most) for function, one in found.items()
+    }
+    for event, all_ in took.items():
+        powers = found[ends[event].function].powers
+        assert {p.exponent: p.hits for p in powers if p.hits} == Counter((t - 1).bit_length() for t in all_)
+
+
+def test_what_the_store_dropped_before_it_was_counted_is_told(watch):
+    """A store that is too small for what comes between two looks."""
+    whole = watch.store
+    small = Store(whole.decoder, 64 << 10)
+    summary = Summary(small)
+    summary.choose("none", "none")
+    while not small.first_seq:
+        for slab in whole._blocks.slabs.values():
+            small.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
+    small.flush()
+    _done(summary)
+    assert small.first_seq > 0 and summary.seen + summary.unseen == small.next_seq
+    assert summary.unseen == small.first_seq

@@ -1,0 +1,37 @@
+"""A recording whose list of probes is damaged: its replay says so, and probes are written on it as on any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from events.recording.reader import Recording
+from kernel.connection.planner import Connection
+from kernel.errors import TargetUnusable
+from kernel.recording.plans import readable_plans, recorded_plans
+from kernel.recording.replay import holds
+from kernel.recording.target import RecordingTarget
+from tests.fuzz import material
+
+_DAMAGED: list[object] = [1, None, {"probe": "f record_read"}, "x", [], {"events": 5}]
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    path = tmp_path / "x.pwr"
+    meta = material.parts().meta
+    path.write_bytes(material.recording(meta={**meta, "plans": [*_DAMAGED, *meta["plans"]]}))
+    return path
+
+
+def test_questions_about_a_probe_pass_over_damaged_plans(damaged):
+    recording = Recording.open(damaged)
+    with pytest.raises(TargetUnusable, match="the probes of this recording are damaged"):
+        recorded_plans(recording)
+    plans = readable_plans(recording)
+    assert len(plans) == len(material.parts().meta["plans"])
+    assert holds(recording, plans[0])
+    connection = Connection(RecordingTarget(recording, str(damaged)))
+    assert connection.check("f record_read n").verdict.ok
+    assert connection.check_typed("f record_read n").verdict.ok

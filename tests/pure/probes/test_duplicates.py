@@ -1,0 +1,95 @@
+"""The same probe wanted twice is told before it is armed, in `run` and on several hosts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernel.hosts.arm_request
+import tui.cli.follow.follow
+from kernel.hosts.arm_request import Order, carry_out, probes_for
+from probes.check import armable
+from probes.plans.duplicates import apart, told_again, under_another_name
+from probes.plans.plan import Plan
+from probes.verdict import Verdict
+from tests.fake_target import FakeTarget
+
+TEXTS = (
+    "f vfs_read",
+    "f vfs_read count",
+    "f vfs_read%return $retval",
+    "f vfs_read $retval",
+    "f   vfs_read    count",
+    "f:own/x vfs_read count",
+    "f:own.x vfs_read count",
+    "f vfs_read count if count > 1",
+    "p vfs_read",
+    "p /bin/sh:main",
+    "on sched:sched_switch",
+    "s:own u64 lat",
+)
+SAME = ({1, 4}, {2, 3}, {5, 6})
+"""Numbers of texts that say the same."""
+
+
+@given(st.lists(st.sampled_from(range(len(TEXTS)))), st.lists(st.sampled_from(range(len(TEXTS)))))
+def test_each_is_armed_once(wanted, there):
+    def one(number: int) -> int:
+        return min(next((same for same in SAME if number in same), {number}))
+
+    found = apart((armable(TEXTS[n]) for n in wanted), (armable(TEXTS[n]) for n in there))
+    assert len(found.fresh) + len(found.again) == len(wanted)
+    assert len(found.fresh) == len({one(n) for n in wanted} - {one(n) for n in there})
+    assert not apart(found.again, [*found.fresh, *(armable(TEXTS[n]) for n in there)]).fresh
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "named"),
+    [
+        ("f vfs_read count", (), "f:vfs_read_2 vfs_read count"),
+        ("f vfs_read count", ("vfs_read_2", "vfs_read_3"), "f:vfs_read_4 vfs_read count"),
+        ("f:own/x vfs_read", (), "f:own/x_2 vfs_read"),
+        ("p /bin/sh:main", (), "p:main_2 /bin/sh:main"),
+        ("p:g/n /bin/sh:main", ("n_2",), "p:g/n_3 /bin/sh:main"),
+        ("on sched:sched_switch", (), None),
+    ],
+)
+def test_a_second_one_has_a_name_of_its_own(text, taken, named):
+    other = under_another_name(armable(text), taken)
+    assert (None if other is None else str(other)) == named
+    if other is not None and named is not None:
+        assert armable(named) == other  # what is told can be typed
+        assert apart([other], [armable(text)]).fresh
+        assert named in told_again(armable(text)) or taken
+
+
+def test_run_says_it_and_arms_one(monkeypatch, capsys):
+    monkeypatch.setattr(tui.cli.follow.follow, "judged", lambda spec, _: Verdict(spec))
+    given_twice = ["f vfs_read count", "p vfs_read", "f  vfs_read count"]
+    probes = tui.cli.follow.follow.probes_of(given_twice, None)  # type: ignore[arg-type]
+    assert [str(one) for one in probes] == ["f vfs_read count", "p vfs_read"]
+    said = capsys.readouterr().err
+    assert "f vfs_read count is there already" in said
+    assert "f:vfs_read_2 vfs_read count" in said
+
+
+def test_a_host_arms_one_and_says_it(monkeypatch):
+    monkeypatch.setattr(kernel.hosts.arm_request, "_typed", lambda _, text: armable(text))
+    order = Order(("f vfs_read", "f vfs_read", "p vfs_read"))
+    probes, notes = probes_for(None, order)  # type: ignore[arg-type]
+    assert [str(one) for one in probes] == ["f vfs_read", "p vfs_read"]
+    assert len(notes) == 1
+    there = SimpleNamespace(plan=Plan(armable("p vfs_read"), ()))
+    armed: list[str] = []
+
+    def arm(probe: object, **_: object) -> SimpleNamespace:
+        armed.append(str(probe))
+        return SimpleNamespace(plan=Plan(probe, ()))  # type: ignore[arg-type]
+
+    connection = SimpleNamespace(target=FakeTarget())
+    done = carry_out(SimpleNamespace(connection=connection, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
+    assert armed == ["f vfs_read"]
+    assert any("p vfs_read is there already" in note for note in done.notes)

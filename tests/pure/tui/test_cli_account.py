@@ -1,0 +1,70 @@
+"""What a command says at its end of what did not reach it, in the same numbers as the screen."""
+
+from __future__ import annotations
+
+import struct
+from typing import NoReturn
+
+from events.batch import Batch, Chunk
+from events.subbuffer import MISSED_EVENTS
+from kernel.cleanup.undo import UndoFailure
+from kernel.errors import TargetLost
+from kernel.target import Effect, Step
+from tests.pure.kernel.test_watch import id_of, probe, rows, target, watch
+from tui.cli.follow.follow import account, take_away
+from tui.cli.main import fail
+from tui.present.status import losses_of
+
+__all__ = ["target", "watch"]  # fixtures
+
+
+def page_after(lost: int, number: int) -> Batch:
+    """A page with one event, before which so many were lost."""
+    data = struct.pack("<IHHi", 2, number, 0, 812)
+    flagged = len(data) | MISSED_EVENTS | 1 << 30  # RB_MISSED_STORED: the number stands behind the data
+    page = struct.pack("<QQ", 1000, flagged) + data + struct.pack("<Q", lost)
+    return Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True)
+
+
+def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, target, capsys):
+    """As of a recording that was cut before its counts were written."""
+    number = id_of(watch.arm(probe("vfs_read")))
+    target.pages.queue.put(page_after(4321, number))
+    assert rows(watch, 1) == ["vfs_read"]
+    counts = watch.counts()
+    assert counts is not None and counts.lost == 0
+    account(watch)
+    assert "4,321 events lost in the ring buffer" in capsys.readouterr().err
+    assert losses_of(watch, counts).lost == 4321
+
+
+def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
+    number = id_of(watch.arm(probe("vfs_read")))
+    target.event(2000, number)
+    assert rows(watch, 1) == ["vfs_read"]
+    account(watch)
+    assert capsys.readouterr().err == ""
+    target.event(1000, number)
+    assert rows(watch, 2) == ["vfs_read"] * 2
+    account(watch)
+    assert "1 events came late: they stand behind younger ones" in capsys.readouterr().err
+
+
+def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkeypatch, capsys):
+    """The last look at the losses, what becomes of the probes, and the end of the command."""
+
+    def lost(*_: object) -> NoReturn:
+        raise TargetLost("no answer for 10 s")
+
+    step = Step(Effect.WRITE, "tracing_on", b"0")
+    watch.arm(probe("vfs_read"))
+    monkeypatch.setattr(watch, "counts", lost)
+    monkeypatch.setattr(watch, "close", lambda: [UndoFailure(step, TargetLost("no answer for 10 s"))])
+    account(watch)
+    assert take_away(watch) == 1
+    assert fail(TargetLost("no answer for 10 s"), 3) == 3
+    told = capsys.readouterr().err
+    assert told.count("no answer for") == 1
+    assert told.count("losses are told as of before") == told.count("takes its probes away by itself") == 1
+    assert fail(TargetLost("the line was cut"), 3) == 3
+    assert "the line was cut" in capsys.readouterr().err

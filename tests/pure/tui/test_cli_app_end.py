@@ -1,0 +1,43 @@
+"""What the application says when it is left."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from events.recording.reader import Recording
+from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Connection
+from kernel.recording.target import RecordingTarget
+from kernel.watch.watch import Watch
+from tests.pure.kernel.test_watch import Anything, Target, probe
+from tui.cli.commands.app import _take_away
+
+
+def said(watch: Watch | None, capsys: pytest.CaptureFixture[str]) -> str:
+    app = SimpleNamespace(
+        watching=watch,
+        graphing=SimpleNamespace(last=lambda: None),
+        opening=SimpleNamespace(cancel=threading.Event()),
+        connection=None,
+        hosting=None,
+    )
+    assert _take_away(app) == 0
+    return capsys.readouterr().err
+
+
+def test_only_where_a_kernel_has_probes_they_are_said_to_be_taken_away(capsys):
+    shipped = shipped_recording()
+    assert shipped is not None
+    recorded = Watch(Connection(RecordingTarget(Recording.open(shipped), "x")))
+    recorded.begin()
+    assert recorded.armed, "what it was made with"
+    assert said(recorded, capsys) == ""
+    target = Target()
+    assert said(Watch(Anything(target)), capsys) == ""
+    live = Watch(Anything(target))
+    live.arm(probe("vfs_read"))
+    assert said(live, capsys) == "taking the probes away ...\n"
+    assert not target.traces

@@ -1,0 +1,104 @@
+"""What has to be asked of a target before it can be offered: nothing is read for a key, everything by `learn`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kernel.connection.planner import Connection
+from probes.facts.facts import Feature
+from tests.fake_target import FACTS, ROOT, FakeTarget
+from tests.pure.probes.test_program import files
+from tui.compose.completer import Completer
+from tui.compose.function_index import Functions
+from tui.compose.specification import asks_target
+
+KALLSYMS = b"ffffffff81000000 T vfs_read\nffffffff82000000 D jiffies_64\nffffffff82000008 d jiffies.1\n"
+MADE = (
+    b"p:pw_100_abc/mine vfs_read\np:pw_100_abc_2/mine vfs_read\np:pw_100_abcd/other vfs_read\np:kprobes/x vfs_read\n"
+)
+FORMAT = b"""name: sched_switch
+ID: 300
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+
+print fmt: "prev_comm=%s prev_pid=%d", REC->prev_comm, REC->prev_pid
+"""
+
+
+class Asked(FakeTarget):
+    """Counts what it is asked for."""
+
+    asked = 0
+
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        self.asked += 1
+        return super().read(path, limit, offset)
+
+    def list(self, path: str) -> list[str]:
+        self.asked += 1
+        return list(super().list(path))
+
+
+@pytest.fixture
+def target() -> Asked:
+    known = {
+        "/usr/bin/pie": files()["pie"],
+        "/usr/bin/notes": b"no program",
+        "/proc/kallsyms": KALLSYMS,
+        f"{ROOT}/dynamic_events": MADE,
+        f"{ROOT}/available_events": b"sched:sched_switch\n",
+        f"{ROOT}/events/sched/sched_switch/format": FORMAT,
+    }
+    features = FACTS.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS}
+    return Asked(known, replace(FACTS, functions=("vfs_read",), features=features))
+
+
+@pytest.fixture
+def completer(target: Asked) -> Completer:
+    connection = Connection(target)
+    return Completer(connection, Functions(connection.catalog.names, connection.function))
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("p /usr/b", set(), {"/usr/bin"}),
+        ("p /usr/bin", set(), {"/usr/bin/"}),
+        ("p /usr/bin/", set(), {"/usr/bin/pie", "/usr/bin/notes"}),
+        ("p /usr/bin/pie", set(), {"/usr/bin/pie:"}),
+        ("p /usr/bin/notes:", set(), set()),
+        ("r /usr/bin/pie:work", set(), {"/usr/bin/pie:work "}),
+        ("p vfs_read @jiffies_6", set(), {"@jiffies_64"}),
+        ("on ", set(), {"sched/sched_switch "}),
+        ("lat:x sched/", set(), {"sched/sched_switch "}),
+        ("on sched/sched_switch if prev_", set(), {"prev_comm ", "prev_pid "}),
+        ("-:", set(), {"-:pw_100_abc/mine", "-:pw_100_abc_2/mine"}),
+    ],
+)
+def test_what_is_learnt_is_offered(
+    completer: Completer, target: Asked, text: str, before: set[str], after: set[str]
+) -> None:
+    completer.complete("p vfs", 5)  # facts and types, which are there before anything is typed
+    asked = target.asked
+    assert {item.text for item in completer.complete(text, len(text)).items} == before
+    assert target.asked == asked
+    assert asks_target(text)
+    completer.learn(text)
+    asked = target.asked
+    assert {item.text for item in completer.complete(text, len(text)).items} == after
+    assert target.asked == asked
+    completer.learn(text)
+    if text[0] != "-":  # events come and go
+        assert target.asked == asked
+
+
+def test_a_deletion_is_judged_by_what_is_there(target: Asked) -> None:
+    connection = Connection(target)
+    assert connection.check_typed("-:pw_100_abc/mine").verdict.ok
+    assert not connection.check_typed("-:pw_100_abc/nobody").verdict.ok

@@ -1,0 +1,130 @@
+"""What is searched in the table of events is what stands in it."""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from events.recording.reader import Recording
+from events.search.text_match import TextMatch
+from events.store.cgroups import Home
+from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Connection
+from kernel.guards.loss_counts import Counts
+from kernel.recording.target import RecordingTarget
+from kernel.watch.watch import Watch
+from probes.plans.plan import titles_of
+from tests.pure.events.test_export_calls import stack_record
+from tui.present.status import detail_of, fields_of, losses_of
+from tui.views.events.model import ShownEvents
+from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
+from widgets.events.status_bar import Losses
+from widgets.events.times import seconds
+
+
+@functools.cache
+def shown() -> tuple[Watch, ShownEvents, list[str]]:
+    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "shipped")))
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    store = watch.store
+    assert store is not None
+    rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
+    return watch, ShownEvents(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+
+
+def test_lines_have_what_the_cells_have():
+    _, events, lines = shown()
+    for seq, line in enumerate(lines[:300], events.first_seq):
+        assert line.endswith(" ".join(f"{name}={text}" for name, text in events.cells(events.record(seq)).items()))
+
+
+@pytest.mark.parametrize("marked", [frozenset(), frozenset({3, 4})])
+def test_times_are_whole_at_every_width_also_those_of_marked_events(marked):
+    watch, events, _ = shown()
+    columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
+    rows = EventRows(events, columns, events.cells, marked)
+    rows.prepare(0, 30)
+    for width in range(30, 160):
+        for row in range(30):
+            time = MARK * (row in marked) + seconds(events.record(row).ts)
+            assert "".join(piece.text for piece in rows.pieces(row, width)).lstrip().startswith(f"{time} ")
+
+
+def test_the_details_of_a_stack_have_every_caller_not_the_eight_of_its_format():
+    watch, _, _ = shown()
+    rows = detail_of(watch, stack_record([*range(0x1000, 0x1009)]))
+    stack = [row.value for row in rows if row.name in ("stack", "")]
+    assert len(stack) == 9
+    assert "caller" not in {row.name for row in rows}
+    assert next(row.value for row in rows if row.name == "size") == "9"
+
+
+def test_no_row_is_missed():
+    watch, events, lines = shown()
+    assert watch.store is not None
+    rng = random.Random(5)
+    columns = watch.store.columns(events.first_seq, events.first_seq + len(lines))
+    for _ in range(60):
+        line = rng.choice(lines)
+        start = rng.randrange(len(line))
+        needle = line[start : start + rng.randrange(1, 12)]
+        match = TextMatch(needle, watch.known, watch.store.comm, watch.store.comms)
+        candidates = match.candidates(columns).tolist()
+        folded = needle.lower() == needle
+        for text, may in zip(lines, candidates, strict=True):
+            assert may or needle not in (text.lower() if folded else text)
+
+
+@pytest.mark.parametrize("text", ["count > 512", "f_pos<1024", "dfd==-100"])
+def test_comparisons_find_numbers(text):
+    _, events, _ = shown()
+    found = events.find(text, events.first_seq, budget=60)
+    name = text.split("<")[0].split(">")[0].split("=")[0].strip()
+    values = [events.record(seq).values.get(name) for seq in range(events.first_seq, events.next_seq)]
+    holds = {"count > 512": lambda v: v > 512, "f_pos<1024": lambda v: v < 1024, "dfd==-100": lambda v: v == -100}[
+        text
+    ]
+    assert found.seq == next(n for n, v in enumerate(values, events.first_seq) if isinstance(v, int) and holds(v))
+
+
+def test_a_comparison_with_no_such_field_is_a_text():
+    _, events, _ = shown()
+    assert events.find("nosuch > 1", events.first_seq, budget=60).seq is None
+
+
+def test_losses_that_only_the_events_tell_of_are_told():
+    """As of a recording that was cut before its counts were written, or whose counts are damaged."""
+    store = SimpleNamespace(lost=3, undecodable=5)
+    watch = SimpleNamespace(store=store, cuts=())
+    assert losses_of(watch, None) == Losses(lost=3, unread=5)
+    zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
+    assert losses_of(watch, zeros) == Losses(lost=3, unread=5)
+
+
+def test_several_probes_of_one_function_are_told_apart():
+    first = shown()[0].known.plans[0]
+    other = replace(first, events=tuple(replace(one, event=one.event.replace("__", "_2__")) for one in first.events))
+    name = first.probe.subject
+    assert titles_of([first]) == [name]
+    assert titles_of([first, other]) == [name, f"{name} ({name}_2)"]
+    chosen = replace(first, events=tuple(replace(one, event="x") for one in first.events))
+    assert titles_of([chosen, first]) == [f"{name} (x)", name]
+    assert titles_of([other], beside=[first]) == titles_of([other], beside=[first, other]) == [f"{name} ({name}_2)"]
+
+
+def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():
+    watch, events, _ = shown()
+    record = events.record(events.first_seq)
+    before = [field.name for field in detail_of(watch, record)]
+    events.store.cgroups.know({record.pid: Home("/web")}, 0)
+    fields = {field.name: field.value for field in detail_of(watch, record)}
+    names = list(fields)
+    assert fields["cgroup"] == "/web" and "cgroup" not in before
+    kinds = [2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0 for name in names]
+    assert kinds == sorted(kinds) and set(kinds) == {0, 1, 2}

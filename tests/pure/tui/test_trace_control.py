@@ -1,0 +1,208 @@
+"""One function_graph tracer at a time, however quickly one is asked for after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+import kernel.graph.watch
+from kernel.errors import KernelError
+from tests.real.processes import until
+from tui.app.trace_control import Graphing
+from tui.messages import Disarmed, GraphFailed, GraphStarted
+
+LONG = 60.0
+"""Seconds that nothing here takes."""
+
+
+class Tracer:
+    """A `GraphWatch` that takes as long to begin as the test wants."""
+
+    made: ClassVar[list[Tracer]] = []
+    go_on = threading.Event()
+
+    def __init__(self, connection: object, plan: str) -> None:
+        self.plan, self.live, self.settled = plan, False, False
+        self.on_data: Callable[[], None] = lambda: None
+        self.ended = True
+        Tracer.made.append(self)
+
+    def begin(self) -> None:
+        assert Tracer.go_on.wait(LONG)
+        if any(one.live for one in Tracer.made):
+            raise AssertionError("two run at once")
+        if self.plan == "nosuch":
+            raise KernelError("no such function")
+        self.live = True
+
+    def settle_queue(self) -> None:
+        self.settled = True
+
+    def close(self) -> list[object]:
+        self.live = False
+        return []
+
+
+class Workers:
+    """What `Graphing` needs of an application: threads, and messages in their order."""
+
+    def __init__(self) -> None:
+        self.threads: list[threading.Thread] = []
+        self.told: list[object] = []
+
+    def run_worker(self, work: Callable[[], Any], **_: object) -> None:
+        self.threads.append(threading.Thread(target=work, daemon=True))
+        self.threads[-1].start()
+
+    def post_message(self, message: object) -> None:
+        self.told.append(message)
+
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join(LONG)
+            assert not thread.is_alive()
+
+
+class Symbols:
+    """A connection that has them at once, or when `slow` is set."""
+
+    def __init__(self, slow: threading.Event | None = None) -> None:
+        self.slow = slow
+
+    def load_symbols(self) -> None:
+        assert self.slow is None or self.slow.wait(LONG)
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
+    monkeypatch.setattr(kernel.graph.watch, "GraphWatch", Tracer)
+    monkeypatch.setattr(Tracer, "made", [])
+    monkeypatch.setattr(Tracer, "go_on", threading.Event())
+    return Workers()
+
+
+@pytest.fixture
+def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> Graphing:
+    made = Graphing(app, lambda: None, lambda: None)  # type: ignore[arg-type]
+    for name in ("follow", "count", "data_came"):
+        monkeypatch.setattr(made._feed, name, lambda *_: None)
+    return made
+
+
+def running() -> list[str]:
+    return [one.plan for one in Tracer.made if one.live]
+
+
+def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: Graphing) -> None:
+    for plan in ("first", "second", "third"):
+        graphing.start(Symbols(), plan)  # type: ignore[arg-type]
+    Tracer.go_on.set()
+    app.join()
+    assert running() == ["third"]
+    told = [message.watching for message in app.told if isinstance(message, GraphStarted)]
+    for watching in told:
+        graphing.started(watching)
+    app.join()
+    assert graphing.watching is told[-1] and running() == ["third"]
+    graphing.stop()
+    app.join()
+    assert running() == [] and told[-1].settled  # type: ignore[attr-defined]
+
+
+def test_what_begins_ends_what_ran(app: Workers, graphing: Graphing) -> None:
+    earlier, later = Tracer(None, "earlier"), Tracer(None, "later")
+    earlier.live = later.live = True
+    graphing.started(earlier)  # type: ignore[arg-type]
+    graphing.started(later)  # type: ignore[arg-type]
+    app.join()
+    assert running() == ["later"]
+    assert [type(message) for message in app.told] == [Disarmed]
+    graphing.started(later)  # type: ignore[arg-type]
+    app.join()
+    assert running() == ["later"]
+
+
+def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, graphing: Graphing) -> None:
+    with graphing._changing:  # another worker is at it
+        graphing.start(Symbols(), "late")  # type: ignore[arg-type]
+        graphing.leave()
+    Tracer.go_on.set()
+    app.join()
+    assert Tracer.made == [] and app.told == []
+
+
+def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: Graphing) -> None:
+    graphing.start(Symbols(), "late")  # type: ignore[arg-type]
+    assert until(lambda: Tracer.made)
+    graphing.leave()
+    Tracer.go_on.set()
+    app.join()
+    assert running() == [] and app.told == []
+
+
+def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: Graphing) -> None:
+    Tracer.go_on.set()
+    graphing.start(Symbols(), "begun")  # type: ignore[arg-type]
+    app.join()
+    assert graphing.watching is None
+    last = graphing.last()
+    assert last is not None and [str(last.plan)] == running() == ["begun"]
+
+
+def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Graphing) -> None:
+    Tracer.go_on.set()
+    for plan in ("nosuch", "other"):
+        graphing.start(Symbols(), plan)  # type: ignore[arg-type]
+        app.join()
+    assert [type(message) for message in app.told] == [GraphFailed, GraphStarted]
+    assert running() == ["other"]
+
+
+def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: Graphing) -> None:
+    Tracer.go_on.set()
+    slow = threading.Event()
+    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
+    graphing.start(Symbols(), "vfs_open")  # type: ignore[arg-type]
+    app.threads[1].join(LONG)
+    assert [one.plan for one in Tracer.made] == ["vfs_open"], "nobody waits for symbols of what is asked for no more"
+    slow.set()
+    app.join()
+    assert [one.plan for one in Tracer.made] == ["vfs_open"]
+    slow = threading.Event()
+    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
+    assert not any(one.plan == "vfs_read" for one in Tracer.made)
+    slow.set()
+    app.join()
+    assert [one.plan for one in Tracer.made] == ["vfs_open", "vfs_read"]
+
+
+def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: Graphing) -> None:
+    graphing.start(Symbols(), "slow")  # type: ignore[arg-type]
+    assert graphing.begins and until(lambda: Tracer.made)
+    graphing.give_up()
+    assert not graphing.begins and graphing.given_up
+    Tracer.go_on.set()
+    app.join()
+    assert running() == [] and app.told == []
+    graphing.start(Symbols(), "next")  # type: ignore[arg-type]
+    assert graphing.begins and not graphing.given_up
+    app.join()
+    assert running() == ["next"]
+
+
+def test_an_end_is_under_way_until_the_kernel_has_put_all_back(
+    app: Workers, graphing: Graphing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracer, go_on = Tracer(None, "slow"), threading.Event()
+    tracer.live = True
+    graphing.started(tracer)  # type: ignore[arg-type]
+    monkeypatch.setattr(tracer, "settle_queue", lambda: go_on.wait(LONG))
+    graphing.stop()
+    graphing.stop()
+    assert graphing.ends and not graphing.runs and len(app.threads) == 1, "it is ended once"
+    go_on.set()
+    app.join()
+    assert not graphing.ends and running() == []

@@ -1,0 +1,123 @@
+"""The top line and the live line give way where there is little room, but never with a loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from widgets.events.status_bar import LiveState, Losses, Status, live_line, top_line
+from widgets.number_format import rate, short
+
+STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
+LIVE = LiveState(per_second=12_300, shown=1_204_332)
+LOSSES = Losses(9199, 2, 3)
+
+
+@pytest.mark.parametrize("columns", [120, 100, 78, 60, 40, 20])
+@pytest.mark.parametrize("losses", [Losses(), LOSSES, Losses(missed=7)])
+def test_every_form_fits_and_shows_what_was_lost(columns, losses):
+    for line in (
+        top_line(replace(STATUS, losses=losses), columns).plain,
+        live_line(replace(LIVE, losses=losses), columns).plain,
+    ):
+        if columns >= 45:
+            assert len(line) == columns
+        for name in ("lost", "missed", "dropped", "unread"):
+            if getattr(losses, name):
+                assert f"! {name} {getattr(losses, name):,}" in line
+
+
+def test_what_stays_at_80_columns():
+    assert " ".join(top_line(STATUS, 78).plain.split()) == (
+        "lab · Linux 7.2.13 x86-64 armed 1 lost 0 missed 0 dropped 0 unread 0"
+    )
+    assert " ".join(top_line(replace(STATUS, armed=0), 78).plain.split()) == (
+        "probewright lab · Linux 7.2.13 x86-64 · 43,859 functions armed 0 lost 0"
+    )
+    assert " ".join(live_line(replace(LIVE, losses=Losses()), 78).plain.split()) == (
+        "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0 unread 0"
+    )
+    assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
+
+
+def test_there_is_no_rate_where_nothing_is_recorded():
+    line = live_line(replace(LIVE, per_second=0.0, instead="counting in the kernel"), 118).plain
+    assert "■ counting in the kernel  shown 1,204,332" in line and "/s" not in line
+
+
+def test_the_note_wins_over_figures():
+    note = "448 pairs, 4: its entry was not seen"
+    state = replace(LIVE, note=note, views=("events", "entry→exit"), view=1)
+    whole = " events  [entry→exit] ● following  12.3k/s  shown 1,204,332  " + note
+    assert live_line(state, 118).plain.rstrip().startswith(whole)
+    assert "lost" not in live_line(state, 118).plain, "the top line tells of that"
+    assert live_line(replace(state, losses=Losses()), 118).plain.endswith("  lost 0")
+    assert note in live_line(state, 98).plain
+    assert f"{note} " in live_line(replace(state, losses=LOSSES), 118).plain
+    paused = live_line(replace(state, following=False, new=1234), 118).plain
+    assert "‖ paused +1,234 new (end)" in paused and note in paused
+
+
+def test_a_long_note_is_cut_rather_than_left_out():
+    state = replace(LIVE, note="by count, the largest first, of the newest 100,000", views=("events", "calls"))
+    assert "[events]  calls  ● following  by count, the largest" in live_line(state, 78).plain
+    assert "…" in live_line(state, 78).plain
+    assert "by count" not in live_line(state, 24).plain
+
+
+VIEWS = ("events", "graph", "entry→exit", "summary")
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "nothing is armed any more",
+        "recording to probewright-20261122-093815.pwr, which 1,204 events were too fast for",
+        "1,914 calls, 12 open, 3 without entry, 4 cut by losses, from 10.0 us on, slow: 2.30 ms",
+    ],
+)
+@pytest.mark.parametrize("columns", [118, 78])
+@pytest.mark.parametrize("new", [0, 1_234, 12_345_678])
+@pytest.mark.parametrize("view", range(4))
+def test_the_other_views_stay_in_sight_however_long_the_note_is(note, columns, new, view):
+    state = replace(LIVE, note=note, views=VIEWS, view=view, following=not new, new=new)
+    line = live_line(state, columns).plain
+    assert len(line) == columns
+    assert all(f"[{name}]" in line if n == view else f" {name} " in line for n, name in enumerate(VIEWS))
+    assert note[:8] in line and (note in line or line.endswith("…"))
+
+
+def test_what_is_left_out_is_told_with_what_is_shown():
+    state = replace(LIVE, shown=0, of=176)
+    assert "shown 0 of 176" in live_line(state, 78).plain
+    assert "shown" not in live_line(replace(LIVE, shown=None), 78).plain
+
+
+def test_a_tracer_that_is_on_is_told():
+    assert "tracing  armed 0" in top_line(replace(STATUS, armed=0, tracing=True), 78).plain
+
+
+def test_hostile_target_names():
+    line = top_line(replace(STATUS, target="[/]\x1b[31m" * 20), 78).plain
+    assert "\x1b" not in line
+    assert len(line) == 78
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (0.01, "<0.1"), (0.42, "0.4"), (999, "999"), (999.9, "1.0k"), (1234, "1.2k"), (43_859, "43.9k")],
+)
+def test_short_figures(number, text):
+    assert short(number) == text
+    assert rate(number) == f"{text}/s"
+
+
+def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
+    """The way out of a line that is cut stands at its end."""
+    note = "line cut: trying again in 4 s; F7 now, F8 give up"
+    state = LiveState(views=("events", "graph", "entry→exit", "summary"), per_second=None, shown=1, note=note)
+    assert "F8" not in live_line(state, 78).plain
+    urgent = live_line(replace(state, urgent=True), 78).plain
+    assert "[events]" in urgent and note in urgent
+    assert "F8 give up" in live_line(replace(state, urgent=True), 118).plain

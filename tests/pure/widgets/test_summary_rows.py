@@ -1,0 +1,53 @@
+"""Bars and lines say what the counts are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows, sparkline, squeezed
+from widgets.number_format import bar, duration
+from widgets.safe_text import width
+
+
+@given(st.lists(st.integers(0, 9), max_size=600), st.integers(1, 80))
+def test_neighbours_are_put_together_without_loss(counts, columns):
+    found = squeezed(counts, columns)
+    assert sum(found) == sum(counts) and len(found) <= columns
+    line = sparkline(counts, columns)
+    assert [level == " " for level in line] == [not count for count in found]
+    assert not any(found) or line[found.index(max(found))] == "█"
+
+
+@given(st.integers(1, 512), st.integers(50, 160), st.sampled_from([50_000_000, 100_000_000, 800_000_000]))
+def test_a_column_of_a_rate_stands_for_the_time_that_is_told(counts, columns, step):
+    """Two probes, one with a total of many digits: the lines of both have columns of that time."""
+    rates = RateRows([Rate("vfs_read", (1,) * counts, counts, 1e3), Rate("f", (1,) * counts, 10**13, 1e9)], step)
+    lines = [list(rates.pieces(row, columns))[1].text for row in range(2)]
+    assert lines[0] == lines[1]
+    each = next(n for n in range(1, counts + 1) if -(-counts // n) <= len(lines[0]))
+    assert len(lines[0].rstrip()) == -(-counts // each)
+    assert rates.legend(columns) == f", {duration(each * step)} a column"
+    assert RateRows([Rate("vfs_read", (), 5, None)]).legend(columns) == ""
+
+
+@given(st.floats(0, 1), st.integers(1, 60))
+def test_a_bar_is_as_long_as_its_share(share, columns):
+    drawn = bar(share, columns)
+    assert width(drawn) == columns
+    assert (share > 0) == (drawn.strip() != "")
+    assert abs(drawn.count("█") - share * columns) <= 1
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=70), st.integers(0, 1 << 50), st.integers(0, 2)), max_size=5),
+    st.integers(20, 160),
+)
+def test_no_row_is_wider_than_the_screen_for_what_it_is_named(rows, columns):
+    bars = BarRows([Bar(label, hits, error) for label, hits, error in rows], sum(hits for _, hits, _ in rows))
+    rates = RateRows([Rate(label, (hits, 0, 1), hits, float(hits)) for label, hits, _ in rows])
+    for number in range(len(rows)):
+        text = "".join(piece.text for piece in bars.pieces(number, columns))
+        assert f"{rows[number][1]:,}" in text
+        assert text.isprintable() and width(text) <= max(columns, 50)
+        assert "".join(piece.text for piece in rates.pieces(number, columns)).isprintable()

@@ -1,0 +1,173 @@
+"""The one place through which keys and pasted text reach the application: see `tui.app.typed_ahead` for the rule.
+
+A key that may be a command has its effect before the next key is looked at: the application hands keys to what has
+the keyboard, and a command is found only when the key has come back up from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from textual import actions, events
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Input, TextArea
+
+from tui.app.typed_ahead import PAUSE, Fate, Stroke, TypedAhead
+from tui.commands import CAREFUL
+from widgets.safe_text import cut, safe
+
+if TYPE_CHECKING:
+    from tui.app.typing_control import TypingApp
+
+CLOCK: Callable[[], float] = time.monotonic
+"""Seconds; tests put another one in its place."""
+_LONGEST: Final = 1.0
+"""Seconds after which the next key is looked at though the one before has not come back: its widget is gone."""
+_MOST: Final = 500
+"""Keys that are held."""
+_SHOWN: Final = 30
+"""Letters of a text that was not taken, in what is said of it."""
+_ROUNDS: Final = 4
+"""Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
+_DROPPED: Final = "typed ahead, and for no text line: {}; letters are commands again after a pause"
+_REFUSED: Final = "pasted text is for a text line, and none has the keyboard here"
+
+
+class KeyDone(Message):
+    """Follows a key up to the application: the key has had its effect."""
+
+
+class Keyboard:
+    """Holds keys until it is known where they belong."""
+
+    def __init__(self, app: TypingApp) -> None:
+        self.rule = TypedAhead(CLOCK)
+        self._app = app
+        self._waiting: deque[tuple[events.Key, Stroke]] = deque()
+        """Keys behind one that has not had its effect, the oldest first."""
+        self._held: list[tuple[events.Key, Stroke]] = []
+        """Keys typed ahead of a change of the screen."""
+        self._under_way = False
+        """A key was given to a widget, and has not had its effect yet."""
+        self._rounds: list[MessagePump] = []
+        """Whom the key given last was for, as often as it is still to be followed up to the application."""
+        self._timer: Timer | None = None
+        self._dropped = ""
+        """Letters that nobody was given since the last key that somebody was."""
+
+    # -- from the application --------------------------------------------------------------------------------------
+
+    def place_changed(self, screen: Screen[object]) -> None:  # noqa: ARG002 - what a signal brings
+        """Another screen is on top."""
+        self.rule.place_changed()
+
+    def begins(self, operation: str) -> None:
+        """Hold letters from now on: something is under way that will change the screen."""
+        self.rule.begins(operation)
+
+    def ends(self, operation: str) -> None:
+        """That has ended; the screen changes now, if it does."""
+        self.rule.ends(operation)
+        if self._held:
+            self._look_in(PAUSE)
+
+    async def press(self, event: events.Key) -> None:
+        """Give a key to whom it is for, as soon as that is known."""
+        if len(self._waiting) + len(self._held) < _MOST:
+            self._waiting.append((event, self.rule.stroke(event.key, event.character)))
+        await self._go_on()
+
+    async def key_done(self) -> None:
+        """The key that was given has had its effect, or one more of its messages has."""
+        self._under_way = bool(self._rounds) and self._rounds.pop().post_message(KeyDone())
+        await self._go_on()
+
+    def paste(self) -> bool:
+        """Return whether a text line takes what is pasted; say so where none does."""
+        if not self._in_text:
+            self._app.notify(_REFUSED, markup=False, topic="typed")
+        return self._in_text
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    async def _go_on(self) -> None:
+        """Give the keys that wait, up to one behind which the next has to wait."""
+        while self._waiting and not self._under_way:
+            event, stroke = self._waiting.popleft()
+            if self._held and stroke.key == "enter":
+                self._held.append((event, stroke))
+                continue
+            command = self._command(event.key)
+            fate = self.rule.fate(
+                stroke, in_text=self._in_text, careful=command in CAREFUL, meant=command not in ("", "why_not")
+            )
+            if fate is Fate.HOLD:
+                self._held.append((event, stroke))
+                self._look_in(PAUSE)
+            elif fate is Fate.DROP:
+                self._drop(stroke)
+            elif self._held and self._in_text and stroke.printable:
+                self._waiting.appendleft((event, stroke))
+                self._take_up()
+            else:
+                self._drop(*(held for _, held in self._held))
+                self._held.clear()
+                await self._give(event)
+        if self._waiting:
+            self._look_in(_LONGEST)
+
+    async def _give(self, event: events.Key) -> None:
+        letter = self._in_text and event.is_printable
+        self._dropped = ""
+        target = self._app.focused or self._app.screen
+        await self._app.give_key(event)
+        if not letter:
+            self._rounds = [target] * (_ROUNDS if event.key == "enter" else 0)
+            self._under_way = target.post_message(KeyDone())
+
+    def _take_up(self) -> None:
+        """Look at the held keys again, before all others."""
+        self._waiting.extendleft(reversed(self._held))
+        self._held.clear()
+
+    def _look_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self._app.set_timer(seconds, self._look)
+
+    async def _look(self) -> None:
+        """Nobody types any more, or a key did not come back."""
+        self._timer, self._under_way, self._rounds = None, False, []
+        if not self._app.screen_stack:  # the application ends
+            return
+        if self._held and not self.rule.pending:
+            if self._in_text:
+                self._take_up()
+            else:
+                self._drop(*(held for _, held in self._held))
+                self._held.clear()
+        await self._go_on()
+
+    def _drop(self, *strokes: Stroke) -> None:
+        self._dropped += "".join(str(one.character) for one in strokes if one.printable)
+        if strokes and self._dropped:
+            self._app.notify(_DROPPED.format(cut(safe(self._dropped), _SHOWN)), markup=False, topic="typed")
+
+    @property
+    def _in_text(self) -> bool:
+        return isinstance(self._app.focused, Input | TextArea)
+
+    def _command(self, key: str) -> str:
+        """Return the name of the action that a key has, where it has the keyboard now; empty: none."""
+        for node, bound in self._app.screen._modal_binding_chain:
+            for binding in bound.key_to_bindings.get(key, ()):
+                _, name, parameters = actions.parse(binding.action)
+                if node.check_action(name, parameters):
+                    return name
+        return ""

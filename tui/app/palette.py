@@ -1,0 +1,54 @@
+"""The commands that the palette offers: those with the words that were typed in their names, as they were typed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+
+from widgets.footer import KeyLine
+from widgets.highlight import has_words
+
+
+class Palette(CommandPalette):
+    """The list of commands, which on a screen of few rows has none for them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "escape", "Close", key_display="esc")]
+
+    WAITS_FOR_TARGET: ClassVar[bool] = True
+    """Another place is not shown instead of it by itself."""
+
+    def compose(self) -> ComposeResult:
+        """Have the keys at the foot that work here, in place of those of the screen behind."""
+        yield from super().compose()
+        yield KeyLine()
+
+    def _action_command_list(self, action: str) -> None:
+        """Have the list do something; while no row of it is drawn it knows of no page
+        (`widgets.lists.option_rows`).
+        """
+        if self.query_one(CommandList).scrollable_content_region or not action.startswith("page_"):
+            super()._action_command_list(action)
+
+    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+        """Show what was found; a search that ends as the application does finds no list any more."""
+        if self.query(CommandList):
+            super()._refresh_command_list(command_list, commands, clear_current)
+
+
+class CommandsByName(Provider):
+    """Offers no command for letters that are scattered over its name: Enter runs the only one that is offered."""
+
+    async def discover(self) -> Hits:
+        """Offer all that can be done here."""
+        for name, about, run, _ in sorted(self.app.get_system_commands(self.screen), key=lambda one: one[0]):
+            yield DiscoveryHit(name, run, help=about)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what has all words of the query in its name, the shorter name first."""
+        shown = self.matcher(query)
+        for name, about, run, _ in self.app.get_system_commands(self.screen):
+            if has_words(name, query.strip()):
+                yield Hit(1 / len(name), shown.highlight(name), run, help=about)

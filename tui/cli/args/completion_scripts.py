@@ -1,0 +1,285 @@
+"""Completion for bash, zsh and fish, written from the words of the command line.
+
+All three scripts do the same: find which command the line is in, going over what belongs to options; then offer what
+may stand behind the last option, else options or words of that command. Names of presets are asked of probewright
+itself, all else stands in the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from tui.cli.args.grammar import FILES, PRESETS, Command, Option
+
+_LIST_PRESETS = "command probewright preset list 2>/dev/null | cut -d' ' -f1"
+
+
+def bash(commands: Sequence[Command]) -> str:
+    """For bash 4 and newer; words with a colon are cut where bash cuts them."""
+    return f"""# Completion of probewright for bash. In ~/.bashrc:  source <(probewright completion bash)
+{_walk(commands)}
+_probewright_offer() {{  # what: words, files, presets
+    local -a found=()
+    case $1 in
+        {FILES}) mapfile -t found < <(compgen -f -- "$cur"); compopt -o filenames 2>/dev/null ;;
+        {PRESETS}) mapfile -t found < <(compgen -W "$({_LIST_PRESETS})" -- "$cur") ;;
+        *) mapfile -t found < <(compgen -W "$1" -- "$cur") ;;
+    esac
+    COMPREPLY+=("${{found[@]}}")
+}}
+
+_probewright() {{
+    local IFS=$' \\t\\n' word glued='' cur prev at='' option=''
+    local -a words=()
+    COMPREPLY=()
+    # bash cuts words at : and =, where they are in COMP_WORDBREAKS.
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD}}"; do
+        if [[ ${{#words[@]}} -gt 0 && ( $word == [:=]* || $glued ) ]]; then
+            words[-1]+=$word
+        else
+            words+=("$word")
+        fi
+        [[ $word == *[:=] ]] && glued=1 || glued=''
+    done
+    cur=${{words[-1]-}}
+    [[ $cur == --*=* ]] && prev=${{cur%%=*}} cur=${{cur#*=}} || prev=''
+    for word in "${{words[@]:0:${{#words[@]}}-1}}"; do
+        if [[ $option ]]; then option=''; continue; fi
+        _probewright_takes "$at" "$word" && option=$word && continue
+        _probewright_next "$at" "$word" && at=${{at:+$at }}$word
+    done
+    prev=${{prev:-$option}}
+    if [[ $prev ]]; then
+        case "$at:$prev" in
+{_cases(commands, lambda one: _of_options(one, _offers))}
+        esac
+    elif [[ $cur == -* ]]; then
+        case $at in
+{_of_commands(commands, lambda one: [_offer(" ".join(_names(one)))])}
+        esac
+    else
+        case $at in
+{_of_commands(commands, lambda one: list(_offers_words(one)))}
+        esac
+    fi
+    if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
+        COMPREPLY=("${{COMPREPLY[@]#"${{cur%"${{cur##*:}}"}}"}}")
+    fi
+}}
+complete -F _probewright probewright
+"""
+
+
+def zsh(commands: Sequence[Command]) -> str:
+    """For zsh; what the options do stands beside them."""
+    return f"""#compdef probewright
+# Completion of probewright for zsh: as a file _probewright in a folder of $fpath, or in ~/.zshrc, behind compinit:
+#     source <(probewright completion zsh)
+{_walk(commands)}
+_probewright_offer() {{  # what: files, presets, words
+    case $1 in
+        {FILES}) _files ;;
+        {PRESETS}) compadd -- $(_probewright_presets) ;;
+        *) compadd -- ${{=1}} ;;
+    esac
+}}
+
+_probewright_presets() {{
+    {_LIST_PRESETS}
+}}
+
+_probewright() {{
+    local at= option= word
+    for word in "${{(@)words[2,CURRENT-1]}}"; do
+        if [[ -n $option ]]; then option=; continue; fi
+        _probewright_takes "$at" "$word" && option=$word && continue
+        _probewright_next "$at" "$word" && at=${{at:+$at }}$word
+    done
+    if [[ -z $option && $PREFIX == --*=* ]]; then
+        option=${{PREFIX%%=*}}
+        compset -P '*='
+    fi
+    if [[ -n $option ]]; then
+        case "$at:$option" in
+{_cases(commands, lambda one: _of_options(one, _offers))}
+        esac
+    elif [[ $PREFIX == -* ]]; then
+        local -a options
+        case $at in
+{_of_commands(commands, lambda one: [f"options=({' '.join(map(_quote, _described(one)))})"])}
+        esac
+        _describe option options
+    else
+        case $at in
+{_of_commands(commands, lambda one: list(_offers_words(one)))}
+        esac
+    fi
+}}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _probewright "$@"
+else
+    compdef _probewright probewright
+fi
+"""
+
+
+def fish(commands: Sequence[Command]) -> str:
+    """For fish 3 and newer."""
+    lines: list[str] = []
+    for one in commands:
+        here = f"-n 'test (__probewright_at) = {_fish_word(' '.join(one.path))}'"
+        for option in one.options:
+            names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
+            takes = [*_fish_values(option.values)] if option.takes else []
+            if option.takes:
+                takes.insert(0, "-r" if FILES in option.values else "-x")
+            lines.append(" ".join(["complete -c probewright", here, *names, *takes, f"-d {_quote(option.help)}"]))
+        lines += [
+            f"complete -c probewright {here} -a {name} -d {_quote(_help_of(commands, (*one.path, name)))}"
+            for name in one.commands
+        ]
+        for word in one.words:
+            lines += [f"complete -c probewright {here} {value}" for value in _fish_values(word.values)]
+            if FILES in word.values:
+                lines.append(f"complete -c probewright {here} -F")
+    rules = "\n".join(lines)
+    return f"""# Completion of probewright for fish, to be kept as ~/.config/fish/completions/probewright.fish
+function __probewright_presets
+    {_LIST_PRESETS}
+end
+
+function __probewright_at
+    set -l at
+    set -l option
+    set -l words (commandline -opc)
+    for word in $words[2..-1]
+        if test -n "$option"
+            set option
+            continue
+        end
+        switch "$at:$word"
+{_fish_takes(commands)}
+                set option $word
+{_fish_next(commands)}
+                set at (string trim -- "$at $word")
+        end
+    end
+    echo "$at"
+end
+
+complete -c probewright -f
+{rules}
+"""
+
+
+SCRIPTS: Final[dict[str, Callable[[Sequence[Command]], str]]] = {"bash": bash, "zsh": zsh, "fish": fish}
+"""By the name of the shell."""
+
+
+# -- what bash and zsh write alike ---------------------------------------------------------------------------------
+
+
+def _walk(commands: Sequence[Command]) -> str:
+    """Functions that say of a word whether the next one belongs to it, and whether it is a command."""
+    takes = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in _taking(one)]
+    following = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in one.commands]
+    return f"""_probewright_takes() {{
+    case "$1:$2" in
+        {"|".join(takes)}) return 0 ;;
+    esac
+    return 1
+}}
+
+_probewright_next() {{
+    case "$1:$2" in
+        {"|".join(following)}) return 0 ;;
+    esac
+    return 1
+}}
+"""
+
+
+def _cases(commands: Sequence[Command], lines_of: Callable[[Command], Iterable[tuple[str, list[str]]]]) -> str:
+    return "\n".join(
+        f"            {pattern}) {'; '.join(lines)} ;;"
+        for one in commands
+        for pattern, lines in lines_of(one)
+        if lines
+    )
+
+
+def _of_options(one: Command, lines: Callable[[Option], Iterator[str]]) -> list[tuple[str, list[str]]]:
+    path = _quote(" ".join(one.path))
+    return [("|".join(f"{path}:{name}" for name in option.names), list(lines(option))) for option in one.options]
+
+
+def _of_commands(commands: Sequence[Command], lines: Callable[[Command], list[str]]) -> str:
+    return "\n".join(
+        f"            {_quote(' '.join(one.path))}) {'; '.join(said)} ;;" for one in commands if (said := lines(one))
+    )
+
+
+def _offers(option: Option) -> Iterator[str]:
+    words = [value for value in option.values if value not in (FILES, PRESETS)]
+    if words:
+        yield _offer(" ".join(words))
+    yield from (_offer(value) for value in option.values if value in (FILES, PRESETS))
+
+
+def _offers_words(one: Command) -> Iterator[str]:
+    if one.commands:
+        yield _offer(" ".join(one.commands))
+    for word in one.words:
+        yield from _offers(word)
+
+
+def _offer(what: str) -> str:
+    return f"_probewright_offer {_quote(what)}"
+
+
+def _described(one: Command) -> list[str]:
+    """`--json:one JSON object a line`, as _describe of zsh reads it."""
+    return [f"{name}:{option.help.replace(':', chr(92) + ':')}" for option in one.options for name in option.names]
+
+
+def _names(one: Command) -> list[str]:
+    return [name for option in one.options for name in option.names]
+
+
+def _taking(one: Command) -> list[str]:
+    return [name for option in one.options if option.takes for name in option.names]
+
+
+def _quote(text: str) -> str:
+    """Of our own help, without backslashes: these fish would read inside of quotes."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+# -- fish ----------------------------------------------------------------------------------------------------------
+
+
+def _fish_word(text: str) -> str:
+    return f'"{text}"'
+
+
+def _fish_values(values: Iterable[str]) -> Iterator[str]:
+    words = [value for value in values if value not in (FILES, PRESETS)]
+    if words:
+        yield f"-a '{' '.join(words)}'"
+    if PRESETS in values:
+        yield "-a '(__probewright_presets)'"
+
+
+def _fish_takes(commands: Sequence[Command]) -> str:
+    words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in _taking(one)]
+    return f"            case {' '.join(words)}"
+
+
+def _fish_next(commands: Sequence[Command]) -> str:
+    words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in one.commands]
+    return f"            case {' '.join(words)}"
+
+
+def _help_of(commands: Sequence[Command], path: tuple[str, ...]) -> str:
+    return next(one.help for one in commands if one.path == path)

@@ -1,0 +1,250 @@
+"""The arguments of the command line, as one namespace.
+
+Without a command the application starts; a lone argument that is no command is the target or recording to open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui.cli.args import argument_types as types
+from tui.cli.args.fast_path import COMMANDS
+from tui.cli.args.options import (
+    add_bounds,
+    add_clock,
+    add_common,
+    add_export,
+    add_filter,
+    add_hosts,
+    add_limits,
+    add_line,
+    add_rates,
+    add_specs,
+    add_summary,
+    add_values,
+    add_view,
+)
+from tui.cli.args.suggestions import meant
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
+"""Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
+
+SHELLS = ("bash", "zsh", "fish")
+
+_STATUS = (
+    "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of several hosts"
+)
+_TARGETS = f"""targets:
+  auto                        this machine where it can be probed, else the recording that ships with probewright
+  local                       this machine
+  ssh://[user@]host[:port]    another machine; nothing has to be installed there
+  lab[:KERNEL]                a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage
+  FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
+
+{_STATUS}"""
+_OF_SEVERAL = ("app", "run")
+"""Commands that take several targets, and groups of them."""
+_OF_THIS_MACHINE = ("doctor", "clean")
+"""Commands that are about a machine: of a recording nobody asks them unless he says so."""
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Read the arguments; usage errors end the process with status 2."""
+    first = _first_word(argv)
+    parser = _commands() if first in COMMANDS else _application()
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(meant(parser, arguments, first, unknown))
+    arguments.targets = getattr(arguments, "targets", ())
+    if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
+        parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
+    if arguments.command == "app" and (arguments.export or arguments.output):
+        arguments.command = "event_export"
+    elif arguments.command == "app" and arguments.view:
+        parser.error("--view is what --export gives out; in the application v and other keys show views")
+    elif arguments.command == "app" and arguments.filter:
+        parser.error("--filter chooses what --export gives out; in the application f does")
+    if arguments.target is None:
+        arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
+    return arguments
+
+
+def _first_word(argv: list[str]) -> str:
+    """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
+    words = iter(argv)
+    for word in words:
+        if word in (
+            "-t",
+            "--target",
+            "-o",
+            "--output",
+            "--export",
+            "-g",
+            "--group",
+            "--window",
+            "--clock",
+            "--filter",
+            "--view",
+        ):
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser of the application and that of its commands, for what is made from them."""
+    return _application(), _commands()
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose help is an error where it can't be printed; the base class passes over it."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        print(message, end="", file=file or sys.stderr)
+
+
+def _application() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="probewright",
+        usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s FILE.pwr --export FORMAT[:PATH]\n"
+        "       %(prog)s COMMAND [-h] ...",
+        description="Build Linux kernel probes by picking, and watch their events.",
+        epilog=f"commands: {', '.join(COMMANDS)} (each with --help)\n\n{_TARGETS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
+    add_common(parser)
+    add_hosts(parser)
+    add_export(parser)
+    add_filter(parser, "of a recording, with --export: ")
+    add_view(parser)
+    add_clock(parser)
+    add_rates(parser)
+    parser.set_defaults(command="app")
+    return parser
+
+
+def _commands() -> argparse.ArgumentParser:
+    parser = _Parser(prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str, epilog: str = _TARGETS) -> argparse.ArgumentParser:
+        shape = argparse.RawDescriptionHelpFormatter
+        return commands.add_parser(name, help=text, description=text, epilog=epilog, formatter_class=shape)
+
+    def printing(name: str, text: str) -> argparse.ArgumentParser:
+        sub = command(name, text)
+        # Its default must not stand over what stood in front of the command.
+        add_common(sub, "local" if name in _OF_THIS_MACHINE else "auto", argparse.SUPPRESS)
+        sub.add_argument("--json", action="store_true", help="one JSON object a line")
+        return sub
+
+    _about_the_kernel(printing)
+    _arming(printing)
+    sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
+    _graph(sub)
+    add_clock(sub)
+    add_bounds(sub, "stop after N calls; else Ctrl+C does")
+    sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
+    _preset(sub)
+    sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
+    add_specs(sub, preset=True)
+    sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
+    sub.add_argument("-o", "--output", metavar="FILE", help="must not be there yet; else it is printed")
+    printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
+    printing("clean", "Remove what a session that died has left in the kernel.")
+    sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
+    kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
+    sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
+    sub = command("completion", "Print what has a shell complete the words of probewright.", _STATUS)
+    sub.add_argument("shell", choices=SHELLS, help="which shell; how it is installed stands in what is printed")
+    return parser
+
+
+def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    sub = printing("list", "List functions and what kind of probe can attach to them.")
+    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
+    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
+    sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
+    sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
+    sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
+    sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
+    sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
+    add_specs(sub, required=False)
+    sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
+    sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
+
+
+def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
+    add_hosts(sub)
+    add_specs(sub, preset=True)
+    add_bounds(sub)
+    add_summary(sub)
+    add_export(sub)
+    add_filter(sub)
+    add_view(sub)
+    add_clock(sub)
+    add_limits(sub)
+    add_line(sub)
+    sub = printing("record", "Arm probes and write everything to a recording.")
+    add_specs(sub, preset=True)
+    add_bounds(
+        sub, "stop when N events have come, else Ctrl+C does; the file holds the pages they are in, and so more"
+    )
+    add_limits(sub)
+    add_line(sub)
+    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+
+
+def _graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "functions", nargs="*", type=types.name, metavar="FUNCTION", help="vfs_read, or a glob: 'vfs_*'"
+    )
+    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="at most N levels (0: all)")
+    parser.add_argument(
+        "--slower",
+        type=types.natural,
+        default=0,
+        metavar="US",
+        help="only calls of at least so many microseconds",
+    )
+    add_line(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")
+
+
+def _preset(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="what", metavar="ACTION", required=True)
+    name = "a name, user:NAME or project:NAME where both have it, or a file.toml"
+
+    def action(word: str, text: str) -> argparse.ArgumentParser:
+        sub = actions.add_parser(word, help=text, description=text, epilog=_STATUS)
+        add_common(sub, default=argparse.SUPPRESS)
+        sub.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object a line")
+        return sub
+
+    sub = action("list", "Name the presets there are.")
+    sub.add_argument("names", nargs="*", metavar="WORD", help="words that occur in it; #TAG is one of its tags")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="only those that have all of these")
+    sub = action("show", "Print a preset's file.")
+    sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
+    sub = action("check", "Say what a target makes of a preset: what is accepted, written and lost.")
+    sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
+    add_values(sub)
+    sub = action("diff", "Compare two presets; the exit status is 1 where they differ.")
+    sub.add_argument("names", nargs=2, metavar="PRESET", help=name)
+    sub = action("save", "Save specifications, or another preset, under a new name.")
+    sub.add_argument("name", metavar="NAME", help="small letters, digits, - and _")
+    sub.add_argument("names", nargs="+", metavar="SPEC|PRESET", help="specifications, or the preset to copy")
+    sub.add_argument("--title", default="", help="one line of what it is for")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="words to find it by")
+    sub.add_argument("--project", action="store_true", help="into the project's .probewright folder")
+    sub.add_argument("--replace", action="store_true", help="also where the file is there already")

@@ -1,0 +1,93 @@
+"""`probewright doctor`: what this target can do, what it can not, and what would help."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from kernel.cleanup import leftovers
+from kernel.connection.planner import Connection
+from kernel.facts.gather import read_config
+from kernel.facts.missing_features import lacks, unseen
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.json_values import facts_to_dict
+from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.main import DONE, UNUSABLE
+
+
+def run(arguments: argparse.Namespace) -> int:
+    connection = connect(arguments.target)
+    try:
+        facts = connection.facts
+        living = connection.target.is_kernel
+        usable = facts.usable and living
+        dead = leftovers.find(connection.target) if facts.tracefs else []
+        missing = lacks(facts, read_config(connection.target, facts.release))
+        if arguments.json:
+            _ = connection.btf  # for its error
+            emit(
+                facts_to_dict(facts)
+                | {
+                    "target": connection.target.name,
+                    "usable": usable,
+                    "functions": len(facts.functions),
+                    "btf_error": connection.btf_error or None,
+                    "lacks": {str(feature): why for feature, why in missing.items()},
+                    "leftovers": [leftover.group for leftover in dead],
+                }
+            )
+        else:
+            _print(connection, facts)
+            _print_features(facts, missing, living=living)
+            for leftover in dead:
+                print(
+                    plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
+                )
+            print(f"\n{_summary(usable=usable, living=living)}")
+        require_line(connection)
+        return DONE if usable else UNUSABLE
+    finally:
+        connection.close()
+
+
+def _print(connection: Connection, facts: TargetFacts) -> None:
+    btf = connection.btf
+    # Only this machine's is looked for (`kernel.local.target`).
+    here = "not found; only BPF programs need it (Debian: apt-get install libbpf1)"
+    not_found = here if connection.target.name == "local" else "looked for on this machine only"
+    rows = [
+        ("target", connection.target.name),
+        ("kernel", facts.title),
+        ("tracefs", facts.tracefs or "not reachable"),
+        ("functions", f"{len(facts.functions):,} traceable" if facts.functions else "none that can be read"),
+        ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
+        ("tracers", " ".join(facts.tracers) or "-"),
+        ("lockdown", facts.lockdown or "not in this kernel"),
+        ("libbpf", facts.libbpf or not_found),
+        ("BPF", " ".join(facts.bpf_programs) or "-"),
+        ("BPF helpers", " ".join(facts.bpf_helpers) or "-"),
+    ]
+    for name, value in rows:
+        print(plain(f"{name:<13}{value}"))
+
+
+def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, living: bool = True) -> None:
+    """What can be done; of a machine that is not there nothing can be mended."""
+    print()
+    for feature in Feature:
+        # What a switch of its configuration denies is not there, whether anybody could look or not.
+        why = missing.get(feature, "")
+        word = "yes" if not why else "?" if unseen(facts) and "CONFIG_" not in why else "no"
+        print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
+    for trouble in facts.troubles:
+        print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
+        if trouble.remedy and living:
+            print(plain(f"  {trouble.remedy}"))
+
+
+def _summary(*, usable: bool, living: bool) -> str:
+    if usable:
+        return "probes can be armed here"
+    if living:
+        return "no probe can be armed here"
+    return "no probe can be armed here: it is not a living kernel (list, show and check work)"

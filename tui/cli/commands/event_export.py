@@ -1,0 +1,66 @@
+"""`probewright FILE.pwr --export FORMAT`: export the events of a recording, or a table of one of its views."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from kernel.guards.row_bounds import HEADLESS, SCREEN
+from kernel.watch.watch import Watch
+from tui.cli.console.output import connect, plain
+from tui.cli.exports.export_options import NotWanted, Wanted, wanted_of
+from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
+from tui.cli.follow.clock import UNKNOWN
+from tui.cli.follow.filter import FilterRefused, check_words, filter_of, tell_refused
+from tui.cli.main import UNUSABLE, USAGE
+from tui.output.event_source import load_symbols
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Connection
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """All that a recording holds."""
+    try:
+        wanted = wanted_of(arguments)
+        check_words(arguments)
+    except NotWanted as error:
+        return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
+    if wanted is None:
+        return USAGE
+    connection = connect(getattr(arguments, "recording", None) or arguments.target)
+    try:
+        if not connection.holds_events:
+            name = connection.target.name
+            return refuse(
+                f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
+            )
+        if arguments.view:
+            from tui.cli.exports.view_export import give_view
+
+            return give_view(connection, wanted, arguments)
+        return _all_of(connection, wanted, arguments.filter)
+    finally:
+        connection.close()
+
+
+def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
+    from tui.cli.follow.follow import account
+
+    # What a recording knows of tasks is bounded by its end; its events are given out as they are read.
+    watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
+    watch.begin()
+    load_symbols(watch, wanted.form)
+    if wanted.timed and not watch.clock.known:
+        print(plain(f"probewright: {connection.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
+    try:
+        with exporting(watch, wanted, {}, filter_of(watch, text)) as export:
+            export.take_all(watch)
+    except REFUSALS as error:
+        return refused(wanted, error)
+    account(watch, unshown=watch.unshown)
+    return export.tell()

@@ -1,0 +1,89 @@
+"""`probewright export --as DIALECT SPEC|PRESET…`: the probes in the words of another tool."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernel.connection.planner import Connection
+from probes.command import Armable
+from probes.export.dialect import CannotExport, Dialect, Exported
+from probes.export.export import dialect_named
+from probes.export.fleets import kubernetes
+from probes.presets.schema import Chosen
+from probes.presets.substitute import substituted
+from probes.refusal import CannotLower
+from probes.verdict import Verdict
+from tui.cli.commands.check import show_verdict
+from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.follow.follow import probes_of
+from tui.cli.follow.preset_specs import asked_for, expand, of_any_duration
+from tui.cli.main import DONE, REFUSED
+from tui.compose.probe_exports import exported, plans_for, save
+
+
+def run(arguments: argparse.Namespace) -> int:
+    wanted = asked_for(arguments)
+    connection = connect(arguments.target)
+    try:
+        specs = expand(wanted, connection).specs
+        probes = probes_of(specs, connection)
+        dialect = dialect_named(arguments.dialect)
+        try:
+            made = _made(wanted, connection, probes, dialect)
+        except CannotExport as error:
+            return _refused(arguments, error.reasons)
+        except CannotLower as error:
+            if arguments.json:
+                return _refused(arguments, (str(error),))
+            show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
+            return REFUSED
+        require_line(connection)
+        return _write(arguments, made.text, made.notes)
+    finally:
+        connection.close()
+
+
+def _made(
+    wanted: Sequence[Chosen | str], connection: Connection, probes: list[Armable], dialect: Dialect
+) -> Exported:
+    """Raises CannotExport, CannotLower, KernelError."""
+    if dialect.write is not kubernetes.write:
+        return exported(connection, probes, dialect, of_any_duration(wanted))
+    # The nodes' kernels may take a preset's probes in other ways than this one.
+    ways = [
+        texts
+        for one in wanted
+        for texts in (((one,),) if isinstance(one, str) else substituted(*one, connection.facts.machine))
+    ]
+    made = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
+    told = of_any_duration(wanted)
+    return made._replace(notes=(*made.notes, told)) if told else made
+
+
+def _write(arguments: argparse.Namespace, text: str, notes: tuple[str, ...]) -> int:
+    if arguments.json:
+        emit({"as": arguments.dialect, "text": text, "notes": notes})
+    for note in notes if not arguments.json else ():
+        print(f"note: {plain(note)}", file=sys.stderr)
+    if arguments.output is not None:
+        try:
+            save(text, Path(arguments.output))
+        except OSError as error:
+            print(f"probewright: {plain(arguments.output)}: {error.strerror}", file=sys.stderr)
+            return REFUSED
+    elif not arguments.json:
+        print(text, end="")
+    return DONE
+
+
+def _refused(arguments: argparse.Namespace, reasons: tuple[str, ...]) -> int:
+    if arguments.json:
+        emit({"as": arguments.dialect, "text": "", "reasons": reasons})
+    else:
+        print(f"probewright: {arguments.dialect} can't say this", file=sys.stderr)
+        for reason in reasons:
+            print(f"  {plain(reason)}", file=sys.stderr)
+    return REFUSED

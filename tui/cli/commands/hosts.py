@@ -1,0 +1,209 @@
+"""`probewright run` on several hosts: one stream in order of time, each line with its host, each host accounted for.
+
+With --json every event is the object that one host alone would give (`events.export.formats.json_lines`), with
+`host`, `time` (nanoseconds since 1970 on the clock of this machine, as a string), `uncertainty` (of `time` against
+other hosts', in nanoseconds), and `late` where it came after younger ones. At the end there is one object a host,
+with `state` and no `event`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+from events.store.host_merge import WINDOW_NS
+from kernel.errors import ProbeRefused
+from kernel.guards.row_bounds import HEADLESS_HOSTS
+from kernel.hosts.arm_request import Order
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import Host, State
+from kernel.hosts.selection import specs_of
+from probes.check import armable
+from probes.presets.errors import PresetError
+from probes.syntax.parse_error import ParseError
+from probes.verdict import Verdict
+from tui.cli.console.output import plain
+from tui.cli.exports.export_options import STDOUT, NotWanted, Wanted, check_count, check_view
+from tui.cli.exports.open_export import REFUSALS, refuse, refused
+from tui.cli.follow.clock import face_of
+from tui.cli.follow.filter import FilterRefused, check_words, tell_refused
+from tui.cli.follow.follow import how_of, limits_of
+from tui.cli.follow.preset_specs import asked_for, of_any_duration
+from tui.cli.follow.signals import Forced, Stopped, give_out, stoppable, tell_forced
+from tui.cli.follow.translation import with_triggers
+from tui.cli.host_stream.export import giving_of_hosts, wanted_of_hosts
+from tui.cli.host_stream.stream import Stream
+from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
+from tui.present.event_times import Face
+
+_PATIENCE = 0.1
+"""Seconds between two looks at what came."""
+_LOOK_EVERY = 1.0
+"""Seconds between two questions for losses, names and clocks."""
+_ALONE = ("summary", "hist")
+"""Options that are about one host."""
+
+
+class _NothingArmed(Exception):
+    """On no host: there is nothing to give out."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Arm on all, print or give out what comes, take it away from all."""
+    alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
+    if alone and not arguments.view:
+        print(f"probewright: --{alone[0]} is for one host: give one --target, or take --json", file=sys.stderr)
+        return USAGE
+    try:
+        wanted = wanted_of_hosts(arguments)
+        check_count(arguments)
+        check_words(arguments)
+        check_view(arguments, wanted, several=True)
+    except NotWanted as error:
+        return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
+    order = order_of(arguments)
+    specs = specs_of(arguments.targets, arguments.groups)
+    fleet = Fleet(
+        specs,
+        limits=limits_of(arguments),
+        window=window_of(arguments.window),
+        patience=arguments.reconnect,
+        bounds=HEADLESS_HOSTS,
+    )
+    utc = face_of(arguments) is Face.UTC  # the kernels' own seconds say nothing beside each other
+    stream = Stream(
+        fleet,
+        order,
+        as_json=arguments.json,
+        most=arguments.count or 0,
+        utc=utc,
+        text=arguments.filter.strip(),
+        view=arguments.view or "",
+    )
+    failed = DONE
+    try:
+        with stoppable():
+            if wanted is None or arguments.view:
+                _show(fleet, order, stream, arguments.seconds)
+            else:
+                failed = _give(fleet, order, stream, arguments, wanted)
+    except FilterRefused as error:
+        tell_refused(error)
+        failed = USAGE
+    finally:
+        fleet.close()
+    if failed and all(host.watch is None for host in fleet.hosts):
+        return failed  # it was refused before any was opened
+    if wanted is not None and arguments.view and not failed:
+        failed = _give_table(fleet, stream, wanted, arguments)
+    stream.account(as_json=arguments.json and (wanted is None or wanted.path != STDOUT))
+    return failed or status_of(fleet.hosts)
+
+
+def _show(fleet: Fleet, order: Order, stream: Stream, seconds: float | None) -> None:
+    """Until the end: all that was read is shown."""
+    with contextlib.suppress(Stopped):
+        fleet.open()
+        fleet.arm(order)
+        _follow(fleet, stream, seconds)
+    for _ in range(2):  # a signal may come meanwhile, once
+        with contextlib.suppress(Stopped):
+            stream.finish()
+            break
+
+
+def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namespace, wanted: Wanted) -> int:
+    """The same into a file; gives the exit status of that."""
+    try:
+        with giving_of_hosts(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
+            stream.export = export
+            try:
+                _show(fleet, order, stream, arguments.seconds)
+            except Forced:
+                tell_forced()
+            if not any(host.done.lines for host in fleet.hosts):
+                raise _NothingArmed
+            export.end()
+    except _NothingArmed:  # why was told of each host; a file would be in the way of the next attempt
+        return DONE
+    except REFUSALS as error:
+        return refused(wanted, error)
+    return export.tell(as_json=arguments.json)
+
+
+def _give_table(fleet: Fleet, stream: Stream, wanted: Wanted, arguments: argparse.Namespace) -> int:
+    """Write the table of a view of hosts that are closed; gives the exit status."""
+    from tui.cli.exports.view_export import give_table
+    from tui.hosts.tables import HostsTable, histograms_of  # what measures text for a screen comes with it
+
+    if not any(host.done.lines for host in fleet.hosts):
+        return DONE  # why was told of each host; a file would be in the way of the next attempt
+    is_hosts = arguments.view == HostsTable.name
+    table = HostsTable(stream.accounts()) if is_hosts else histograms_of(fleet.hosts)
+    try:
+        return give_table(table, wanted, as_json=arguments.json)
+    except REFUSALS as error:
+        return refused(wanted, error)
+
+
+def window_of(seconds: float | None) -> int:
+    """Nanoseconds that an event waits for older ones of other hosts; of --window."""
+    return int(seconds * 1e9) if seconds else WINDOW_NS
+
+
+def order_of(arguments: argparse.Namespace) -> Order:
+    """What is to be armed, checked as far as no kernel is needed. Raises PresetError, ProbeRefused."""
+    wanted = asked_for(arguments)
+    for spec in (one for one in wanted if isinstance(one, str)):
+        try:
+            armable(spec)
+        except ParseError as error:
+            raise ProbeRefused(Verdict(" ".join(spec.split()), error.refusal)) from None
+    if told := of_any_duration(wanted):
+        print(f"probewright: {plain(told)}", file=sys.stderr)
+    how = how_of(arguments)
+    own = {arguments.counting.get(one, ()) if isinstance(one, str) else () for one in wanted}
+    if len(own) > 1:
+        told = with_triggers(arguments.counting)
+        raise PresetError(f"on several hosts a trigger is for all probes: run them apart, as {told}")
+    return Order(wanted, how.at_any_rate, how.mode, (*how.triggers, *next(iter(own), ())))
+
+
+def status_of(hosts: Sequence[Host]) -> int:
+    """What the process says at its end: all did it, some did, or none and why."""
+    if any(host.left for host in hosts):
+        return REFUSED
+    failed = [host for host in hosts if host.state.failed]
+    if not failed:
+        return DONE
+    if len(failed) < len(hosts):
+        return PARTIAL
+    return REFUSED if any(host.state is State.REFUSED for host in failed) else UNUSABLE
+
+
+def _follow(fleet: Fleet, stream: Stream, seconds: float | None) -> None:
+    """Until the time is over (which begins when all hosts came to something), enough was shown, or none is left."""
+    came = threading.Event()
+    fleet.on_change = came.set
+    looked = 0.0
+    end = float("inf")
+    while (now := time.monotonic()) < end:
+        came.wait(min(_PATIENCE, end - now))
+        came.clear()
+        if now - looked >= _LOOK_EVERY:
+            looked = now
+            fleet.look()
+        stream.tick()
+        give_out()
+        stream.idle()
+        if stream.enough or (fleet.settled and not fleet.armed):
+            break
+        if fleet.settled and seconds and end == float("inf"):
+            end = now + seconds

@@ -1,0 +1,77 @@
+"""`probewright list [PATTERN]`: functions and what can attach to them."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Sequence
+from functools import cache
+
+from btf.search import Search
+from kernel.attach.explain import Attaching
+from probes.attaching.values import ALL, Attachability
+from probes.probe import Kind
+from tui.cli.console.output import connect, json_line, plain, require_line
+from tui.cli.console.waiting import waiting
+from tui.cli.main import DONE, REFUSED
+
+
+def run(arguments: argparse.Namespace) -> int:
+    gc.disable()  # nearly all that is made here stays until the end
+    connection = connect(arguments.target)
+    try:
+        with waiting("reading functions and types"):
+            names = connection.catalog.names
+        if arguments.pattern:
+            hits: Sequence[int] = Search(names).find(arguments.pattern).indices
+        else:
+            hits = range(len(names))
+        if not hits:
+            print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
+        attaching = Attaching(connection)
+        if hits and attaching.near:
+            with waiting("reading symbols"):
+                attaching.about(names[hits[0]])  # the reasons are exact from here on
+        wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
+        survey = connection.catalog.survey(wanted)
+        if arguments.json:
+            lines = (_json(survey.about(name)) for name in wanted)
+        else:  # most take every probe, with nothing to be said of them
+            usual, alike = survey.traced, f" {_letters(ALL)}\n"
+            lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
+        sys.stdout.writelines(lines)
+        require_line(connection)
+        return DONE if hits else REFUSED
+    finally:
+        connection.close()
+        gc.enable()
+
+
+@cache  # there are few different sets
+def _letters(kinds: frozenset[Kind]) -> str:
+    return " ".join(sorted(map(str, kinds))) or "-"
+
+
+def _json(about: Attachability) -> str:
+    """Return the line of a function as JSON."""
+    value = {
+        "name": about.name,
+        "module": about.module,
+        "kinds": sorted(map(str, about.kinds)),
+        "reason": about.text or None,
+    }
+    return f"{json_line(value)}\n"
+
+
+def _text(about: Attachability) -> str:
+    """Return the line of a function for people."""
+    where = f"  [{about.module}]" if about.module else ""
+    return plain(f"{about.name:<48} {_letters(about.kinds):<6}{where}  {about.text}".rstrip()) + "\n"
+
+
+def _nothing(pattern: str) -> str:
+    """Why there is no line; without a pattern there is no function at all."""
+    if not pattern:
+        return "no functions can be read here; `doctor` says why"
+    return f"no function has {plain(pattern)} in its name"

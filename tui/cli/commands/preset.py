@@ -1,0 +1,156 @@
+"""`probewright preset`: what presets there are, what one is, what a target makes of it; saves and compares them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+from kernel.preset_files import Entry, Origin, Presets, read_text
+from probes.presets.diff import difference
+from probes.presets.judge import Judged, judge
+from probes.presets.schema import Preset
+from probes.presets.search import matches
+from probes.presets.write import new_text
+from probes.syntax.text import collapsed
+from tui.cli.commands.check import show_verdict
+from tui.cli.console.output import connect, emit, plain
+from tui.cli.follow.preset_specs import found, tell_passed_over, values_of
+from tui.cli.main import DONE, REFUSED
+
+
+def run(arguments: argparse.Namespace) -> int:
+    tell_passed_over(Presets())
+    status: int = _COMMANDS[arguments.what](arguments)
+    return status
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    tags = [tag.strip() for tag in arguments.tags.split(",") if tag.strip()]
+    words = " ".join(arguments.names)
+    shown = [entry for entry in Presets().all() if matches(entry.name, entry.preset, words, tags)]
+    width = max((len(entry.name) for entry in shown), default=0)
+    for entry in shown:
+        if arguments.json:
+            emit(_entry(entry))
+            continue
+        what = entry.preset.title if entry.preset else f"can't be used: {entry.error}"
+        origin = "" if entry.origin is Origin.SHIPPED else f"  [{entry.origin}]"
+        hidden = "  (another of this name is taken)" if entry.shadowed else ""
+        hidden += "  (instead of the one that comes along)" if entry.shadows else ""
+        print(plain(f"{entry.name:<{width}}  {what}{origin}{hidden}"))
+    if not shown:
+        print("probewright: no preset fits", file=sys.stderr)
+    return DONE if shown else REFUSED
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    preset = entry.preset
+    return {
+        "name": entry.name,
+        "origin": entry.origin,
+        "path": str(entry.path),
+        "title": preset.title if preset else None,
+        "question": preset.question if preset else None,
+        "tags": list(preset.tags) if preset else [],
+        "error": entry.error or None,
+        "shadowed": entry.shadowed,
+        "shadows": entry.shadows,
+    }
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    for name in arguments.names:
+        entry = Presets().find(name)
+        if arguments.json and entry.preset is not None:
+            emit(_entry(entry) | asdict(entry.preset))
+        else:
+            print(plain(f"# {entry.path}"))
+            print(plain(read_text(entry.path)), end="")
+    return DONE
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    presets = [found(name) for name in arguments.names]
+    given = values_of(arguments.parameters)
+    connection = connect(arguments.target)
+    try:
+        good = True
+        for preset in presets:
+            judgement = judge(preset, given, connection.check, connection.facts.machine)
+            good &= judgement.ok
+            if not arguments.json:
+                print(
+                    plain(f"{preset.name}: {'accepted' if judgement.ok else 'refused'} by {connection.facts.title}")
+                )
+            for one in judgement.probes:
+                if arguments.json:
+                    emit({"preset": preset.name} | _judged(one))
+                else:
+                    show_verdict(one.text, one.verdict, list(_written(one)), notes=one.losses)
+        return DONE if good else REFUSED
+    finally:
+        connection.close()
+
+
+def _written(one: Judged) -> Iterator[str]:
+    """What is written into the kernel: lines, filters and triggers, and what is switched on."""
+    for event in one.plan.events if one.plan else ():
+        yield from event.lines
+        if event.filter and event.filter not in one.text.rpartition(" if ")[0]:
+            yield f"events/{event.path}/filter: {event.filter}"
+        for trigger in event.triggers:
+            yield f"events/{event.path}/trigger: {trigger}"
+        if not event.line and event.recorded:
+            yield f"events/{event.path}/enable: 1"
+
+
+def _judged(one: Judged) -> dict[str, object]:
+    error = one.verdict.error
+    return {
+        "spec": one.text,
+        "ok": one.plan is not None,
+        "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
+        "lowered": list(_written(one)),
+        "losses": list(one.losses),
+    }
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    one, other = map(found, arguments.names)
+    changes = difference(one, other)
+    for change in changes:
+        if arguments.json:
+            emit(change._asdict())
+            continue
+        print(plain(change.what))
+        for sign, text in (("-", change.before), ("+", change.after)):
+            for line in text.splitlines():
+                print(plain(f"  {sign} {line}"))
+    return REFUSED if changes else DONE  # as diff does
+
+
+def _save(arguments: argparse.Namespace) -> int:
+    """A new preset of specifications, or a copy of another under a new name."""
+    name, rest = arguments.name, arguments.names
+    if len(rest) == 1 and len(rest[0].split()) == 1:
+        preset = replace(found(rest[0]), name=name)
+    else:
+        preset = Preset(name, arguments.title or name, tuple((collapsed(spec),) for spec in rest))
+    tags = tuple(tag.strip() for tag in arguments.tags.split(",") if tag.strip())
+    preset = replace(preset, title=arguments.title or preset.title, tags=tags or preset.tags)
+    try:
+        origin = Origin.PROJECT if arguments.project else Origin.USER
+        path = Presets().save(name, new_text(preset), origin=origin, replace=arguments.replace)
+    except OSError as error:
+        print(plain(f"probewright: {error.filename}: {error.strerror}"), file=sys.stderr)
+        return REFUSED
+    if arguments.json:
+        emit({"name": name, "path": str(path)})
+    else:
+        print(plain(str(path)))
+    return DONE
+
+
+_COMMANDS = {"list": _list, "show": _show, "check": _check, "diff": _diff, "save": _save}

@@ -1,0 +1,172 @@
+"""`probewright run SPEC…`: arm, print events, take everything away again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
+
+from events.export.formats.json_lines import json_object
+from events.export.source import Source
+from events.record import Record
+from events.store.outage_mark import task_text
+from kernel.guards.row_bounds import HEADLESS, SCREEN
+from kernel.local.allocator import give_back_memory
+from kernel.watch.watch import Watch
+from tui.cli.console.output import connect, emit, line, plain
+from tui.cli.exports.export_options import NotWanted, Wanted, check_count, check_view, wanted_of
+from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
+from tui.cli.follow.clock import face_of, know_clock
+from tui.cli.follow.filter import (
+    FilterRefused,
+    check_words,
+    filter_of,
+    passes_of,
+    passing_of,
+    tell_passing,
+    tell_refused,
+)
+from tui.cli.follow.follow import (
+    account,
+    arm,
+    follow,
+    how_of,
+    importing,
+    limits_of,
+    probes_of,
+    take_away,
+    tell_counts,
+    tell_none,
+)
+from tui.cli.follow.hist_printer import tell_tables
+from tui.cli.follow.preset_specs import ToArm, asked_for, expand, of_any_duration
+from tui.cli.follow.reconnect import despite_cuts
+from tui.cli.follow.signals import stoppable
+from tui.cli.follow.summary_printer import summarize
+from tui.cli.main import DONE, REFUSED, USAGE
+from tui.output.event_source import source_of, timed_source_of
+from tui.present.event_times import Face, day_in_front
+from tui.present.stack_rows import stack_lines
+
+if TYPE_CHECKING:
+    from tui.filter.filter import Filter
+
+
+def run(arguments: argparse.Namespace) -> int:
+    give_back_memory()
+    if len(arguments.targets) > 1 or arguments.groups:
+        from tui.cli.commands import hosts
+
+        return hosts.run(arguments)
+    try:
+        wanted = wanted_of(arguments)
+        check_count(arguments)
+        check_words(arguments)
+        check_view(arguments, wanted)
+    except NotWanted as error:
+        return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
+    asked = asked_for(arguments)
+    importing()
+    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
+    if arguments.view and connection.holds_events:
+        connection.close()
+        return refuse("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
+    watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
+    status, unprinted = DONE, 0
+    unread: BrokenPipeError | None = None
+    try:
+        armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
+        probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
+        if armed.least and (wanted is not None or arguments.summary is not None or arguments.hist):
+            print(f"probewright: {plain(of_any_duration(asked))}", file=sys.stderr)
+        with stoppable(watch.hurry):
+            events = arm(watch, probes, how_of(arguments), arguments)
+            know_clock(watch, arguments)
+            chosen = filter_of(watch, arguments.filter)
+            if wanted is not None and arguments.view:
+                from tui.cli.exports.view_export import run_view
+
+                status = run_view(watch, arguments, events, wanted, chosen)
+            elif arguments.summary is not None or arguments.hist:
+                summarize(watch, arguments, events, chosen)
+            elif wanted is not None:
+                status = _export(watch, arguments, wanted, events, chosen)
+            else:
+                unprinted = _print(watch, arguments, events, armed, chosen)
+        if arguments.count_only:
+            tell_counts(watch)
+        if arguments.view != "histograms":
+            tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
+        account(watch, unprinted, unshown=watch.unshown)
+    except FilterRefused as error:
+        tell_refused(error)
+        status = USAGE
+    except BrokenPipeError as error:
+        unread = error
+    finally:
+        left = take_away(watch)
+        connection.close()
+    if unread is not None and not left:
+        raise unread
+    return REFUSED if left else status
+
+
+def _print(
+    watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm, chosen: Filter
+) -> int:
+    """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
+    face = face_of(arguments)
+    source = Source()
+    if arguments.json:
+        source = (source_of if face is Face.KERNEL else timed_source_of)(watch, events)
+
+    def show(record: Record) -> None:
+        if arguments.json:
+            emit(json_object(source, record))
+        else:
+            day = day_in_front(watch, record.ts, record.seq, face)
+            print(line(day + _line(watch, record, events.get(record.event, ()))))
+            for text in stack_lines(watch, record):
+                print(line(text))
+
+    passing = passing_of(watch, chosen, pairs=armed.calls)
+    calls = armed.calls_of(
+        watch,
+        show,
+        events,
+        as_json=arguments.json,
+        face=face,
+        passes=passes_of(watch, chosen),
+        most=arguments.count or 0,
+    )
+    number = (lambda: calls.printed) if calls else None
+    follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
+    if not passing.of and not arguments.count_only:
+        tell_none(watch)
+    elif calls and passing.filtered:
+        print(f"probewright: {calls.printed:,} of {calls.of:,} calls pass the filter", file=sys.stderr)
+    else:
+        tell_passing(passing)
+    return calls.dropped if calls else 0
+
+
+def _export(
+    watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]], chosen: Filter
+) -> int:
+    try:
+        with exporting(watch, wanted, events, chosen) as export:
+            export.follow(watch, arguments, events, chosen)
+    except REFUSALS as error:
+        return refused(wanted, error)
+    return export.tell(as_json=arguments.json)
+
+
+def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
+    values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
+    event = record.event.rpartition("/")[2]
+    task = task_text(record.comm, record.pid, record.event)
+    return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {task} {event} {values}"

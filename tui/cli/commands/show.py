@@ -1,0 +1,143 @@
+"""`probewright show FUNCTION|TYPE`: a signature with its fields, or a type with its offsets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from btf.btf import Btf
+from btf.kinds import Kind
+from btf.render import definition
+from btf.search import Search
+from btf.uses import functions_using
+from kernel.attach.explain import Attaching
+from kernel.connection.planner import Connection
+from probes.attaching.spellings import closest, distance, is_like
+from probes.attaching.values import Why
+from probes.functions.capture_tree import Node
+from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.waiting import waiting
+from tui.cli.follow import attach_text
+from tui.cli.main import DONE, REFUSED
+
+_TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
+_TAGGED = (Kind.STRUCT, Kind.UNION, Kind.ENUM)
+_USES = 8
+"""Functions named below a type; --json has them all."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    connection = connect(arguments.target)
+    try:
+        status = _show(connection, arguments)
+        require_line(connection)
+        return status
+    finally:
+        connection.close()
+
+
+def _show(connection: Connection, arguments: argparse.Namespace) -> int:
+    words = arguments.name.split()
+    lone = words[0] if len(words) == 1 else ""
+    with waiting("reading functions and types"):
+        _ = connection.catalog
+    if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
+        return _function(connection, lone, arguments)
+    name = words[-1] if words else ""
+    for kind in _TYPE_KINDS:
+        found = connection.btf.find(name, kind) if connection.btf else None
+        if connection.btf and found is not None:
+            return _type(connection.btf, name, found, as_json=arguments.json)
+    if lone and _function(connection, lone, arguments) == DONE:
+        return DONE
+    return _nothing(connection, arguments.name)
+
+
+def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
+    """Print all that is known of a function; REFUSED, and nothing printed, where nobody knows it."""
+    vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
+    attaching, about = Attaching(connection, vmlinux), connection.catalog.attachability(name)
+    if not about.kinds or about.has(Why.TWINS):
+        about = attaching.about(name)
+    unseen = (about.has(Why.INLINED) or about.has(Why.UNKNOWN)) and attaching.debug_info
+    wanted = arguments.callers or unseen or (about.called and not about.kinds)
+    found = attach_text.find_callers(attaching, name) if wanted else None
+    if about.has(Why.UNKNOWN) and not (found and found.reasons):
+        return REFUSED
+    roots = connection.tree(name).roots()
+    function = connection.function(name)  # once the types of its module are there
+    kinds = sorted(str(kind) for kind in function.kinds)
+    if arguments.json:
+        emit(
+            {
+                "function": name,
+                "module": function.module or None,
+                "prototype": function.prototype or None,
+                "kinds": kinds,
+                "reason": function.reason or None,
+                "copies": list(function.copies),
+                **attach_text.as_json(about, found),
+                "fetchargs": [_node(node) for node in roots],
+            }
+        )
+        return DONE
+    print(plain(function.prototype or f"{name}: its signature is not in BTF"))
+    print(plain(f"kinds: {' '.join(kinds) or 'none'}"))
+    for line in attach_text.lines(about, found):
+        print(line)
+    for node in roots if function.kinds else ():
+        offset = "" if node.offset is None else f"+{node.offset}"
+        row = f"  {node.label:<20} {node.c_type:<32} {node.kernel_type:<8} {offset:<6} {node.reason}"
+        print(plain(row.rstrip()))
+    return DONE
+
+
+def _node(node: Node) -> dict[str, object]:
+    return {
+        "label": node.label,
+        "fetcharg": None if node.fetcharg is None else str(node.fetcharg),
+        "c_type": node.c_type,
+        "kernel_type": node.kernel_type,
+        "offset": node.offset,
+        "expandable": node.expandable,
+        "at_exit": node.at_exit,
+        "reason": node.reason or None,
+    }
+
+
+def _type(btf: Btf, name: str, type_id: int, *, as_json: bool) -> int:
+    uses = functions_using(btf, name)
+    text = definition(btf, type_id)
+    if as_json:
+        emit({"type": name, "definition": text, "takes": list(uses.takes), "returns": list(uses.returns)})
+        return DONE
+    print(plain(text).replace("\\x09", "\t"))
+    for what, functions in (("taken by", uses.takes), ("returned by", uses.returns)):
+        if functions:
+            more = f" and {len(functions) - _USES} more" if len(functions) > _USES else ""
+            print(plain(f"{what} {', '.join(functions[:_USES])}{more}"))
+    return DONE
+
+
+def _near(connection: Connection, asked: str) -> list[str]:
+    """Return up to three names that may be meant: of types where `struct`, `union` or `enum` was said."""
+    words = asked.split()
+    name = words[-1] if words else ""
+    kinds = [kind for kind in _TYPE_KINDS if len(words) < 2 or kind.name.lower() == words[0]]
+    said = {kind: f"{kind.name.lower()} " if kind in _TAGGED else "" for kind in kinds}
+    btf = connection.btf
+    types = {one: f"{said[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
+    alike = [types[one] for one in closest(name, types)]
+    if len(words) > 1:
+        return alike if connection.catalog.attachability(name).has(Why.UNKNOWN) else [name, *alike][:3]
+    names = connection.catalog.names
+    functions = [one for index in Search(names).find(name).indices[:9] if is_like(name, one := names[index])]
+    return sorted((*functions[:3], *alike), key=lambda one: distance(name, one.split()[-1]))[:3]
+
+
+def _nothing(connection: Connection, name: str) -> int:
+    near = _near(connection, name)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    print(plain(f"probewright: {name}: neither a function nor a type of this kernel{hint}"), file=sys.stderr)
+    return REFUSED

@@ -1,0 +1,102 @@
+"""What the commands print: JSON a line, or text that no foreign string can break."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+from events.json_text import json_line as json_line
+from kernel.connection.planner import Connection
+from kernel.errors import KernelError, TargetUnusable
+from kernel.printable import plain as plain
+from tui.cli.console.early import opened
+from tui.cli.console.waiting import print_lines, progress, waiting
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+
+def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connection:
+    """Open a target for a command; progress goes to standard error.
+
+    Args:
+        spec: word for `--target`.
+        patience: seconds for which a line is made anew that was cut before the target is open.
+        arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
+            TargetUnusable with the first thing that is in the way.
+    """
+    if patience <= 0:
+        return _connected(spec, arming)
+    from kernel.watch.reconnect import begun_anew
+
+    def tell(error: KernelError) -> None:
+        text = f"probewright: {error}; trying again for {patience:.0f} s"
+        print(plain(text), file=sys.stderr, flush=True)
+
+    return begun_anew(lambda: _connected(spec, arming), patience, tell)
+
+
+def _connected(spec: str, arming: bool) -> Connection:
+    if spec == "lab" or spec.startswith(("lab:", "lab,")):
+        print_lines()
+    with waiting(f"opening {spec}"):
+        target, reason, remedy = opened(spec)
+        connection = Connection(target)
+        progress("reading what the kernel can do")
+        try:
+            _ = connection.facts
+        except BaseException:
+            connection.close()
+            raise
+    if reason and arming:
+        connection.close()
+        raise TargetUnusable(f"this machine can't be probed: {reason}", remedy)
+    if reason:
+        print(
+            plain(f"probewright: {target.name} ({connection.facts.title}), not this machine: {reason}"),
+            file=sys.stderr,
+        )
+    if connection.cut_short:
+        print(plain(f"probewright: {target.name}: the recording is cut short; its end is missing"), file=sys.stderr)
+    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    if arming and target.is_kernel and fatal:
+        connection.close()
+        raise TargetUnusable(f"{target.name}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+    return connection
+
+
+def require_line(connection: Connection) -> None:
+    """Raise TargetLost where the line was lost meanwhile, also where what was printed could do without the answer."""
+    error = getattr(connection.target, "line_error", None)
+    if error is not None:
+        raise error
+
+
+def emit(value: dict[str, Any]) -> None:
+    """One JSON object on a line of its own, for whoever waits for it."""
+    print(json_line(value), flush=True)
+
+
+def line(text: str) -> str:
+    """As `plain`, in one line: a string of the kernel's must not look like an event of its own."""
+    return plain(text.replace("\n", "\\n"))
+
+
+def size_of(number: int) -> str:
+    """Bytes as they are said of a file: `812 bytes`, `12.3 kB`, `4.5 MB`."""
+    if number < 1000:
+        return f"{number} bytes"
+    return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
+
+
+class PlainTerminal(io.RawIOBase):
+    """A terminal as a file of bytes: no control character of a foreign string reaches it."""
+
+    def write(self, data: Buffer) -> int:
+        text = bytes(data).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        sys.stdout.write(plain(text))
+        return len(memoryview(data))
+
+    def flush(self) -> None:
+        sys.stdout.flush()

@@ -1,0 +1,138 @@
+"""Open an export of events, to a file or to standard output, and say what went wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from events.export.filtered import Passing
+from events.export.formats.parquet import NoPyarrow
+from events.export.job import writer_of
+from events.export.source import Writer
+from kernel.errors import KernelError
+from kernel.watch.watch import Watch
+from tui.cli.console.journal import Level, saying
+from tui.cli.console.output import PlainTerminal, plain
+from tui.cli.exports.event_writer import Export
+from tui.cli.exports.export_options import STDOUT, Wanted, words_of
+from tui.cli.exports.sinks import BadSetting, WantedOutlet, outlet_of
+from tui.cli.follow.filter import FilterRefused, passing_of, tell_refused
+from tui.cli.follow.signals import Forced
+from tui.cli.main import REFUSED, UNUSABLE, USAGE
+from tui.output.event_source import source_of, timed_source_of
+from tui.output.export_file import ExportFile, FileRefused
+from tui.output.sink import Outlet
+
+if TYPE_CHECKING:
+    from tui.filter.filter import Filter
+
+
+REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
+"""What `exporting` raises where it can't go on."""
+
+
+def refused(wanted: Wanted, error: BaseException) -> int:
+    """Say what went wrong; gives the exit status."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    where = "standard output" if wanted.path == STDOUT else wanted.path
+    if isinstance(error, OSError):
+        return refuse(f"{where}: {error.strerror or error}", REFUSED)
+    if isinstance(error, Forced):
+        return refuse(f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED)
+    if isinstance(error, BadSetting):
+        return refuse(error, USAGE)
+    if isinstance(error, FilterRefused):
+        tell_refused(error)
+        return USAGE
+    if isinstance(error, FileRefused):
+        return refuse(words_of(error), USAGE)
+    return refuse(error, UNUSABLE)
+
+
+def refuse(why: object, status: int) -> int:
+    """Say why nothing is given out; gives the exit status."""
+    with saying(Level.ERROR):
+        print(f"probewright: {plain(str(why))}", file=sys.stderr)
+    return status
+
+
+@contextlib.contextmanager
+def exporting(
+    watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
+) -> Iterator[Export]:
+    """Where events of a watch go that pass a filter; see `giving`."""
+    passing = passing_of(watch, chosen, pairs=wanted.form.whole_calls)
+
+    def learn() -> None:
+        with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
+            watch.know_names(watch.names())
+
+    def begin(out: BinaryIO) -> Writer:
+        source = (timed_source_of if wanted.timed else source_of)(watch, unasked)
+        return writer_of(wanted.form, replace(source, passes=passing.passes), out)
+
+    with giving(
+        wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked, timed=wanted.timed), learn, passing
+    ) as export:
+        yield export
+
+
+@contextlib.contextmanager
+def giving(
+    wanted: Wanted,
+    begin: Callable[[BinaryIO], Writer],
+    open_outlet: Callable[[WantedOutlet], Outlet],
+    before_end: Callable[[], None] = lambda: None,
+    passing: Passing | None = None,
+) -> Iterator[Export]:
+    """Where events go; the file is there when the block ends well, and its part is gone when it does not.
+
+    Args:
+        wanted: the format and the place.
+        begin: makes what writes a file.
+        open_outlet: makes what is no file.
+        before_end: called when all events were taken.
+        passing: the filter; None: there is none.
+
+    Raises:
+        FileRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
+    """
+    passing = passing or Passing()
+    if wanted.outlet is not None:
+        outlet = open_outlet(wanted.outlet)
+        try:
+            with _written(wanted, outlet, passing, before_end) as export:
+                yield export
+        except BaseException:
+            outlet.discard()
+            raise
+        return
+    if wanted.path == STDOUT:
+        out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
+        with _written(wanted, begin(out), passing, before_end, out) as export:
+            yield export
+        return
+    with (
+        ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
+        _written(wanted, begin(file.out), passing, before_end) as export,
+    ):
+        yield export
+
+
+@contextlib.contextmanager
+def _written(
+    wanted: Wanted, writer: Writer, passing: Passing, before_end: Callable[[], None], out: BinaryIO | None = None
+) -> Iterator[Export]:
+    export = Export(wanted, writer, passing)
+    with export.whole_records():
+        yield export
+        export.no_more()
+        before_end()
+        export.finish()
+        if out is not None:
+            out.flush()

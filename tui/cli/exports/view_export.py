@@ -1,0 +1,124 @@
+"""`--export FORMAT --view VIEW`: the table of a view, of all that the screen would hold."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from kernel.errors import KernelError
+from kernel.watch.watch import Watch
+from tui.cli.console.output import PlainTerminal, emit, plain, size_of
+from tui.cli.exports.export_options import STDOUT, NotWanted, Wanted, check_view
+from tui.cli.exports.open_export import REFUSALS, refuse, refused
+from tui.cli.follow.filter import filter_of
+from tui.cli.follow.follow import account, follow
+from tui.cli.follow.summary_printer import count_in_kernel
+from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
+from tui.output.event_source import load_symbols
+from tui.output.export_file import ExportFile
+from tui.output.view_job import ViewJob
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from kernel.connection.planner import Connection
+    from tui.filter.filter import Filter
+    from tui.present.view_table import ViewTable
+
+
+def give_view(connection: Connection, wanted: Wanted, arguments: argparse.Namespace) -> int:
+    """Write the table of a view of a recording, of the events that pass a filter; gives the exit status."""
+    try:
+        check_view(arguments, wanted)
+    except NotWanted as error:
+        return refuse(error, USAGE)
+    if arguments.view == "histograms":
+        return refuse("--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE)
+    watch = Watch(connection)
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    if watch.store is None:
+        return REFUSED
+    watch.store.flush()
+    try:
+        return _give(watch, watch.store, wanted, arguments.view, filter_of(watch, arguments.filter))
+    except REFUSALS as error:
+        return refused(wanted, error)
+    finally:
+        account(watch)
+
+
+def run_view(
+    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: Wanted, chosen: Filter
+) -> int:
+    """Follow what is armed until it is time to stop, then write the table of a view; gives the exit status.
+
+    Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
+    """
+    view = arguments.view
+    if arguments.hist:
+        view = f"kernel-{view}"
+        count_in_kernel(watch, arguments.summary or "")
+    ended_by: KernelError | None = None
+    try:
+        follow(watch, arguments, events, lambda _: None, lambda: 0, chosen=chosen)
+    except KernelError as error:  # of a line that was cut: what came by then is given out all the same
+        ended_by = error
+    with contextlib.suppress(KernelError):
+        watch.know_names(watch.names())
+    status = DONE
+    if watch.store is not None:
+        try:
+            status = _give(watch, watch.store, wanted, view, chosen, as_json=arguments.json)
+        except REFUSALS as error:
+            status = refused(wanted, error)
+    if ended_by is not None:
+        raise ended_by
+    return status
+
+
+def _give(watch: Watch, store: Store, wanted: Wanted, view: str, chosen: Filter, *, as_json: bool = False) -> int:
+    """Write the table of a view of what a store holds. Raises `REFUSALS`, and of the kernel what `read` does."""
+    from tui.present.view_tables import TABLES  # what measures text for a screen comes with it
+
+    load_symbols(watch, wanted.form)
+    return give_table(TABLES[view](watch, store, chosen), wanted, as_json=as_json, filtered=bool(chosen.text))
+
+
+def give_table(table: ViewTable, wanted: Wanted, *, as_json: bool = False, filtered: bool = False) -> int:
+    """Write a table where it is wanted, and say so; gives the exit status.
+
+    Raises what `ViewTable.read` and `tui.output.export_file.ExportFile` do.
+    """
+    table.read()
+    with _opened(wanted) as out:
+        job = ViewJob(table, wanted.form, out)
+        while not job.step(math.inf):
+            pass
+    for note in job.notes:
+        print(plain(f"probewright: {note}"), file=sys.stderr)
+    if wanted.path != STDOUT:
+        size = Path(wanted.path).stat().st_size
+        if as_json:
+            emit({"file": wanted.path, "format": wanted.form.name, "rows": job.rows, "bytes": size})
+        else:
+            print(plain(f"{wanted.path}: {job.text}, {size_of(size)}"), file=sys.stderr)
+    elif filtered:
+        print(f"probewright: {job.text} pass the filter", file=sys.stderr)
+    return REFUSED if job.notes else DONE
+
+
+@contextlib.contextmanager
+def _opened(wanted: Wanted) -> Iterator[BinaryIO]:
+    if wanted.path == STDOUT:
+        out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
+        yield out
+        out.flush()
+        return
+    with ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file:
+        yield file.out

@@ -1,0 +1,188 @@
+"""Calls printed for a preset that shows calls: entry and exit of one on one line, with the time between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from events.losses import EVENT
+from events.record import Record
+from events.store.outage_mark import is_mark
+from kernel.guards.row_bounds import HEADLESS
+from kernel.watch.watch import Watch
+from tui.cli.console.output import emit, line
+from tui.present.event_times import Face, day_in_front, offset_of_row
+
+if TYPE_CHECKING:
+    from events.losses import Loss
+    from tui.views.calls.call_text import ShownCalls
+
+
+_MOST_BEHIND = 1 << 13
+"""Events that may wait to be paired; a batch takes a few milliseconds."""
+
+
+class Calls:
+    """Takes events as they come; those that are no end of a call go on to who shows events."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        show: Callable[[Record], None],
+        asked: Collection[str],
+        leasts: Mapping[str, int],
+        *,
+        as_json: bool,
+        face: Face = Face.KERNEL,
+        passes: Callable[[int], bool] | None = None,
+        most: int = 0,
+    ) -> None:
+        """Take what is shown.
+
+        Args:
+            watch: who watches.
+            show: shows events that are no end of a call.
+            asked: paths of the events that were asked for; a recording holds others too.
+            leasts: by function the nanoseconds that a call takes to be shown.
+            as_json: one object a line.
+            face: by which clock times are given out.
+            passes: the filter, of the number of an event; a call passes with one of its ends. None: all pass.
+            most: calls that are printed; 0: all.
+        """
+        self.printed = 0
+        """Calls that were."""
+        self.of = 0
+        """Calls that there were, without the filter."""
+        self._passes = passes
+        self._most = most
+        self._passed: set[int] = set()
+        """Numbers of entries that pass, of calls that have not ended: their rows may be dropped before those do."""
+        self._watch = watch
+        self._other = show
+        self._leasts = leasts
+        self._json = as_json
+        self._face = face
+        self._calls: ShownCalls | None = None
+        self._row = 0
+        self._gone = 0
+        self._asked = asked
+
+    @property
+    def enough(self) -> bool:
+        """Whether as many calls were printed as were asked for."""
+        return bool(self._most) and self.printed >= self._most
+
+    @property
+    def dropped(self) -> int:
+        """Calls, and events before they were looked at, that had to go before they could be printed."""
+        return self._gone + (self._calls.calls.unseen if self._calls else 0)
+
+    def show(self, record: Record) -> None:
+        """One event: prints it, or the calls that it ends."""
+        from tui.views.calls.call_text import ShownCalls
+
+        if self._calls is None:
+            if self._watch.store is None:
+                return
+            self._calls = ShownCalls(self._watch, self._watch.store, HEADLESS.calls)
+        ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
+        is_end = record.event in ends or is_mark(record)  # a mark has its row between the calls
+        if not is_end and (self._passes is None or self._passes(record.seq)):
+            self._other(record)
+        # Also where ends are rare: what nobody looks at would be dropped for what comes next.
+        if is_end or self._is_far_behind(self._calls):
+            self._catch_up(self._calls)
+
+    def _is_far_behind(self, calls: ShownCalls) -> bool:
+        """Whether events that were not looked at are many, or much of what the store may keep."""
+        store, behind = self._watch.store, calls.calls.behind
+        return behind > _MOST_BEHIND or (
+            store is not None and behind * store.bytes > len(store) * store.limit_bytes // 4
+        )
+
+    def _catch_up(self, calls: ShownCalls) -> None:
+        """Print all calls that have ended by now: of the last event there is no later one that would do it."""
+        behind = calls.calls.behind > 0
+        if not behind:
+            return
+        while behind:
+            calls.tick()
+            behind = calls.calls.behind > 0
+            self._gone += max(0, calls.first - self._row)
+            for row in range(max(self._row, calls.first), calls.next):
+                self._print(calls, row)
+            self._row = calls.next
+        self._hold_open(calls)
+
+    def _hold_open(self, calls: ShownCalls) -> None:
+        """Keep the entries of calls that have not ended: their rows are dropped before those of long calls end."""
+        store = self._watch.store
+        if store is not None:
+            known, first = calls.held, store.first_seq
+            calls.held = {
+                seq: known.get(seq) or store.record(seq)
+                for seq in calls.calls.open_entries
+                if seq in known or seq >= first
+            }
+            if (passes := self._passes) is not None:
+                self._passed = {
+                    seq for seq in calls.held if seq in self._passed or (seq not in known and passes(seq))
+                }
+
+    def _print(self, calls: ShownCalls, row: int) -> None:
+        try:
+            entry, leave = calls.records(row)
+            call = calls.call(row)
+            ends, loss = calls.ends(row), calls.loss(row)
+        except IndexError:  # dropped meanwhile
+            self._gone += 1
+            return
+        last = leave or entry
+        if self.enough:
+            return
+        if loss is not None:
+            self._print_loss(loss)
+            return
+        if last is not None and is_mark(last):
+            self._other(last)
+            return
+        if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
+            return
+        self.of += 1
+        if (passes := self._passes) is not None and not any(
+            seq in self._passed or passes(seq) for seq in ends if seq is not None
+        ):
+            return
+        self.printed += 1
+        if self._json:
+            offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not Face.KERNEL else None
+            from tui.views.calls.call_text import object_of_call
+
+            times = {"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            emit({**times, **object_of_call(self._watch, call, entry, leave)})
+            return
+        took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
+        values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
+        note = f" ({call.note})" if call.note else ""
+        day = day_in_front(self._watch, last.ts, last.seq, self._face)
+        head = f"{day}{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
+        print(line(f"{head} ret={call.returned} {values}{note}"))
+
+    def _print_loss(self, loss: Loss) -> None:
+        offset = (
+            offset_of_row(self._watch, loss.ts, loss.seq) if self._json and self._face is not Face.KERNEL else None
+        )
+        if self._json:
+            from tui.views.calls.call_text import object_of_loss
+
+            times = {"time": loss.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            emit({**times, **object_of_loss(loss)})
+            return
+        day = day_in_front(self._watch, loss.ts, loss.seq, self._face)
+        print(line(f"{day}{loss.ts / 1e9:.6f} [{loss.cpu:03}] {loss.short} {EVENT} {loss.text}"))
+
+
+def _value(name: str, before: str | None, after: str | None) -> str:
+    if before is None or after is None or before == after:
+        return f"{name}={before if before is not None else after}"
+    return f"{name}={before}→{after}"

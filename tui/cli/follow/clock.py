@@ -1,0 +1,37 @@
+"""`--clock`: the kernel's clock is measured where times of day are wanted, and a recording without them is told."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+
+from kernel.errors import TargetLost
+from kernel.watch.watch import Watch
+from tui.cli.console.output import plain
+from tui.present.event_times import Face
+
+UNKNOWN = "the recording does not say at what time of day it was made"
+
+
+def face_of(arguments: argparse.Namespace) -> Face:
+    """Return the clock that is asked for."""
+    return Face(getattr(arguments, "clock", None) or Face.KERNEL)
+
+
+def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
+    """Measure the clock where that is due; says where times of day are wanted and can't be known."""
+    if face_of(arguments) is Face.KERNEL:
+        return
+    keep_clock(watch, arguments)
+    if not watch.clock.known and watch.error is None:
+        name = watch.connection.target.name
+        why = UNKNOWN if watch.connection.holds_events else "its clock tells no time"
+        print(plain(f"probewright: {name}: {why}: times are the kernel's seconds alone"), file=sys.stderr)
+
+
+def keep_clock(watch: Watch, arguments: argparse.Namespace) -> None:
+    """Measure the clock again where that is due and times of day are wanted."""
+    if face_of(arguments) is not Face.KERNEL and watch.connection.target.is_kernel:
+        with contextlib.suppress(TargetLost):  # the pump tells
+            watch.measure_clock()

@@ -1,0 +1,107 @@
+"""Events of several hosts given out: into one file, a row of files or to a collector, each event with its host."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import BinaryIO
+
+from events.export.catalogue import FORMATS
+from events.export.filtered import Passing
+from events.export.formats.otlp import HostsLogEncoder, LogEncoder
+from events.export.hosts import HostRecord, HostsSource, hosts_source, passes
+from events.export.job import prepare, writer_of
+from events.export.source import Writer
+from events.record import Record
+from kernel.hosts.fleet import Fleet
+from kernel.watch.watch import Watch
+from tui.cli.exports.event_writer import Export
+from tui.cli.exports.export_options import NotWanted, Wanted, wanted_of
+from tui.cli.exports.open_export import giving
+from tui.cli.exports.sinks import OTLP, WantedOutlet, encoder_of, files_of, sink_of
+from tui.output.event_source import source_of
+from tui.output.sink import Outlet
+
+_FILES = "hosts"
+"""Stands in the names of a row of files where one host's name would."""
+
+
+def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
+    """What the arguments ask for; None: no export. Raises NotWanted, also where a format knows one host only."""
+    wanted = wanted_of(arguments)
+    if wanted is None or not wanted.form.one_host:
+        return wanted
+    others = ", ".join(form.name for form in FORMATS if form.of_events and not form.one_host)
+    raise NotWanted(
+        f"{wanted.form.name}: {wanted.form.one_host}; of several hosts there are {others}, {OTLP.name}, "
+        f"and {wanted.form.name} of each alone"
+    )
+
+
+@contextlib.contextmanager
+def giving_of_hosts(fleet: Fleet, wanted: Wanted, *, filtered: bool = False) -> Iterator[Export]:
+    """Return the sink of the events of all hosts, of which some do not pass where they are `filtered`.
+
+    As `tui.cli.exports.open_export.giving`, and raises as that does.
+    """
+    passing = Passing(passes if filtered else None, pairs=wanted.form.whole_calls)
+
+    def begin(out: BinaryIO) -> Writer:
+        return _FromFirst(lambda: writer_of(wanted.form, replace(_source(fleet), passes=passing.passes), out))
+
+    def outlet(asked: WantedOutlet) -> Outlet:
+        if asked.otlp is not None and asked.http is not None:
+            return sink_of(asked.otlp, asked.http, HostsLogEncoder(partial(_encoder, fleet)), lambda _: None)
+        return files_of(asked, begin, asked.host or _FILES)
+
+    if wanted.form.of_events:
+        prepare(wanted.form)
+    with giving(wanted, begin, outlet, passing=passing) as export:
+        yield export
+
+
+def _source(fleet: Fleet) -> HostsSource:
+    watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.known.plans]
+    return hosts_source([source_of(watch, _every(watch)) for watch in watches])
+
+
+def _encoder(fleet: Fleet, record: HostRecord) -> LogEncoder:
+    """Of the host that a record is of, by the name that it has in all that is printed."""
+    (watch,) = (host.watch for host in fleet.hosts if host.name == record.host)
+    assert watch is not None  # noqa: S101 - it gave an event
+    return encoder_of(watch, record.source, record.host, many=True)
+
+
+def _every(watch: Watch) -> dict[str, frozenset[str]]:
+    """All events of its probes, with all their fields."""
+    return {event.path: frozenset() for plan in watch.known.plans for event in plan.events}
+
+
+class _FromFirst:
+    """Begins with the first event: which columns there are is known when every host has come to something."""
+
+    def __init__(self, make: Callable[[], Writer]) -> None:
+        self._make = make
+        self._made: Writer | None = None
+
+    @property
+    def left_out(self) -> int:
+        return self._writer().left_out
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._writer().notes
+
+    def take(self, record: Record) -> None:
+        self._writer().take(record)
+
+    def finish(self) -> None:
+        self._writer().finish()
+
+    def _writer(self) -> Writer:
+        if self._made is None:
+            self._made = self._make()
+        return self._made

@@ -1,0 +1,141 @@
+"""What may stand at the cursor of the specification, on one target.
+
+Names come from what is known already; what has to be asked of the target (its events, and their fields) is learnt
+aside, by a worker, and offered from then on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+
+from btf.btf import Btf
+from btf.kinds import Kind
+from events.names.kallsyms import Symbols
+from kernel.connection.planner import Connection
+from kernel.errors import FileRefused
+from probes.attaching.catalog import Function
+from probes.completion.choice import Completions, Known, ranked
+from probes.completion.complete import complete
+from probes.facts.lookups import Environment, EventField
+from probes.functions.function_index import STUB
+from probes.names import split_name
+from probes.programs.program import NotPlaced, Program
+from probes.static_events import is_static
+from probes.syntax.text import is_identifier
+from tui.compose.function_index import Functions
+
+_MOST = 60
+_LEAST = 3
+"""Letters of a variable's name before any are looked for: there are some hundred thousand."""
+
+
+class Completer:
+    """Completes for one connection."""
+
+    def __init__(self, connection: Connection, functions: Functions) -> None:
+        self._connection = connection
+        self._functions = functions
+        self._events: tuple[str, ...] = ()
+        self._fields: dict[tuple[str, str], tuple[EventField, ...]] = {}
+        self._folders: dict[str, tuple[str, ...]] = {}
+        """Names in each folder that was listed."""
+        self._programs: dict[str, Program] = {}
+        self._looked: set[str] = set()
+        """Paths that were asked for; a file that is no program is not read at each key."""
+        self._symbols: Symbols | None = None
+        self._structs: tuple[str, ...] = ()
+        self._made: tuple[str, ...] = ()
+        """Lines of dynamic_events that are ours."""
+
+    def complete(self, text: str, cursor: int) -> Completions:
+        """What may stand at the cursor."""
+        known = Known(
+            self._connection.facts,
+            self._types,
+            self._found,
+            self._connection.function,
+            lambda query: _matching(self._tracepoints, query),
+            lambda query: _matching(self._events, query),
+            Environment(
+                (lambda group, event: self._fields.get((group, event))) if self._fields else None,
+                program=self._program,
+            ),
+            self._folders.get,
+            self._variables,
+            lambda query: _matching(self._structs, query),
+            lambda: self._made,
+        )
+        return complete(text, cursor, known)
+
+    def learn(self, text: str) -> None:
+        """Ask the target what a text is about; waits for it. Raises KernelError."""
+        words = text.split()
+        place = words[1] if len(words) > 1 else ""
+        if text.startswith("e") or is_static(text):
+            self._learn_event(place)
+        elif text.startswith("-"):
+            self._made = self._connection.surroundings.made_by(self._connection.target.owner)
+        elif text[:1] in ("p", "r") and "/" in place:
+            self._learn_program(place.partition(":")[0])
+        if "@" in text and self._connection.symbols is not None:
+            self._connection.symbols.prepare()
+            self._symbols = self._connection.symbols
+        if "(" in text and not self._structs and self._connection.btf is not None:
+            self._structs = tuple(dict.fromkeys(self._connection.btf.names_of(Kind.STRUCT)))
+
+    def _learn_event(self, place: str) -> None:
+        around = self._connection.surroundings
+        self._events = self._events or around.events
+        event, look_up = split_name(place), around.nearby.event
+        if event not in self._fields and look_up is not None and (fields := look_up(*event)):
+            self._fields[event] = fields
+
+    def _learn_program(self, path: str) -> None:
+        """List the folder that a path is in, and look whether it is a folder or a program itself."""
+        look_up = self._connection.surroundings.nearby.program
+        for one in dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/")):
+            if one in self._looked or not one.startswith("/"):
+                continue
+            self._looked.add(one)
+            try:
+                self._folders[one] = tuple(self._connection.target.list(one))
+            except FileRefused:
+                with contextlib.suppress(NotPlaced):
+                    if look_up is not None:
+                        self._programs[one] = look_up(one)
+
+    def _program(self, path: str) -> Program:
+        """One that was read already. Raises NotPlaced."""
+        try:
+            return self._programs[path]
+        except KeyError:
+            raise NotPlaced("no_symbols", "it was not read yet") from None
+
+    def _variables(self, start: str) -> Sequence[str]:
+        """Variables of the kernel; none before the symbols were read."""
+        if self._symbols is None or len(start) < _LEAST:
+            return ()
+        found = itertools.islice((e.name for e in self._symbols.beginning(start) if not e.code), _MOST)
+        return tuple(dict.fromkeys(name for name in found if is_identifier(name)))
+
+    def _types(self, function: str) -> Btf | None:
+        """Types of a function; those of a module only where they were read already."""
+        module = self._connection.function(function).module
+        return self._connection.btf_of("" if self._connection.unread_module(function) else module)
+
+    def _found(self, query: str) -> Sequence[Function]:
+        names = self._functions.names
+        return [self._connection.function(names[i]) for i in self._functions.find(query)[0][:_MOST]]
+
+    @cached_property
+    def _tracepoints(self) -> tuple[str, ...]:
+        btf = self._connection.btf
+        functions = btf.functions if btf is not None else ()
+        return tuple(name.removeprefix(STUB) for name in functions if name.startswith(STUB))
+
+
+def _matching(names: Sequence[str], query: str) -> Sequence[str]:
+    return [names[n] for n in ranked(names, query)[:_MOST]]

@@ -1,0 +1,61 @@
+"""The dialog of exports: what each tool is told of the probe on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual import on, work
+from textual.message import Message
+
+from kernel.connection.planner import Connection
+from probes.command import Armable
+from probes.names import identifier
+from tui.compose.probe_exports import Offer, offers, save
+from widgets.dialogs.probe_export_dialog import DialectDialog, DialectText
+
+
+class Offered(Message):
+    """All dialects were tried."""
+
+    def __init__(self, found: tuple[Offer, ...]) -> None:
+        super().__init__()
+        self.found = found
+
+
+class ExportScreen(DialectDialog):
+    """Asks the target in a worker, for probes on events and programs have to be looked up."""
+
+    def __init__(self, connection: Connection, probe: Armable) -> None:
+        super().__init__(str(probe))
+        self._connection = connection
+        self._probe = probe
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self._look()
+
+    @work(thread=True, group="export")
+    def _look(self) -> None:
+        self.post_message(Offered(offers(self._connection, [self._probe])))
+
+    @on(Offered)
+    def _offered(self, event: Offered) -> None:
+        event.stop()
+        stem = identifier(self._probe.subject.rpartition("/")[2])
+        names = (f"{stem}-{one.dialect.name}{one.dialect.suffix}" for one in event.found)
+        self.show(
+            [DialectText(o.dialect.title, name, o.text, o.notes) for o, name in zip(event.found, names, strict=True)]
+        )
+
+    @on(DialectDialog.SaveRequested)
+    def _save(self, event: DialectDialog.SaveRequested) -> None:
+        event.stop()
+        try:
+            save(event.text, Path(event.path).expanduser())
+        except (OSError, RuntimeError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            self.notify(
+                f"{event.path}: {why}; choose another name", title="not saved", severity="error", markup=False
+            )
+        else:
+            self.notify(f"written: {event.path}", markup=False)

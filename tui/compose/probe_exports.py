@@ -1,0 +1,113 @@
+"""Probes of a target said in the words of another tool; no screen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from kernel.connection.planner import Connection, refused_if_damaged
+from kernel.connection.symbol_addresses import by_name
+from kernel.errors import KernelError
+from kernel.safe_files.new_file import create
+from probes.command import Armable, is_function
+from probes.export.dialect import CannotExport, Dialect, Exported
+from probes.export.export import DIALECTS, export
+from probes.facts.lookups import UNKNOWN
+from probes.lowering.lower import lower
+from probes.names import MAX_EVENT_NAME, event_name
+from probes.plans.plan import Plan
+from probes.refusal import CannotLower
+
+GROUP = "probewright"
+"""Of exported events, where the text does not choose another one when it runs."""
+_MOST = 100
+"""Probes on one function."""
+
+
+class Offer(NamedTuple):
+    """What one dialect makes of the probes."""
+
+    dialect: Dialect
+    text: str
+    """Empty: it can't say them."""
+    notes: tuple[str, ...]
+    """What is to be known; of a refusal the reasons."""
+
+
+def exported(connection: Connection, probes: Sequence[Armable], dialect: Dialect, loss: str = "") -> Exported:
+    """Probes in one dialect. Raises CannotExport, CannotLower, KernelError.
+
+    Args:
+        connection: to the kernel.
+        probes: on it.
+        dialect: one of `DIALECTS`.
+        loss: what is not in the probes though it was asked for; empty: nothing.
+    """
+    plans = plans_for(connection, probes, dialect)
+    if loss and plans:
+        plans[0] = replace(plans[0], losses=(*plans[0].losses, loss))
+    return export(dialect, plans, connection.facts)
+
+
+def offers(connection: Connection, probes: Sequence[Armable]) -> tuple[Offer, ...]:
+    """Probes in every dialect, as far as each can say them."""
+    return tuple(_offer(connection, probes, dialect) for dialect in DIALECTS)
+
+
+def _offer(connection: Connection, probes: Sequence[Armable], dialect: Dialect) -> Offer:
+    try:
+        made = exported(connection, probes, dialect)
+    except CannotExport as error:
+        return Offer(dialect, "", error.reasons)
+    except (CannotLower, KernelError) as error:
+        return Offer(dialect, "", (str(error),))
+    return Offer(dialect, made.text, made.notes)
+
+
+def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Dialect) -> list[Plan]:
+    """Lower probes for what a dialect can say. Raises CannotLower, KernelError."""
+    plans: list[Plan] = []
+    taken: set[str] = set()
+    for probe in probes:
+        plan = _lowered(connection, probe, dialect, taken)
+        plans.append(plan)
+        taken |= {event.event for event in plan.events}
+    return plans
+
+
+@refused_if_damaged()
+def _lowered(connection: Connection, probe: Armable, dialect: Dialect, taken: set[str]) -> Plan:
+    """As `Connection.lower`, for what the other tool has instead of for what this kernel has."""
+    probe = by_name(probe, lambda: connection.symbols)
+    btf = connection.types_of(probe)
+    facts = replace(connection.facts, features=dialect.lowered_for(connection.facts))
+    around = UNKNOWN if is_function(probe) else connection.surroundings.nearby
+    plan = lower(probe, btf, facts, GROUP, environment=around)
+    name = plan.events[0].event if len(plan.events) == 1 else probe.subject
+    for number in range(2, _MOST):
+        if not any(event.event in taken for event in plan.events):
+            break
+        numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
+        again = lower(probe, btf, facts, GROUP, numbered, around)
+        if again.events == plan.events:  # its name can't be chosen
+            break
+        plan = again
+    return plan
+
+
+def save(text: str, path: Path) -> None:
+    """Write an export to a file that is not there yet, for its owner to run. Raises OSError; no half of it stays."""
+    with create(path) as file:
+        try:
+            file.write(text.encode("ascii"))
+            file.flush()
+            if text.startswith("#!"):
+                with contextlib.suppress(OSError):  # some file systems have no such bits
+                    os.fchmod(file.fileno(), 0o700)
+        except OSError:
+            path.unlink()
+            raise

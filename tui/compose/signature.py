@@ -1,0 +1,94 @@
+"""From a function of a connection to what the probe editor shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernel.connection.planner import Connection
+from probes.attaching.values import Instead
+from probes.fetcharg import FetchArg
+from probes.functions.capture_tree import Node, Tree
+from probes.syntax.text import is_pattern
+from widgets.fields.signature import Signature
+
+
+class FieldNode:
+    """A node that opens itself; what the editor's tree asks for."""
+
+    def __init__(self, tree: Tree, node: Node) -> None:
+        self._tree = tree
+        self._node = node
+
+    @property
+    def label(self) -> str:
+        return self._node.label
+
+    @property
+    def fetcharg(self) -> FetchArg | None:
+        return self._node.fetcharg
+
+    @property
+    def c_type(self) -> str:
+        return self._node.c_type
+
+    @property
+    def kernel_type(self) -> str:
+        return self._node.kernel_type
+
+    @property
+    def offset(self) -> int | None:
+        return self._node.offset
+
+    @property
+    def step(self) -> str:
+        return self._node.step
+
+    @property
+    def expandable(self) -> bool:
+        return self._node.expandable
+
+    @property
+    def reason(self) -> str:
+        return self._node.reason
+
+    def children(self) -> Sequence[FieldNode]:
+        return [FieldNode(self._tree, child) for child in self._tree.children(self._node)]
+
+
+def signature_of(connection: Connection, name: str, twin: Instead | None = None) -> Signature:
+    """Everything the editor shows of a function, the reason why nothing can be attached included.
+
+    Args:
+        connection: to its kernel.
+        name: of the function.
+        twin: the one of several of that name that was chosen.
+    """
+    if is_pattern(name):
+        return _of_pattern(connection, name)
+    function, about = connection.function(name), connection.catalog.attachability(name)
+    if twin is not None:
+        about = about._replace(kinds=twin.kinds)
+    tree = connection.tree(name)
+    nodes = [FieldNode(tree, node) for node in tree.roots()]
+    retval = next((node for node in nodes if node.label == "$retval"), None)
+    return Signature(
+        name,
+        function.prototype,
+        [node for node in nodes if node is not retval],
+        retval,
+        where=f"[{function.module}]" if function.module else "",
+        trouble=function.reason if not about.kinds else "",
+        about=about,
+    )
+
+
+def _of_pattern(connection: Connection, pattern: str) -> Signature:
+    """What can be recorded of each function that fits: their arguments have numbers, for names differ."""
+    tree = connection.tree(pattern)
+    told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
+    return Signature(pattern, told, [FieldNode(tree, node) for node in tree.roots()])
+
+
+def signature_unread(name: str, module: str) -> Signature:
+    """What the editor shows of a function while the types of its module are being read."""
+    return Signature(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")

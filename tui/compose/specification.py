@@ -1,0 +1,187 @@
+"""Decisions of the compose place about the text of a probe; no screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from kernel.connection.planner import Connection
+from kernel.errors import KernelError
+from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.values import Why
+from probes.check import Checked, armable, as_there
+from probes.command import Armable, UserProbe, is_function
+from probes.corrections.corrections import corrected, with_correction
+from probes.facts.facts import TargetFacts
+from probes.lowering.other_kernels import Elsewhere, elsewhere
+from probes.probe import Probe, When
+from probes.static_events import is_static
+from probes.syntax.parse import ParseError
+from probes.translation.translate import translate
+from probes.translation.translated import Translated
+from probes.verdict import Refusal, Verdict
+from tui.app.ways_out import SHOW_LINES
+from widgets.spec.layout import OtherKernel, Specification
+
+_TRIED = 12
+"""Texts that are looked at for one that is right."""
+_CAST = re.compile(r"[ =(]\(")
+
+
+class Typed(NamedTuple):
+    """What a text comes to."""
+
+    shown: Specification
+    probe: Armable | None
+    """What can be armed, or could be if the kernel took it; None: the text is no probe."""
+    function: Probe | None
+    """The same, where the fields of its function can be ticked."""
+
+
+def specification_of(connection: Connection, probe: Probe) -> Specification:
+    """What the specification pane shows of a probe: its text, the verdict, the lines, and what is worth knowing."""
+    return _specification(str(probe), probe, _explained(connection, connection.check(probe)))
+
+
+def refused(shown: Specification, by_kernel: Verdict) -> Specification:
+    """The same with what the kernel itself said when it was armed, which goes before what we compute.
+
+    Where both are about the same word, ours stays: it has the names that are near.
+    """
+    ours, theirs = shown.verdict.error if shown.verdict else None, by_kernel.error
+    same = ours is not None and theirs is not None and ours.token == theirs.token != ""
+    return shown if same else replace(shown, verdict=by_kernel)
+
+
+def typed(connection: Connection, text: str) -> Typed:
+    """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
+    if not text.strip():
+        return Typed(Specification(text), None, None)
+    if (meant := translate(text, connection.facts.machine)) is not None:
+        return Typed(Specification(text, _of_another_tool(text, meant)), None, None)
+    try:
+        return _judged(connection, text)
+    except KernelError as error:  # the line is gone: then that is all there is to say
+        found = unchecked(connection, text)
+        return found._replace(shown=replace(found.shown, notes=(str(error),)))
+
+
+def _judged(connection: Connection, text: str) -> Typed:
+    probe = _probe_of(text)
+    checked = _put_right(connection, text, _explained(connection, connection.check_typed(text)))
+    return Typed(_specification(text, probe, checked), probe, _with_fields(connection, probe))
+
+
+def unchecked(connection: Connection, text: str) -> Typed:
+    """Read a text without asking anybody what is to be said of it."""
+    probe = _probe_of(text)
+    return Typed(Specification(text), probe, _with_fields(connection, probe))
+
+
+def asks_target(text: str) -> bool:
+    """Whether a verdict on a text asks the target for events or files."""
+    probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
+    if probe is None:
+        return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
+    # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
+    by_symbols = "." in probe.subject or "+" in place or "@" in text
+    return not is_function(probe) or by_symbols or _CAST.search(text) is not None
+
+
+def filtered(shown: Specification, condition: str) -> str:
+    """The text with another filter; empty: none."""
+    text = shown.text.rstrip()
+    if shown.filter:
+        text = text.removesuffix(shown.filter).rstrip().removesuffix("if").rstrip()
+    return f"{text} if {condition}" if condition else text
+
+
+def _probe_of(text: str) -> Armable | None:
+    try:
+        return armable(text)
+    except ParseError:
+        return None
+
+
+def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
+    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset:
+        return None
+    function = connection.function(probe.place.symbol)
+    return probe if function.kinds or function.prototype else None
+
+
+def _explained(connection: Connection, checked: Checked) -> Checked:
+    """Where the function itself is refused, with the reason as the list of functions has it."""
+    name = refused_function(checked.verdict)
+    about = connection.catalog.attachability(name) if name else None
+    if about is None:
+        return checked
+    near = connection.catalog.near(name) if about.has(Why.UNKNOWN) else ()
+    return checked._replace(verdict=with_reason(checked.verdict, about, near))
+
+
+def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ...]]:
+    """Return the probes of another tool's text that count, with their hist triggers; none: it is no such text."""
+    meant = translate(text, connection.facts.machine)
+    each = meant.triggers_by_probe if meant is not None else {}
+    return {probe: triggers for spec, triggers in each.items() if triggers and (probe := _probe_of(spec)) is not None}
+
+
+def _of_another_tool(text: str, meant: Translated) -> Verdict:
+    """A refusal of what another tool says, with the same in our words; of several probes the first."""
+    more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
+    hint = "; ".join(filter(None, (more, meant.told)))
+    right = meant.probes[0] if meant.probes else ""
+    error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
+    return Verdict(" ".join(text.split()), error)
+
+
+def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
+    """A refusal with the whole text put right, where no name does it; few are tried, for this follows every key."""
+    verdict, error = checked.verdict, checked.verdict.error
+    if error is None:
+        return checked
+
+    def judged(other: str) -> Verdict:
+        found = connection.check_typed(other)
+        return as_there(other, _explained(connection, found).verdict, connection.facts)
+
+    right = corrected(text, verdict, judged, _TRIED)
+    if right and not (error.nearest and error.nearest[0] in right):
+        error = replace(error, nearest=())  # a name that is merely like the word is another one
+    return checked._replace(verdict=replace(verdict, error=with_correction(error, right)))
+
+
+def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
+    plan = checked.plan
+    notes = plan.losses if plan else ()
+    if checked.written is not None and checked.written.error is not None:
+        notes = (f"as written this kernel refuses it ({checked.written.error.code}): {SHOW_LINES}", *notes)
+    condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
+    at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
+    if at_exit and any("->" in word for word in text.split()):
+        notes += ("fields are read after the call; b reads them at both ends",)
+    return Specification(
+        text, checked.verdict, plan.lines if plan else (), notes, condition, lowered_only=checked.written is not None
+    )
+
+
+def others_of(
+    connection: Connection, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
+) -> tuple[OtherKernel, ...]:
+    """What other kernels would be given for a probe, those that are given the same together."""
+    found: dict[Elsewhere, list[str]] = {}
+    for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
+        found.setdefault(lines, []).append(name)
+    like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
+    return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)
+
+
+def _other(names: str, found: Elsewhere, own: tuple[str, ...]) -> OtherKernel:
+    if found.error is not None:
+        return OtherKernel(names, (), f"no: {found.error.hint or found.error.message}", refused=True)
+    if found.lines == own:
+        return OtherKernel(names, (), "the same")
+    return OtherKernel(names, found.lines, "; ".join(found.losses))

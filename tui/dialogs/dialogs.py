@@ -1,0 +1,205 @@
+"""Dialogs of the application; each is imported when it is asked for, not before the first paint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.screen import ModalScreen
+
+from tui.opening import Opening
+
+if TYPE_CHECKING:
+    from kernel.cleanup.leftovers import Leftover
+    from kernel.connection.planner import Connection
+    from probes.command import Armable
+    from tui.dialogs.preset_screen import Picked
+    from widgets.way_out import Way
+
+
+def show_progress(app: App[None], opening: Opening) -> None:
+    """How far the opening of a target is; stopping it gives it up."""
+    from textual import on
+
+    from widgets.dialogs.progress import ProgressDialog
+
+    class OpeningDialog(ProgressDialog):
+        def on_mount(self) -> None:
+            self.set_interval(0.1, self._look)
+
+        def _look(self) -> None:
+            self.report(*opening.state)
+
+        @on(ProgressDialog.CancelRequested)
+        def _give_up(self) -> None:
+            opening.cancel.set()
+
+    app.push_screen(OpeningDialog(f"opening {opening.spec}"))
+
+
+def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
+    """What went wrong, why, and the ways out that there are now."""
+    from tui.app.ways_out import of_dialog
+    from widgets.dialogs.error_dialog import TroubleDialog
+
+    def taken(way: Way | None) -> None:
+        if way is not None:
+            app.call_later(app.run_action, way.action)
+
+    app.push_screen(TroubleDialog(what, why, [remedy, *of_dialog(app)]), taken)
+
+
+def show_help(app: App[None]) -> None:
+    """The keys of the screen that is seen."""
+    from tui.help import help_of
+    from widgets.dialogs.help import HelpScreen
+
+    app.push_screen(HelpScreen("help", help_of(app.screen)))
+
+
+def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) -> None:
+    """Where to probe; `opened` is the word of the target that is open, and `chosen` gets the word for `--target`."""
+    from tui.dialogs.target_screen import TargetScreen
+
+    def done(spec: str | None) -> None:
+        if spec:
+            chosen(spec)
+
+    app.push_screen(TargetScreen(opened), done)
+
+
+def choose_preset(
+    app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[Picked], object]
+) -> None:
+    """Which probes to arm on the target that `connection` gives; `chosen` gets them."""
+    from tui.dialogs.preset_screen import PresetScreen
+
+    def done(picked: Picked | None) -> None:
+        if picked is not None:
+            chosen(picked)
+
+    app.push_screen(PresetScreen(connection), done)
+
+
+def save_preset(app: App[None], probe: Armable) -> None:
+    """Ask for a name, and keep a probe under it."""
+    from probes.presets.errors import PresetError
+    from tui.dialogs import preset_model
+    from widgets.dialogs.form import FormDialog
+
+    def done(values: dict[str, str] | None) -> None:
+        if values is None:
+            return
+        try:
+            app.notify(preset_model.save(preset_model.preset_of(probe, values)), markup=False)
+        except PresetError as error:
+            app.notify(str(error), title="not saved", severity="error", markup=False)
+
+    form = FormDialog("save as a preset", preset_model.save_form(probe), preset_model.wrong_with_name, by_line=True)
+    app.push_screen(form, done)
+
+
+def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
+    """Say what dead sessions have left in the kernel, and ask whether it shall go."""
+    from widgets.dialogs.confirm import Confirm
+
+    details = [
+        f"{leftover.group}: {len(leftover.events)} events"
+        + (f", {leftover.settings} things that it changed elsewhere" if leftover.settings else "")
+        for leftover in leftovers
+    ]
+    question = "Sessions of probewright that died have left this in the kernel. Remove it?"
+
+    def done(yes: bool | None) -> None:
+        if yes:
+            agreed()
+
+    app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), done)
+
+
+def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Callable[[str], object]) -> None:
+    """A probe would bring more than the limit; `chosen` gets `arm`, `count`, `filter`, or nothing happens."""
+    from widgets.dialogs.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer in ("arm", "count", "filter"):
+            chosen(answer)
+
+    details = [
+        f"Counting only would take {counting}.",
+        "A filter makes fewer events; each call still runs the probe.",
+    ]
+    answers = (
+        Answer("leave", "n", "Don't"),
+        Answer("filter", "f", "Filter"),
+        Answer("count", "c", "Count only"),
+        Answer("arm", "a", "Arm"),
+    )
+    app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
+
+
+def ask_armed_already(
+    app: App[None], probes: Sequence[Armable], others: Sequence[Armable], chosen: Callable[[str], object]
+) -> None:
+    """Say that probes are armed already; `chosen` gets `show`, or `again` to arm them as `others`."""
+    from widgets.dialogs.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer:
+            chosen(answer)
+
+    one = len(probes) == 1
+    question = f"{probes[0]} is armed already." if one else f"{len(probes)} of these are armed already."
+    details = [*([] if one else map(str, probes)), "A second one would record each hit once more."]
+    answers = [Answer("show", "s", "Show its events" if one else "Show their events")]
+    if others:
+        details.append(f"Under another name: {', '.join(map(str, others))}")
+        answers.append(Answer("again", "a", "Arm it again" if one else "Arm them again"))
+    app.push_screen(Choose(question, details, answers), done)
+
+
+def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
+    """Have one of several things chosen from a list; `chosen` gets its number."""
+    from widgets.dialogs.pick_list import PickList
+
+    def done(row: int | None) -> None:
+        if row is not None:
+            chosen(row)
+
+    app.push_screen(PickList(question, rows), done)
+
+
+def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed: Callable[[], object]) -> None:
+    """Ask before something is done that can't be taken back; Enter means no."""
+    from widgets.dialogs.confirm import Confirm
+
+    def done(answer: bool | None) -> None:
+        if answer:
+            agreed()
+
+    app.push_screen(Confirm(question, details, yes=yes, no="Don't", careful=True), done)
+
+
+def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
+    """How deep the calls of a function are followed; `chosen` gets the levels, 0 for all."""
+    from widgets.dialogs.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer:
+            chosen(int(answer.removeprefix("levels")))
+
+    details = [
+        "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
+        "Enter takes 3. For more than 9: probewright graph --depth N",
+    ]
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
+    app.push_screen(Choose(f"Trace what {name} calls", details, answers, marked="levels3"), done)
+
+
+def close_all(app: App[None], *, waiting: bool = True) -> None:
+    """Close every dialog; not `waiting`: down to one that goes on with the target that was opened."""
+    while isinstance(app.screen, ModalScreen):
+        if not waiting and getattr(app.screen, "WAITS_FOR_TARGET", False):
+            return
+        app.pop_screen()

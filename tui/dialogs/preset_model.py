@@ -1,0 +1,149 @@
+"""Decisions of the preset screen: what is listed, what is said of one, what is saved, and the editor for its file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernel.connection.planner import Connection
+from kernel.errors import KernelError
+from kernel.preset_files import Entry, Origin, Presets, read_text
+from kernel.recording.plans import readable_plans
+from kernel.recording.replay import holds
+from kernel.recording.target import RecordingTarget
+from probes.command import Armable
+from probes.presets.errors import PresetError
+from probes.presets.judge import Judgement, judge
+from probes.presets.schema import NAME, Preset, View
+from probes.presets.substitute import values_of
+from probes.presets.write import new_text
+from widgets.dialogs.form import Line
+from widgets.dialogs.preset_chooser import Listed, Looked
+
+
+def listed() -> tuple[Listed, ...]:
+    """Every preset that can be taken by its name, and files that can't be used."""
+    return tuple(
+        Listed(entry.name, entry.origin, str(entry.path), entry.preset, entry.error)
+        for entry in Presets().all()
+        if not entry.shadowed
+    )
+
+
+def passed_over() -> tuple[str, ...]:
+    """Return which folders and files are not looked into because another user can change them, a line each."""
+    return Presets().passed_over
+
+
+def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tuple[Looked, Judgement | None]:
+    """What a target makes of a preset; asks it, which may take long."""
+    try:
+        judgement = judge(preset, given, connection.check, connection.facts.machine)
+    except PresetError as error:
+        return Looked(False, str(error)), None
+    except KernelError as error:
+        return Looked(False, f"the target can't be asked: {error}"), None
+    title = connection.facts.title
+    if lacks := _not_recorded(connection, judgement):
+        told = f"{lacks}; {title} takes it" if judgement.ok else lacks
+        return Looked(False, told, tuple(one.text for one in judgement.probes)), judgement
+    for one in judgement.probes:
+        if one.plan is None and (why_not := one.verdict.error) is not None:
+            why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause
+            hint = f" ({why_not.hint})" if why_not.hint else ""
+            return Looked(False, f"{title}: {why}{hint}", (one.text,)), judgement
+    lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))
+    return Looked(True, f"accepted by {title}", lines, judgement.losses), judgement
+
+
+def _not_recorded(connection: Connection, judgement: Judgement) -> str:
+    """Why a recording can't show it; empty: it can, or there is no recording of events."""
+    if not isinstance(connection.target, RecordingTarget) or not connection.holds_events:
+        return ""
+    recording = connection.target.recording
+    if all(one.plan is not None and holds(recording, one.plan) for one in judgement.probes):
+        return ""
+    names = sorted({plan.probe.subject for plan in readable_plans(recording)})
+    return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"
+
+
+def form_of(preset: Preset) -> list[Line]:
+    """What is asked for before it is armed."""
+    return [
+        Line(one.name, one.default, f"{one.help} ({one.type})" if one.help else str(one.type))
+        for one in preset.parameters
+    ]
+
+
+def wrong_with(preset: Preset, given: Mapping[str, str]) -> str:
+    """What is wrong with values; an empty text: nothing."""
+    try:
+        values_of(preset, given)
+    except PresetError as error:
+        return str(error)
+    return ""
+
+
+def save_form(probe: Armable) -> list[Line]:
+    """What is asked for before a probe is saved."""
+    name = "".join(ch if ch.isascii() and ch.isalnum() else "-" for ch in probe.subject.lower()).strip("-")[:40]
+    return [
+        Line("name", name, "small letters, digits, - and _"),
+        Line("title", "", "one line: what it is for"),
+        Line("tags", "", "words with commas between them"),
+    ]
+
+
+def preset_of(probe: Armable, values: Mapping[str, str], view: str = "events") -> Preset:
+    """The preset of a probe that is on the screen. Raises PresetError where the name is none."""
+    name = values["name"]
+    if not NAME.fullmatch(name):
+        raise PresetError("a name has small letters, digits, - and _, at most 63")
+    tags = tuple(tag.strip() for tag in values["tags"].split(",") if tag.strip())
+    return Preset(name, values["title"] or name, ((str(probe),),), tags=tags, view=View(view))
+
+
+def wrong_with_name(values: Mapping[str, str]) -> str:
+    """Why a preset can't be saved under a name; an empty text: it can."""
+    name = values["name"]
+    if not NAME.fullmatch(name):
+        return "a name has small letters, digits, - and _, at most 63"
+    taken = any(entry.name == name and entry.origin is Origin.USER for entry in Presets().all())
+    return f"{name} is there already" if taken else ""
+
+
+def save(preset: Preset) -> str:
+    """Write it into the user's folder; gives what is to be said. Raises PresetError."""
+    try:
+        return f"saved: {Presets().save(preset.name, new_text(preset))}"
+    except OSError as error:
+        raise PresetError(f"{error.filename}: {error.strerror}") from None
+
+
+def own_file(one: Listed) -> Path:
+    """The file to edit: of a preset that comes along a copy in the user's folder. Raises PresetError."""
+    entry = Entry(one.name, Origin(one.origin), Path(one.path), one.preset, one.error)
+    if entry.origin is not Origin.SHIPPED:
+        return entry.path
+    try:
+        return Presets().save(entry.name, read_text(entry.path))
+    except OSError as error:
+        raise PresetError(f"{error.filename}: {error.strerror}") from None
+
+
+def run_editor(path: Path) -> None:
+    """Have a person edit a file; the terminal is the editor's. Raises PresetError."""
+    asked = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(asked) or ["vi"]
+    except ValueError as error:
+        raise PresetError(f"EDITOR can't be meant: {asked}: {error}") from None
+    try:
+        status = subprocess.run([*words, str(path)], check=False).returncode
+    except OSError as error:
+        raise PresetError(f"{words[0]}: {error.strerror}; set EDITOR to another") from None
+    if status:
+        raise PresetError(f"{words[0]} ended with status {status}")

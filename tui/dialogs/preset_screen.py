@@ -1,0 +1,170 @@
+"""Presets: search, see what this target makes of one, choose its values, arm it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from kernel.connection.planner import Connection
+from probes.command import Armable
+from probes.presets.errors import PresetError
+from probes.presets.schema import Preset
+from tui.app.ways_out import LEAVE_FOR_TARGET
+from tui.dialogs import preset_model
+from widgets.dialogs.form import FormDialog
+from widgets.dialogs.preset_chooser import Listed, Looked, PresetChooser
+from widgets.footer import KeyLine
+
+_PAUSE = 0.05
+"""Seconds without a key before the target is asked about the preset under the cursor."""
+_LOOK_EVERY = 0.25
+"""Seconds between two looks at which target is open."""
+_NONE_OPEN = "no target is open yet; what it says comes here when one is"
+
+
+class Picked(NamedTuple):
+    """What is to be armed."""
+
+    preset: Preset
+    probes: tuple[Armable, ...]
+    given: Mapping[str, str]
+    """Values of its parameters."""
+
+
+class PresetScreen(ModalScreen[Picked | None]):
+    """Gives what is to be armed, or None."""
+
+    DEFAULT_CSS = """
+    PresetScreen {
+        align: center middle;
+        background: $background 60%;
+        & PresetChooser { width: 96%; max-width: 120; height: 90%; border: round $primary; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", id="presets.back", tooltip="Leave without arming"),
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="presets.help", tooltip="Explain this"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="presets.quit", tooltip="Leave probewright"),
+    ]
+
+    WAITS_FOR_TARGET: ClassVar[bool] = True
+    """It goes on when a target is opened, and asks that one."""
+
+    def __init__(self, connection: Callable[[], Connection | None]) -> None:
+        """Take what gives the target that is open; None: none is yet."""
+        super().__init__()
+        self._now_open = connection
+        self._connection = connection()
+        self._chooser = PresetChooser()
+        self._looked: dict[Listed, Looked] = {}
+
+    def compose(self) -> ComposeResult:
+        yield self._chooser
+        yield KeyLine("app.help")
+
+    def on_mount(self) -> None:
+        self._chooser.focus_search()
+        self._chooser.show(preset_model.listed())
+        for told in preset_model.passed_over():
+            self.notify(told, title="presets", severity="warning", markup=False)
+        self.set_interval(_LOOK_EVERY, self._follow_target)
+
+    # -- what the target says --------------------------------------------------------------------------------------
+
+    def _follow_target(self) -> None:
+        """Ask anew where another target is open than the one that was asked."""
+        connection = self._now_open()
+        if connection is None or connection is self._connection:
+            return
+        self._connection = connection
+        self._looked.clear()
+        if (one := self._chooser.current) is not None:
+            self._ask(one)
+
+    @on(PresetChooser.Highlighted)
+    def _highlighted(self, event: PresetChooser.Highlighted) -> None:
+        event.stop()
+        if type(event) is not PresetChooser.Highlighted:
+            return
+        one = event.one
+        if one in self._looked:
+            self._chooser.say(one, self._looked[one])
+        else:
+            self.set_timer(_PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
+
+    def _ask(self, one: Listed) -> None:
+        if self._connection is None:
+            self._chooser.say(one, Looked(False, _NONE_OPEN))
+        elif one.preset is not None and one not in self._looked:
+            self._look(self._connection, one, one.preset)
+
+    @work(thread=True, group="look", exclusive=True)
+    def _look(self, connection: Connection, one: Listed, preset: Preset) -> None:
+        looked, _ = preset_model.look(connection, preset, {})
+        self.app.call_from_thread(self._show, connection, one, looked)
+
+    def _show(self, connection: Connection, one: Listed, looked: Looked) -> None:
+        if connection is not self._connection:  # another one is asked
+            return
+        self._looked[one] = looked
+        if self.is_attached:
+            self._chooser.say(one, looked)
+
+    # -- arming ----------------------------------------------------------------------------------------------------
+
+    @on(PresetChooser.Chosen)
+    def _chosen(self, event: PresetChooser.Chosen) -> None:
+        event.stop()
+        preset = event.one.preset
+        if preset is None or self._connection is None:
+            why = event.one.error if preset is None else f"no target is open yet: wait, or {LEAVE_FOR_TARGET}"
+            self._refused(why)
+        elif preset.parameters:
+
+            def done(values: dict[str, str] | None) -> None:
+                if values is not None:
+                    self._arm(preset, values)
+
+            lines = preset_model.form_of(preset)
+            self.app.push_screen(FormDialog(preset.title, lines, lambda v: preset_model.wrong_with(preset, v)), done)
+        else:
+            self._arm(preset, {})
+
+    def _arm(self, preset: Preset, values: Mapping[str, str]) -> None:
+        if self._connection is not None:
+            self._judge(self._connection, preset, values)
+
+    @work(thread=True, group="judge", exclusive=True)
+    def _judge(self, connection: Connection, preset: Preset, values: Mapping[str, str]) -> None:
+        looked, judgement = preset_model.look(connection, preset, values)
+        if judgement is None or not looked.accepted:
+            self.app.call_from_thread(self._refused, looked.verdict)
+        else:
+            picked = Picked(preset, tuple(one.probe for one in judgement.probes), values)
+            self.app.call_from_thread(self.dismiss, picked)
+
+    def _refused(self, why: str) -> None:
+        self.app.notify(why, title="not armed", severity="error", markup=False)
+
+    # -- editing ---------------------------------------------------------------------------------------------------
+
+    @on(PresetChooser.EditRequested)
+    def _edit(self, event: PresetChooser.EditRequested) -> None:
+        event.stop()
+        try:
+            path = preset_model.own_file(event.one)
+            with self.app.suspend():
+                preset_model.run_editor(path)
+        except PresetError as error:
+            self.app.notify(str(error), title="not edited", severity="error", markup=False)
+        except SuspendNotSupported:
+            self.app.notify(f"this terminal can't be given to an editor: edit {path}", severity="error", markup=False)
+        self._looked.clear()
+        with contextlib.suppress(OSError):
+            self._chooser.show(preset_model.listed())

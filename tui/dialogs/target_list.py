@@ -1,0 +1,107 @@
+"""The targets that are offered: this machine, what SSH knows, the lab, recordings; found without opening one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kernel.connection.open_target import shipped_recording
+from kernel.lab.needs import command, missing
+from kernel.lab.target import DEFAULT
+from kernel.local.target import LocalTarget
+from probes.facts.facts import Feature, TargetFacts, Trouble
+from widgets.dialogs.target_chooser import Choice
+
+LAB_SERIES = ("7.2", "6.12", "6.1", "arm64:6.12", "full")
+_RECORDINGS = 8
+"""Recordings of the current folder that are offered."""
+
+
+def choices() -> list[Choice]:
+    """All of them; looks at this machine, which takes some 30 ms."""
+    return [_local(), *_lab(), *_ssh(), *_recordings()]
+
+
+def mark_open(found: Sequence[Choice], opened: str) -> list[Choice]:
+    """Mark the one that is open; where it is not offered it is added.
+
+    Args:
+        found: what is offered.
+        opened: the word of the target that is open; empty: none is.
+    """
+    if not opened:
+        return list(found)
+    here = any(choice.spec == "local" and choice.usable for choice in found)
+    opened = str(shipped_recording() or "local") if opened == "auto" and not here else word_of(opened)
+    marked = [replace(choice, is_open=_same(choice.spec, opened)) for choice in found]
+    if not any(choice.is_open for choice in marked):
+        name = opened if "://" in opened else opened.rstrip("/").rpartition("/")[2]
+        marked.append(Choice(opened, name, is_open=True))
+    return marked
+
+
+def word_of(spec: str) -> str:
+    """The word under which a target that runs is offered: `local` for `auto`, `lab:7.2` for `lab`."""
+    return {"auto": "local", "lab": f"lab:{DEFAULT}"}.get(spec, spec)
+
+
+def _same(spec: str, other: str) -> bool:
+    """Whether two words are the same target: of a recording its file."""
+    if spec == other or not spec.endswith(other.rpartition("/")[2]):
+        return spec == other
+    try:
+        return Path(spec).resolve() == Path(other).expanduser().resolve()
+    except (OSError, RuntimeError):  # no such user, links in a circle
+        return False
+
+
+def _local() -> Choice:
+    facts = LocalTarget().facts()
+    return Choice("local", "this machine", facts.title, abilities(facts), facts.troubles)
+
+
+def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
+    """What matters most to who wants to probe."""
+    return (
+        ("function probes (fprobe)", facts.has(Feature.FPROBE_EVENTS)),
+        ("kprobes", facts.has(Feature.KPROBE_EVENTS)),
+        ("arguments and fields by name", facts.has(Feature.BTF_ARGS)),
+        ("entry arguments at exit", facts.has(Feature.ENTRY_ARGS_AT_EXIT)),
+    )
+
+
+def _lab() -> list[Choice]:
+    found = []
+    for series in LAB_SERIES:
+        gone = missing("arm64" if series.startswith("arm64:") else "amd64")
+        names = ", ".join(need.what for need in gone)
+        troubles = (Trouble(f"missing: {names}", command(gone)),) if gone else ()
+        title = "built from source with every tracer on" if series == "full" else f"Linux {series} in QEMU"
+        found.append(Choice(f"lab:{series}", f"lab {series}", title, (), troubles))
+    return found
+
+
+def _ssh() -> list[Choice]:
+    """Hosts named in ~/.ssh/config; patterns are no hosts."""
+    if shutil.which("ssh") is None:
+        return []
+    from kernel.hosts.errors import GroupError
+    from kernel.hosts.sshconfig import aliases
+
+    try:
+        hosts = aliases()
+    except (GroupError, RuntimeError):  # none, or one that can't be read; no home
+        hosts = ()
+    return [Choice(f"ssh://{host}", host, "over SSH") for host in hosts]
+
+
+def _recordings() -> list[Choice]:
+    shipped = shipped_recording()
+    try:
+        here = sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]
+    except OSError:  # the folder is gone
+        here = []
+    files = [*([shipped] if shipped else []), *here]
+    return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files]

@@ -1,0 +1,59 @@
+"""Where to probe: the choice of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from tui.dialogs.target_list import choices, mark_open
+from widgets.dialogs.target_chooser import Choice, TargetChooser
+from widgets.footer import KeyLine
+
+
+class TargetScreen(ModalScreen[str | None]):
+    """Gives the word for `--target`, or None."""
+
+    DEFAULT_CSS = """
+    TargetScreen {
+        align: center middle;
+        background: $background 60%;
+        & TargetChooser { width: 90%; max-width: 110; height: 80%; border: round $primary; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", id="targets.leave", tooltip="Keep the target that is open"),
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="targets.help", tooltip="Explain this"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="targets.quit", tooltip="Leave probewright"),
+    ]
+
+    def __init__(self, opened: str = "") -> None:
+        """`opened` is the word of the target that is open; empty: none is."""
+        super().__init__()
+        self._opened = opened
+        self._chooser = TargetChooser()
+
+    def compose(self) -> ComposeResult:
+        yield self._chooser
+        yield KeyLine("app.help")
+
+    def on_mount(self) -> None:
+        self._chooser.focus_list()
+        self._look()
+
+    @work(thread=True, group="targets")
+    def _look(self) -> None:
+        self.app.call_from_thread(self._show, mark_open(choices(), self._opened))
+
+    def _show(self, found: Sequence[Choice]) -> None:
+        if self.is_attached:
+            self._chooser.show(found)
+
+    @on(TargetChooser.Chosen)
+    def _chosen(self, event: TargetChooser.Chosen) -> None:
+        event.stop()
+        self.dismiss(event.spec)

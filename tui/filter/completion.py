@@ -1,0 +1,185 @@
+"""What may stand next in a filter: fields, operators, values that were seen, names of errors; no screen."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from events.names.errnos import errno_name, errno_names, errno_of
+from events.names.event_names import CGROUP, event_name
+from events.search.comparison import COMM, LATENCY, NUMERIC
+from events.search.condition import OF_ALL
+from events.search.condition_parser import quoted
+from events.search.field_kinds import Sort
+from events.text import FAULT
+from probes.completion.choice import Completion, Completions, What, ranked
+from tui.present.value_text import ShownValues
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+
+_TOKEN: Final = re.compile(
+    r"""(?<!\s)\s*+(?:(?P<sign>&&|\|\||==|!=|<=|>=|[<>~&()!])|(?P<quoted>"[^"]*+"?|'[^']*+'?)"""
+    r"""|(?P<word>[^\s&|=!<>~()"']++)|(?P<odd>\S))"""
+)
+_MOST: Final = 60
+_ROWS: Final = 1 << 12
+"""Newest events in which values are looked for."""
+_BUDGET: Final = 0.02
+"""Seconds that this may take."""
+_OPERATORS: Final = {
+    Sort.TEXT: ("==", "!=", "~"),
+    Sort.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
+    Sort.UNKNOWN: ("==", "!=", "<", "<=", ">", ">=", "&", "~"),
+    Sort.NEITHER: (),
+}
+_ABOUT: Final = {"~": "a pattern: * ? [a-z]", "&": "has one of these bits"}
+_PROBED: Final = frozenset(("==", "!=", "~", *NUMERIC))
+
+
+class Value(NamedTuple):
+    """A value that a field may be compared with."""
+
+    text: str
+    """As it stands in a condition."""
+    about: str = ""
+    """Its name, where it has one."""
+
+
+class _Place(NamedTuple):
+    """The end of a text that is being typed."""
+
+    start: int
+    typed: str
+    before: tuple[str, ...]
+    """Words and signs before it."""
+
+
+def complete_filter(
+    text: str, cursor: int, sorts: Mapping[str, Sort], values: Callable[[str], Sequence[Value]]
+) -> Completions:
+    """Return what may stand at the cursor.
+
+    Args:
+        text: a condition, see `events.search.condition_parser`.
+        cursor: place in it, from 0.
+        sorts: what is recorded, by name.
+        values: of a field, the most frequent first.
+    """
+    place = _place(text[:cursor])
+    known = {**OF_ALL, **sorts}
+    last = place.before[-1] if place.before else ""
+    field = place.before[-2] if len(place.before) > 1 else ""
+    if last in ("", "&&", "||", "(", "!"):
+        items = _fields(known, place.typed)
+    elif last in _PROBED and field in known:
+        items = _values(values(field), known[field], place.typed, last)
+    elif last in known and (len(place.before) == 1 or field in ("&&", "||", "(", "!")):
+        items = tuple(
+            Completion(f"{sign} ", What.WORD, sign, about=_ABOUT.get(sign, ""))
+            for sign in _OPERATORS[known[last]]
+            if not place.typed
+        )
+    elif (last == ")" or field in _PROBED) and text[:cursor].endswith(" "):
+        items = tuple(Completion(f"{sign} ", What.WORD, sign) for sign in ("&&", "||"))
+    else:
+        items = ()
+    if any(item.text.strip() == place.typed for item in items):
+        items = ()
+    return Completions(place.start, cursor, items[:_MOST])
+
+
+def _place(before: str) -> _Place:
+    found = list(_TOKEN.finditer(before))
+    last = found[-1] if found else None
+    if last is not None and last.end() == len(before):
+        kind = last.lastgroup or "odd"
+        word = last[kind]
+        is_open = kind == "quoted" and (len(word) == 1 or word[0] != word[-1])
+        if kind == "word" or is_open:
+            return _Place(last.start(kind), word.lstrip("\"'"), tuple(one[0].strip() for one in found[:-1]))
+    return _Place(len(before), "", tuple(one[0].strip() for one in found))
+
+
+def _fields(known: Mapping[str, Sort], typed: str) -> tuple[Completion, ...]:
+    names = list(dict.fromkeys((*(name for name in known if name not in OF_ALL), *OF_ALL)))
+    return tuple(
+        Completion(f"{names[n]} ", What.FIELD, names[n], about=_of_field(names[n], known[names[n]]))
+        for n in ranked(names, typed)
+    )
+
+
+def _of_field(name: str, sort: Sort) -> str:
+    return "of a call, a time: 10us, 1.5ms" if name == LATENCY else sort.value
+
+
+def _values(seen: Sequence[Value], sort: Sort, typed: str, sign: str) -> tuple[Completion, ...]:
+    errors = [Value(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
+    is_number = sort is not Sort.TEXT and sign != "~"
+    every = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *seen)}
+    low = typed.lower()
+    found = [
+        Completion(one.text, What.VALUE, one.text, about=one.about)
+        for one in (*seen, *(one for text, one in every.items() if text.startswith("-E")))
+        if low in one.text.lower() or low in one.about.lower()
+    ]
+    return tuple(dict.fromkeys(sorted(found, key=lambda item: not item.text.strip("\"'").lower().startswith(low))))
+
+
+def values_seen(watching: Watch, store: Store, field: str) -> tuple[Value, ...]:
+    """Return the values of a field among the newest events, the most frequent first, with their names."""
+    own = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
+    if field not in own and (field in COMM or field == "event" or field in CGROUP):
+        return _of_all(store, field)
+    shown = ShownValues(watching.known)
+    counts: dict[Value, int] = {}
+    deadline = time.monotonic() + _BUDGET
+    for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
+        record = store.record(seq)
+        value = record.values.get(field)
+        if value is not None and (one := _value(value, dict(shown.values(record)).get(field, ""))) is not None:
+            counts[one] = counts.get(one, 0) + 1
+        if time.monotonic() >= deadline:
+            break
+    seen = sorted(counts, key=lambda one: (-counts[one], one.text))
+    return tuple(dict.fromkeys((*seen, *_enumerators(watching, store, field))))
+
+
+def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[Value]:
+    """Yield the values of the enum that a field is of, seen or not, as events have them."""
+    fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
+    unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
+    columns = (column for plan in watching.known.plans for event in plan.events for column in event.columns)
+    for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
+        for name, number in watching.known.namer.enumerators(kind):
+            yield Value(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
+
+
+def _of_all(store: Store, field: str) -> tuple[Value, ...]:
+    if field in CGROUP:
+        paths = store.cgroups.paths
+        names: list[str] = [*paths, *(part for path in paths for part in path.split("/") if part)]
+    elif field == "event":
+        names = [event_name(store.event(number)) for number, count in store.totals.items() if count]
+    else:
+        tables = store.columns(store.next_seq - _ROWS, store.next_seq).tables.values()
+        names = [store.comm(pid) for table in tables for pid in sorted(set(table.pids.tolist()))]
+    found = (_value(name, "") for name in sorted(dict.fromkeys(names)) if not name.startswith("<"))
+    return tuple(one for one in found if one is not None)
+
+
+def _value(value: object, shown: str) -> Value | None:
+    if isinstance(value, str):
+        try:
+            return Value(quoted(value)) if value != FAULT and value.isprintable() else None
+        except ValueError:
+            return None
+    if not isinstance(value, int):
+        return None
+    number = str(int(value))
+    if (name := errno_name(value)) is not None and shown.startswith(name):
+        return Value(name, number)
+    return Value(number, shown if shown not in (number, hex(value)) else "")

@@ -1,0 +1,277 @@
+"""The application's part in several hosts: the rhythm of looking at them, and one of them lent to the workbench."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from textual.app import App
+from textual.timer import Timer
+
+from events.store.outage_mark import gap_seconds
+from kernel.errors import KernelError
+from kernel.guards.limits import REMEDY
+from kernel.remote.silence import words
+from tui.app.ways_out import (
+    ARM_BUILT_EVERYWHERE,
+    ARM_PRESET_EVERYWHERE,
+    GIVE_UP,
+    HOSTS_TRY_AGAIN,
+    OTHER_LINE,
+    RECONNECT,
+    SEE_HOSTS,
+)
+from tui.hosts.host_text import NOTHING_MISSING, clock_text, gaps_of, losses_of_host
+from tui.messages import HostsChanged
+from tui.opening import Opening
+from tui.refresh import SOON, pause_after
+from widgets.events.host_table import HostLine
+from widgets.events.status_bar import Losses
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Connection
+    from kernel.hosts.fleet import Fleet
+    from kernel.hosts.host import Host
+    from kernel.target import Target
+    from tui.dialogs.preset_screen import Picked
+    from tui.hosts.screen import HostsScreen
+    from widgets.way_out import Way
+
+_BUDGET = 0.004
+"""Seconds of CPU time for the events of one host in a tick."""
+_OPEN = ("open", "arming", "armed", "refused")
+"""States of a host that can be asked."""
+_LOOK_EVERY = 1.0
+"""Seconds between two questions for losses, names and clocks."""
+
+
+class Hosting:
+    """Drives a fleet for the screen's thread."""
+
+    def __init__(self, app: App[None], fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._app = app
+        self._place: HostsScreen | None = None
+        self._timer: Timer | None = None
+        self._told_of: dict[Host, tuple[str, int]] = {}
+        """What was said of hosts: the state, and how often the line came back."""
+        self._tried = False
+        """`can_try` as the keys are shown."""
+        self._told = threading.Event()
+        """A message is on its way already."""
+        self._spent = time.thread_time()
+        self._cost = 0.0
+
+    def place(self) -> HostsScreen:
+        """The screen; made when it is first gone to."""
+        from tui.hosts.screen import HostsScreen
+
+        if self._place is None:
+            self._place = HostsScreen(self.fleet)
+        return self._place
+
+    @property
+    def connection(self) -> Connection | None:
+        """Of the first host that is open: what it makes of a preset is seen before that is armed on all."""
+        watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
+        return next((watch.connection for watch in watches if watch is not None), None)
+
+    def arm_preset(self, picked: Picked) -> None:
+        """On all hosts, each by the alternative that its kernel takes."""
+        from kernel.hosts.arm_request import Order
+        from probes.presets.schema import Chosen
+
+        self.place().order(Order((Chosen(picked.preset, picked.given),)))
+
+    def not_elsewhere(self, here: str, *, built: bool) -> str:
+        """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
+        if len(self.fleet.hosts) < 2:
+            return ""
+        return f"armed on {here} only; {ARM_BUILT_EVERYWHERE if built else ARM_PRESET_EVERYWHERE}"
+
+    @property
+    def note(self) -> str:
+        """What is said of them in the other places; empty: no probe is on any."""
+        armed = sum(host.state == "armed" for host in self.fleet.hosts)
+        return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes; {SEE_HOSTS}" if armed else ""
+
+    def start(self) -> None:
+        """Begin to open them, and to look."""
+        self.fleet.on_change = self._wake
+        self._app.set_interval(_LOOK_EVERY, self._look)
+        self.fleet.open()
+
+    @property
+    def trying(self) -> bool:
+        """A host's line is cut, and somebody tries to make another."""
+        return any(host.trying is not None for host in self.fleet.hosts)
+
+    @property
+    def can_try(self) -> bool:
+        """A host's line is cut, or silent and another one can be made in its place."""
+        from kernel.watch.reconnect import can_be_cut
+
+        return self.trying or any(host.watch is not None and can_be_cut(host.watch) for host in self.fleet.hosts)
+
+    def _tell_of_lines(self) -> None:
+        """Which hosts went away or came back since the last time."""
+        hosts = self.fleet.hosts
+        for host in hosts:
+            cuts = host.watch.cuts if host.watch is not None else ()
+            state, known = self._told_of.get(host, ("", 0))
+            self._told_of[host] = (str(host.state), len(cuts))
+            for cut in cuts[known:]:
+                self._app.notify(f"{host.name}: {cut.text}", title="back again", markup=False)
+            if host.state == state:
+                continue
+            if host.state == "lost":
+                text = f"{host.name} is lost: {host.why}; {self._from_here(HOSTS_TRY_AGAIN)}, the others go on"
+                self._app.notify(text, severity="error", markup=False)
+            elif host.state == "cut":
+                text = f"{host.name}: {host.why}; {RECONNECT}, {GIVE_UP}, the others go on"
+                self._app.notify(text, severity="error", markup=False)
+            elif state == "cut" and not cuts[known:] and not host.why:
+                self._app.notify(f"{host.name}: {NOTHING_MISSING}", title="back again", markup=False)
+            elif state == "cut" and host.why:
+                self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
+        if self.can_try != self._tried:
+            self._tried = self.can_try
+            self._app.refresh_bindings()
+        self._told_of = {host: self._told_of[host] for host in hosts}
+
+    def _from_here(self, way: Way) -> Way:
+        """Return a way of the hosts' place, from where one is."""
+        return way if self._app.current_mode == "hosts" else way._replace(keys=("f9", *way.keys))
+
+    def _look(self) -> None:
+        self.fleet.look()
+        self.changed()  # rates go down also where nothing comes
+
+    def _wake(self) -> None:
+        """Called from any thread."""
+        if not self._told.is_set():
+            self._told.set()
+            self._app.post_message(HostsChanged())
+
+    def changed(self) -> None:
+        """A tick is due."""
+        self._told.clear()
+        if self._timer is None:
+            self._timer = self._app.set_timer(max(SOON, pause_after(self._cost)), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if not self._app.screen_stack:  # the application ends
+            return
+        now = time.thread_time()
+        self._spent, self._cost = now, now - self._spent
+        fleet = self.fleet
+        renamed = any(host.names is not None for host in fleet.hosts)
+        fleet.tick(_BUDGET)
+        if self._place is not None and self._place.is_current:
+            if renamed:
+                self._place.names_changed()
+            self._place.tick()
+        self._tell_of_lines()
+        behind = any(host.watch is not None and host.watch.unsettled for host in fleet.hosts)
+        if behind or len(fleet.events.merger):
+            self.changed()
+
+
+_TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
+"""In the place of the remedy that names options of other commands."""
+
+
+def host_line(fleet: Fleet, host: Host) -> HostLine:
+    """What is shown of a host."""
+    store = host.watch.store if host.watch is not None else None
+    live = host.state == "armed" and store is not None
+    silent = host.watch.silent if live and host.watch is not None else None
+    offset = host.offset(fleet.now())
+    trying = host.trying
+    remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
+    why = host.why or (host.progress if not host.state.settled else "")
+    if silent is not None:
+        why = f"{words(silent)}; {why}" if why else words(silent)
+        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
+    if trying is not None:
+        since = f": {trying.why}" if trying.why != host.why else ""
+        remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
+    return HostLine(
+        name=host.name,
+        target=host.spec,
+        state=str(host.state),
+        kernel=host.kernel,
+        per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
+        losses=Losses(*losses_of_host(host)),
+        late=fleet.events.late_of(host),
+        unshown=fleet.events.unshown_of(host),
+        offset=clock_text(offset) if offset else "",
+        sureness=offset.sureness if offset else "",
+        why=why,
+        remedy=remedy,
+        gone=trying.gone if trying is not None else None,
+        silent=silent,
+        gap=gap_seconds(gaps_of(host)),
+        lowered=host.done.lines,
+        notes=(*host.stopped, *host.done.notes),
+    )
+
+
+class Lent:
+    """A target of a host as the workbench has it: all of it, but for its end, which is the host's."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the target has
+        return getattr(self._target, name)
+
+    def close(self) -> None:
+        """It goes on."""
+
+
+class LentOpening(Opening):
+    """Waits until one of several hosts is open, the first of them if it can be had."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet.hosts[0].spec)
+        self.seen = True
+        self._fleet = fleet
+
+    def run(self) -> None:
+        """Give the connection of that host, under its name."""
+        from btf.damage import Damage
+        from kernel.connection.planner import Connection
+
+        try:
+            host = self._first_open()
+            if host is None or host.watch is None:
+                if not self.cancel.is_set():
+                    raise KernelError("none of the hosts could be opened")
+                return
+            self.spec = host.spec
+            target = cast("Target", Lent(host.watch.connection.target))
+            connection: Connection = Connection(target, Damage(is_raised=False))
+            connection.warm()
+            self._connection = connection
+        except KernelError as error:
+            self._error = error
+        except Exception as error:
+            self._error = KernelError(f"unexpected: {error!r}", "this is a defect of probewright; please report it")
+
+    def _first_open(self) -> Host | None:
+        while not self.cancel.is_set():
+            hosts = self._fleet.hosts
+            self.state = (f"opening {len(hosts)} hosts", None)
+            for host in hosts:
+                if host.state in _OPEN:
+                    return host
+                if not host.state.failed and host.state != "cut":
+                    break
+            else:
+                return None
+            self._fleet.wait(0.1)
+            self.cancel.wait(0.05)
+        return None

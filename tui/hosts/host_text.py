@@ -1,0 +1,115 @@
+"""What is said of one of several hosts: its events, what was lost of them, its clock; no screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from events.clocks.clock_offset import Offset
+from events.names.event_names import exported_name
+from events.store.outage_mark import LineCut, gap_of
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import Host, State
+from kernel.hosts.merged_events import Merged
+from tui.present.event_times import wall_clock
+from tui.present.loss_totals import Lost, lost_of
+
+
+class Account(NamedTuple):
+    """What one host gave."""
+
+    events: int
+    """That were shown."""
+    losses: Lost
+    late: int
+    unshown: int
+    offset: Offset | None
+    hits: Mapping[str, int]
+    """By event; of what is only counted those that pass its filter."""
+    all_hits: Mapping[str, int] = MappingProxyType({})
+    """The same without regard to filters."""
+    gaps: tuple[LineCut, ...] = ()
+    """How often the line was cut."""
+    of: int | None = None
+    """Events of which those passed the filter; None: there is none."""
+    final: bool = True
+    """Whether losses and hits could be asked for at the end; else they are those of before."""
+
+    @property
+    def text(self) -> str:
+        """In one line: four ways to lose an event, how long there was no line, then what came late."""
+        of = "" if self.of is None else f" of {self.of:,}"
+        parts = [f"{self.events:,}{of} events", self.losses.text]
+        parts += [] if self.final else ["losses and hits as of before it was lost"]
+        parts += [f"gap {gap_of(self.gaps)}"] if self.gaps else []
+        parts += [f"{self.late:,} late"] if self.late else []
+        parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
+        parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
+        return ", ".join(parts)
+
+    def json(self, host: Host) -> dict[str, Any]:
+        """The object of a host."""
+        lost = self.losses
+        return {
+            "host": host.name,
+            "target": host.spec,
+            "state": str(host.state),
+            "kernel": host.kernel,
+            "why": host.why,
+            "remedy": host.remedy,
+            "lowered": list(host.done.lines),
+            "notes": [*host.done.notes, *host.stopped],
+            "events": self.events,
+            **({} if self.of is None else {"of": self.of}),
+            "lost": lost.lost,
+            "missed": lost.missed,
+            "dropped": lost.dropped,
+            "undecodable": lost.unread,
+            "gaps": [cut.seconds for cut in self.gaps],
+            "cuts": [{"lost": cut.lost, "back": cut.back, "seconds": cut.seconds} for cut in self.gaps],
+            "late": self.late,
+            "unshown": self.unshown,
+            "hits": {exported_name(path): number for path, number in self.hits.items()},
+            "all_hits": {exported_name(path): number for path, number in self.all_hits.items()},
+            "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
+            "left": list(host.left),
+        }
+
+
+def losses_of_host(host: Host) -> Lost:
+    """What did not reach the list, each kind apart."""
+    return lost_of(host.watch, host.counts) if host.watch is not None else Lost()
+
+
+def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> Account:
+    """As of now; `of`: see `Account`."""
+    events: Merged = fleet.events
+    return Account(
+        shown,
+        losses_of_host(host),
+        events.late_of(host),
+        events.unshown_of(host),
+        host.offset(fleet.now()),
+        host.counts.counted if host.counts else {},
+        host.counts.hits if host.counts else {},
+        gaps_of(host),
+        of,
+        host.state is not State.LOST,
+    )
+
+
+NOTHING_MISSING: Final = "the line is back; nothing was recorded meanwhile"
+"""Said of a host whose line was cut while it had no probe."""
+
+
+def gaps_of(host: Host) -> tuple[LineCut, ...]:
+    """Return the cuts of its line by which events are missing, the oldest first."""
+    return tuple(cut for cut in host.watch.cuts if cut.missing) if host.watch is not None else ()
+
+
+def clock_text(offset: Offset) -> str:
+    """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
+    day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
+    return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"

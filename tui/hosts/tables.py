@@ -1,0 +1,80 @@
+"""Tables of several hosts as they are given out: how each host is, and the histograms of all; no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tui.present.hist_tables import TableLine, lines_of_watch
+from tui.present.kernel_tables import HistogramsTable
+from tui.present.view_table import Cells, ViewTable
+from widgets.number_format import grouped
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from kernel.hosts.host import Host
+    from tui.hosts.host_text import Account
+
+_TEXTS: Final = ("host", "target", "state", "kernel", "why", "remedy")
+_COUNTS: Final = ("events", "of", "lost", "missed", "dropped", "undecodable", "late", "unshown")
+_LISTS: Final = ("lowered", "notes", "left")
+_CUTS: Final = ("cuts", "gap")
+
+
+class HostsTable(ViewTable):
+    """How each host is: the objects with which `run --json` accounts for several hosts."""
+
+    name = "hosts"
+
+    def __init__(self, accounts: Iterable[tuple[Host, Account]]) -> None:
+        self._rows = [account.json(host) for host, account in accounts]
+
+    @property
+    def text(self) -> str:
+        return f"{grouped(len(self._rows))} hosts"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of every host; hits have a column an event."""
+        hits = dict.fromkeys(f"hits.{event}" for row in self._rows for event in row["hits"])
+        return (*_TEXTS, *_COUNTS, *_CUTS, "offset", "uncertainty", *_LISTS, *hits)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the hosts in the order in which they were named."""
+        yield from self._rows
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield one row; of lists a line each in a cell, of cuts their number and the seconds without a line."""
+        yield {
+            **{name: row.get(name) for name in (*_TEXTS, *_COUNTS)},
+            "cuts": len(row["gaps"]),
+            "gap": float(sum(row["gaps"])),
+            **(row["clock"] or {}),
+            **{name: "\n".join(row[name]) or None for name in _LISTS},
+            **{f"hits.{event}": number for event, number in row["hits"].items()},
+        }
+
+
+def histograms_of(hosts: Sequence[Host]) -> HistogramsTable:
+    """Return the tables of hist triggers of several hosts, as each was read last."""
+    table = HistogramsTable()
+    table.tables = [(one, cuts_of(host), host.name) for host in hosts for one in host.tables]
+    return table
+
+
+def lines_of_hosts(hosts: Sequence[Host]) -> Iterator[TableLine]:
+    """Yield the lines of the same for a screen, host by host, with why one's can't be read."""
+    between = False
+    for host in hosts:
+        lines = list(lines_of_watch(host.tables, cuts_of(host), host.name))
+        if host.tables_error:
+            lines.append(TableLine(safe(f"{host.name}: can't be read: {host.tables_error}"), "bad"))
+        if lines and between:
+            yield TableLine("")
+        yield from lines
+        between = between or bool(lines)
+
+
+def cuts_of(host: Host) -> int:
+    """Return how often the line of a host was cut."""
+    return len(host.watch.cuts) if host.watch is not None else 0

@@ -1,0 +1,125 @@
+"""Give events out, from the live place, or the table of the view that is on the screen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO
+
+from textual import work
+
+from events.export.catalogue import FORMATS, Format
+from events.export.filtered import Passing
+from events.export.formats.parquet import NoPyarrow
+from events.export.job import Job, prepare, writer_of
+from tui.filter.filter import Counted, Filter
+from tui.live.export_dialog import BUDGET, ExportScreen, tables_of, why
+from tui.output.event_source import load_symbols, source_of_rows
+from tui.output.export_file import ExportFile, FileRefused
+from widgets.dialogs.event_export_dialog import Offered
+from widgets.number_format import grouped
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from events.record import Record
+    from events.search.filtered_rows import Selected
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+
+_COUNT_EVERY = 0.5
+"""Seconds between two looks at how many events there are."""
+
+
+class EventExportScreen(ExportScreen):
+    """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
+
+    def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
+        """Take whose events they are, their store, the filter, and whose table is offered
+        (`tui.present.view_tables`).
+        """
+        self._filter = chosen
+        self._selected = chosen.of(watching, store)
+        offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
+        super().__init__("", [*offered, *tables_of(view)], time.strftime("probewright-%Y%m%d-%H%M%S"))
+        self._watching = watching
+        self._store = store
+
+    def on_mount(self) -> None:
+        """Until something is written, what would be grows."""
+        self._count()
+        self.set_interval(_COUNT_EVERY, self._count)
+
+    def _count(self) -> None:
+        if not self.running:
+            if self._selected is not None:
+                self._selected.tick(BUDGET)
+            self.say_of_what(self._of_what())
+
+    def _of_what(self) -> str:
+        """What a file that is begun now has."""
+        store, selected = self._store, self._selected
+        dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
+        every = f"events of {self._watching.connection.target.name}"
+        if selected is None:
+            return f"{grouped(len(store))} {every}{dropped}"
+        few = Counted(selected.next - selected.first, len(store), every, selected.behind).text
+        return f"{few}{dropped}; filter {safe(self._filter.text)}"
+
+    def begin(self, form: Format, view: str) -> None:
+        """Have read what is needed; a picture is taken when the dialog is gone."""
+        if form.of_events:
+            self._get_ready(form, view)
+            return
+        file = self.take_file()
+        self.dismiss(None)
+        if file is not None:
+            self.app.call_after_refresh(_save_picture, self.app, file)
+
+    @work(thread=True, group="export", exit_on_error=False)
+    def _get_ready(self, form: Format, view: str) -> None:
+        """What takes long at the first time: modules to import, symbols to read."""
+        try:
+            prepare(form)
+            load_symbols(self._watching, form)
+        except NoPyarrow as error:
+            self.app.call_from_thread(self.fail, error)
+        else:
+            self.app.call_from_thread(self._begin, form, view)
+
+    def _begin(self, form: Format, view: str) -> None:
+        if self.file is None:  # given up meanwhile
+            return
+        self.say_of_what(self._of_what())
+        if view:
+            from tui.present.view_tables import TABLES
+
+            self.start_table(TABLES[view](self._watching, self._store, self._filter), form)
+            return
+        try:
+            self.start(self._of_events(form, self.file.out))
+        except OSError as error:
+            self.fail(error)
+
+    def _of_events(self, form: Format, out: BinaryIO) -> Job:
+        """Return what writes the events. Raises OSError."""
+        passes = None if self._selected is None else partial(_passes, self._selected)
+        source = replace(source_of_rows(self._watching), passes=passes)
+        return Job(self._store, writer_of(form, source, out), Passing(passes, pairs=form.whole_calls))
+
+
+def _passes(selected: Selected, record: Record) -> bool:
+    return selected.passes(record.seq)
+
+
+def _save_picture(app: App[object], file: ExportFile) -> None:
+    """What is on the screen, once the dialog is gone."""
+    try:
+        with file:
+            file.out.write(app.export_screenshot(title="probewright").encode())
+    except (OSError, FileRefused) as error:
+        app.notify(why(error), title="no picture", severity="error", markup=False)
+    else:
+        app.notify(f"{file.path}: a picture of this screen", markup=False)

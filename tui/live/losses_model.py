@@ -1,0 +1,75 @@
+"""What the loss panel shows, from what is armed and what was counted; no screen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from kernel.guards.loss_counts import Counts
+from kernel.session.session import Armed
+from kernel.watch.watch import Watch
+from probes.plans.plan import Plan, PlannedEvent, titles_of
+from tui.present.status import losses_of
+from widgets.events.loss_panel import CpuLoss, LossSheet, ProbeLoss
+
+DEFAULT_MAXACTIVE = 10
+"""Of a kretprobe, at least: max(10, 2 * CPUs), kernel/trace/trace_kprobe.c and kernel/kprobes.c."""
+MOST_ACTIVE = 4096
+"""KRETPROBE_MAXACTIVE_MAX."""
+_KRETPROBE = re.compile(r"r(\d*)(?=:)")
+
+
+def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: int) -> LossSheet:
+    """All counts at one moment.
+
+    Args:
+        watching: what is armed.
+        counts: what the kernel said last; None: nothing yet.
+        buffer_kb: of each CPU, now.
+        usual_kb: before it was changed.
+    """
+    cpus: tuple[CpuLoss, ...] = ()
+    if counts is not None:
+        cpus = tuple(
+            CpuLoss(cpu, counts.overrun.get(cpu, 0), counts.full.get(cpu, 0))
+            for cpu in sorted({*counts.overrun, *counts.full})
+        )
+    names = titles_of([armed.plan for armed in watching.armed])
+    probes = tuple(_probe(watching, armed, counts, name) for armed, name in zip(watching.armed, names, strict=True))
+    refused = counts.read_errors if counts is not None else 0
+    return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
+
+
+def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> ProbeLoss:
+    session, store = watching.session, watching.store
+    paths = [event.path for event in armed.plan.events]
+    pace = None
+    if store is not None and watching.has_pace:
+        rates = store.by_event(store.rates())
+        pace = sum(rates.get(path, 0.0) for path in paths)
+    hits = [counts.counted[path] for path in paths if path in counts.hits] if counts else []
+    missed = [number for path in paths if (number := counts.nmissed.get(path)) is not None] if counts else []
+    return ProbeLoss(
+        name,
+        session.mode(armed).value if session is not None else "",
+        pace,
+        sum(hits) if hits else None,
+        sum(missed) if missed else None,
+        maxactive_of(armed.plan),
+    )
+
+
+def maxactive_of(plan: Plan) -> int | None:
+    """Calls that the kretprobe of a plan follows at once; None: it has no kretprobe."""
+    found = [_KRETPROBE.match(event.line) for event in plan.events]
+    numbers = [int(match[1] or DEFAULT_MAXACTIVE) for match in found if match]
+    return max(numbers, default=None)
+
+
+def with_maxactive(plan: Plan, number: int) -> Plan:
+    """The same plan, whose kretprobes follow so many calls at once."""
+    return replace(plan, events=tuple(_active(event, number) for event in plan.events))
+
+
+def _active(event: PlannedEvent, number: int) -> PlannedEvent:
+    return replace(event, line=_KRETPROBE.sub(f"r{min(number, MOST_ACTIVE)}", event.line, count=1))

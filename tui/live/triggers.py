@@ -1,0 +1,88 @@
+"""Triggers of one armed probe, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+
+from kernel.session.session import Armed
+from probes.hist.kept import is_own
+from probes.plans.plan import PlannedEvent
+from tui import kernel_jobs
+from tui.messages import Remedied
+from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
+
+if TYPE_CHECKING:
+    from kernel.watch.watch import Watch
+    from tui.app.app import Probewright
+
+
+class TriggerScreen(TriggerDialog):
+    """Adds to each event of the probe that takes the trigger."""
+
+    def __init__(self, watching: Watch, armed: Armed, meant: Sequence[str] = ()) -> None:
+        """Take a probe that is armed, and the triggers that the text it was made of had for it: one that it lacks is
+        offered.
+        """
+        self._watching = watching
+        self._armed = armed
+        offered = next((text for text in meant if self._verdict(text).ok), "")
+        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered)
+
+    @property
+    def bench(self) -> Probewright:
+        """The application, by its type."""
+        return cast("Probewright", self.app)
+
+    def on_mount(self) -> None:
+        self.look()
+        self.set_interval(0.5, self.look)
+
+    def look(self) -> None:
+        """Show what is there now."""
+        if (rows := self._found()) != self._rows:
+            self.show(rows)
+
+    def _found(self) -> tuple[TriggerRow, ...]:
+        return tuple(TriggerRow(event.event, text) for event, text in self._there())
+
+    def _there(self) -> tuple[tuple[PlannedEvent, str], ...]:
+        """Those that somebody asked for; counting in the kernel has others, and takes them away itself."""
+        session = self._watching.session
+        found = session.triggers(self._armed) if session is not None else ()
+        return tuple(one for one in found if not is_own(one[1]))
+
+    def _takers(self, text: str) -> list[PlannedEvent]:
+        plan, connection = self._armed.plan, self._watching.connection
+        return [event for event in plan.events if connection.trigger_verdict(plan, event, text).ok]
+
+    def _verdict(self, text: str) -> TriggerVerdict:
+        if any(text == there for _, there in self._there()):
+            return TriggerVerdict(False, "It has this trigger already")
+        plan, connection = self._armed.plan, self._watching.connection
+        found = [connection.trigger_verdict(plan, event, text) for event in plan.events]
+        error = next((verdict.error for verdict in found if verdict.error is not None), None)
+        if error is None or any(verdict.ok for verdict in found):
+            return TriggerVerdict(True)
+        return TriggerVerdict(False, error.message, error.column, error.hint)
+
+    @on(TriggerDialog.Added)
+    def _added(self, event: TriggerDialog.Added) -> None:
+        event.stop()
+        text, armed = event.text, self._armed
+        takers = self._takers(text)
+
+        def add(watching: Watch) -> Remedied:
+            said = [kernel_jobs.add_trigger(watching, armed, event, text) for event in takers]
+            return next((one for one in said if one.failed), said[0])
+
+        if takers:
+            self.bench.remedy(add)
+
+    @on(TriggerDialog.Removed)
+    def _removed(self, event: TriggerDialog.Removed) -> None:
+        event.stop()
+        armed, (planned, text) = self._armed, self._there()[event.number]
+        self.bench.remedy(lambda watching: kernel_jobs.remove_trigger(watching, armed, planned, text))

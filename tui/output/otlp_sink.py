@@ -1,0 +1,287 @@
+"""Events to a collector by OTLP/HTTP: batches that are bounded in bytes and age, tried again where that may help.
+
+A thread of its own sends. While a collector is away, what comes waits, up to a bound in bytes; what comes then is
+dropped, and counted apart from what was refused and what was given up. Nothing of this holds up the events.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from events.export.formats.otlp import Encoder
+from events.record import Record
+from tui.output.otlp_http import Answer, OtlpHttp
+from tui.output.otlp_settings import Settings
+from tui.output.sink import Outlet, Told, counted
+
+Wall = Callable[[int], int | None]
+"""Nanoseconds of the trace clock -> nanoseconds since 1970; None: not known."""
+
+_SILENCE = 30.0
+"""Seconds between two words about what is dropped."""
+
+
+class Bounds(NamedTuple):
+    """How much and how long."""
+
+    batch: int = 512 << 10
+    """Bytes of log records that make a batch full, before they are packed."""
+    age: float = 1.0
+    """Seconds until a batch that is not full is sent."""
+    held: int = 16 << 20
+    """Bytes of log records that may wait."""
+    first: float = 1.0
+    """Seconds until a batch is tried again; then twice as many each time, give or take half."""
+    most: float = 30.0
+    """Seconds at most between two tries, where the collector did not ask for more."""
+    patience: float = 300.0
+    """Seconds until a batch is given up."""
+    finish: float = 10.0
+    """Seconds that all is given at the end."""
+
+
+class _Batch(NamedTuple):
+    records: list[bytes]
+    size: int
+    began: float
+
+
+class OtlpSink(Outlet):
+    """See the module."""
+
+    def __init__(
+        self,
+        http: OtlpHttp,
+        encoder: Encoder,
+        settings: Settings,
+        wall: Wall = lambda _: None,
+        bounds: Bounds = Bounds(),  # noqa: B008 - frozen
+        say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
+    ) -> None:
+        """Begin to send.
+
+        Args:
+            http: the connection.
+            encoder: makes log records of events.
+            settings: of the connection.
+            wall: tells when an event happened.
+            bounds: how much and how long.
+            say: is told, from the thread that sends, what is in the way; the text may hold foreign words.
+        """
+        self.sent = 0
+        """Events that the collector took."""
+        self.refused = 0
+        self.given_up = 0
+        self.overfull = 0
+        """Events that found no room."""
+        self._http = http
+        self._encoder = encoder
+        self._settings = settings
+        self._wall = wall
+        self._bounds = bounds
+        self._say = say
+        self._complained = -_SILENCE
+        self._why = ""
+        """The last thing that was in the way."""
+        self._away = False
+        """It was told that the collector does not take events."""
+        self._not_before = 0.0
+        """Until then the collector asked to be left alone, by time.monotonic()."""
+        self._new = threading.Condition()
+        self._open: list[bytes] = []
+        self._open_size, self._open_since = 0, 0.0
+        self._held = 0
+        self._ready: deque[_Batch] = deque()
+        self._sending: _Batch | None = None
+        self._end: float | None = None
+        """When all has to be over."""
+        self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)
+        self._thread.start()
+
+    @property
+    def dropped(self) -> int:
+        """Events that the collector did not get."""
+        return self.refused + self.given_up + self.overfull
+
+    @property
+    def left_out(self) -> int:
+        return self.dropped
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        because = f": {self._why}" if self._why else ""
+        held = f"{self._bounds.held >> 20} MiB"
+        told = (
+            (self.overfull, f"dropped: the collector was away or too slow, and {held} waited{because}"),
+            (self.refused, f"dropped: the collector refused them{because}"),
+            (self.given_up, f"dropped: not sent in time{because}"),
+        )
+        return tuple(f"{counted(number)} {text}" for number, text in told if number)
+
+    def take(self, record: Record) -> None:
+        data = self._encoder.record(record, self._wall(record.ts), time.time_ns())
+        with self._new:
+            if self._held + len(data) > self._bounds.held:
+                self.overfull += 1
+                return
+            if not self._open:
+                self._open_since = time.monotonic()
+                self._new.notify()
+            self._open.append(data)
+            self._open_size += len(data)
+            self._held += len(data)
+            if self._open_size >= self._bounds.batch:
+                self._close_batch()
+
+    def idle(self) -> None:
+        """The thread looks at the time."""
+
+    def finish(self) -> None:
+        with self._new:
+            self._end = time.monotonic() + self._bounds.finish
+            self._close_batch()
+            self._new.notify()
+        self._thread.join(self._bounds.finish)
+        if self._thread.is_alive():
+            self._http.abort()
+            self._thread.join(1.0)
+        self._drop_the_rest()
+        self._http.close()
+
+    def discard(self) -> None:
+        with self._new:
+            self._end = time.monotonic()
+            self._new.notify()
+        self._http.abort()
+        self._thread.join(1.0)
+
+    def told(self) -> Told:
+        values: dict[str, str | int] = {
+            "url": self._settings.shown,
+            "format": "otlp",
+            "events": self.sent,
+            "dropped": self.dropped,
+        }
+        return Told(
+            f"{self._settings.shown}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
+        )
+
+    def _drop_the_rest(self) -> None:
+        """Count what will not be sent any more; the thread may hang in a request."""
+        with self._new:
+            late, self._sending = self._sending, None
+            waiting = [*([late] if late else []), *self._ready]
+            self.given_up += sum(len(batch.records) for batch in waiting)
+            self._ready.clear()
+            self._held = 0
+
+    def _close_batch(self) -> None:
+        if self._open:
+            self._ready.append(_Batch(self._open, self._open_size, time.monotonic()))
+            self._open, self._open_size = [], 0
+            self._new.notify()
+
+    # -- the thread that sends -----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (batch := self._next()) is not None:
+            self._deliver(batch)
+
+    def _next(self) -> _Batch | None:
+        """The next batch, when it is full or old enough; None: it is over."""
+        with self._new:
+            while not self._ready:
+                if self._end is not None:
+                    return None
+                left = self._open_since + self._bounds.age - time.monotonic() if self._open else None
+                if left is not None and left <= 0:
+                    self._close_batch()
+                else:
+                    self._new.wait(left)
+            self._sending = self._ready.popleft()
+            return self._sending
+
+    def _deliver(self, batch: _Batch) -> None:
+        packed = self._http.packed(self._encoder.request(batch.records))
+        pause, answer = self._bounds.first, Answer(False, again=True, why=self._why)
+        while self._may_ask(batch):
+            answer = self._http.post(packed, max(0.1, min(self._settings.timeout, self._time_left(batch))))
+            if answer.taken or not answer.again:
+                break
+            self._why = answer.why
+            wait = 0.0 if answer.wait else min(pause, self._bounds.most) * _jitter()
+            self._not_before = time.monotonic() + (answer.wait or 0.0)
+            if wait >= self._time_left(batch):
+                break
+            if not self._away:
+                self._away = True
+                self._say(f"{self._settings.shown}: {answer.why}; it is tried again")
+            self._sleep(wait)
+            pause *= 2
+        self._settle(batch, answer)
+
+    def _may_ask(self, batch: _Batch) -> bool:
+        """Wait as long as the collector asked for, of whatever batch; whether this one is not given up before."""
+        until = min(self._not_before, batch.began + self._bounds.patience)
+        with self._new:
+            while (left := until - time.monotonic()) > 0:
+                if self._end is not None and self._end <= self._not_before:
+                    return False
+                self._new.wait(left)
+        return self._not_before <= time.monotonic()
+
+    def _settle(self, batch: _Batch, answer: Answer) -> None:
+        """Account for a batch that is done with."""
+        number = len(batch.records)
+        with self._new:
+            if self._sending is None:  # it was counted already
+                return
+            self._sending = None
+            self._held -= batch.size
+            if answer.taken:
+                rejected = min(answer.rejected, number)
+                self.sent += number - rejected
+                self.refused += rejected
+                number = rejected
+            elif answer.again:
+                self.given_up += number
+            else:
+                self.refused += number
+        if answer.why:
+            self._why = answer.why
+        if number and (not answer.taken or answer.rejected):
+            self._complain(
+                f"{self._settings.shown}: {counted(number)} dropped: {answer.why or 'no reason was given'}"
+            )
+        elif self._away:
+            self._away = False
+            self._say(f"{self._settings.shown}: takes events again")
+
+    def _time_left(self, batch: _Batch) -> float:
+        now = time.monotonic()
+        left = batch.began + self._bounds.patience - now
+        return left if self._end is None else min(left, self._end - now)
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait; less where the end comes nearer meanwhile."""
+        until = time.monotonic() + seconds
+        with self._new:
+            while (left := until - time.monotonic()) > 0 and (self._end is None or self._end > until):
+                self._new.wait(left)
+
+    def _complain(self, text: str) -> None:
+        """Say it, but not a line a second, nor at the end, where what was dropped is summed up."""
+        now = time.monotonic()
+        if self._end is None and now - self._complained >= _SILENCE:
+            self._complained = now
+            self._say(text)
+
+
+def _jitter() -> float:
+    return random.uniform(0.5, 1.5)  # noqa: S311 - no secret

@@ -1,0 +1,199 @@
+"""Events into a row of files in one folder: each is whole when it has its name, and the oldest go when asked.
+
+    FOLDER/probewright-HOST-20261122T033219Z-PID-1.parquet
+
+A file is begun by its first event and ended when it is large or old enough. Until then it is `….part`; one that a
+killed process left, which nobody holds the lock of any more, is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from events.export.catalogue import Format
+from events.export.job import prepare
+from events.export.source import Writer
+from events.record import Record
+from tui.output.export_file import ExportFile, FileRefused
+from tui.output.sink import Outlet, Told, counted
+
+Begin = Callable[[BinaryIO], Writer]
+"""Makes what writes a file."""
+_MOST_NOTES = 20
+_MORE = "notes more on what is not in the files"
+
+
+class Rotation(NamedTuple):
+    """When a file is ended."""
+
+    size: int = 64 << 20
+    """Bytes; about, for some formats hold back rows."""
+    age: float = 300.0
+    """Seconds since its first event."""
+    keep: int = 0
+    """Files of this machine and format that stay, the newest; 0: all."""
+
+
+class RotatingFiles(Outlet):
+    """See the module."""
+
+    def __init__(
+        self,
+        form: Format,
+        folder: Path,
+        begin: Begin,
+        host: str,
+        rotation: Rotation = Rotation(),  # noqa: B008 - frozen
+    ) -> None:
+        """Begin; the folder is made.
+
+        Args:
+            form: of the files.
+            folder: where they come.
+            begin: makes what writes one file.
+            host: name of the machine the events are from.
+            rotation: when a file is ended.
+
+        Raises:
+            events.export.formats.parquet.NoPyarrow: it can't be written here.
+            OSError, FileRefused: the folder can't be made, or is none.
+        """
+        prepare(form)
+        self._form = form
+        self._folder = folder
+        self._begin = begin
+        self._rotation = rotation
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", host) or "unknown"
+        self._prefix = f"probewright-{name}-"
+        self._events, self._files, self._bytes, self._removed = 0, 0, 0, 0
+        self._left_out = 0
+        self._notes: dict[str, int] = {}
+        """Of all files: what is said behind a number -> the sum of those; 0: there is none."""
+        self._file: ExportFile | None = None
+        self._writer: Writer | None = None
+        self._due = 0.0
+        self._number = 0
+        if folder.exists() and not folder.is_dir():
+            raise FileRefused(f"{folder} is no folder")
+        folder.mkdir(exist_ok=True)
+        self._remove_parts()
+
+    @property
+    def left_out(self) -> int:
+        return self._left_out
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        were = "was" if self._removed == 1 else "were"
+        gone = f"{counted(self._removed, 'older file')} {were} removed: --keep {self._rotation.keep}"
+        notes = (f"{number:,} {text}" if number else text for text, number in self._notes.items())
+        return (*notes, *((gone,) if self._removed else ()))
+
+    def take(self, record: Record) -> None:
+        if self._writer is None or self._file is None:
+            self._open()
+        assert self._writer is not None and self._file is not None  # noqa: S101 - as `_open` leaves them
+        self._writer.take(record)
+        self._events += 1
+        if self._file.out.tell() >= self._rotation.size:
+            self._close()
+
+    def idle(self) -> None:
+        if self._file is not None and time.monotonic() >= self._due:
+            self._close()
+
+    def finish(self) -> None:
+        if self._file is not None:
+            self._close()
+
+    def discard(self) -> None:
+        """The files that are whole stay; the one that is not goes."""
+        if self._file is not None:
+            self._file.discard()
+            self._file = self._writer = None
+
+    def told(self) -> Told:
+        return Told(
+            f"{self._folder}: {counted(self._events - self._left_out)} in {counted(self._files, 'file')}",
+            {
+                "folder": str(self._folder),
+                "format": self._form.name,
+                "events": self._events - self._left_out,
+                "files": self._files,
+                "bytes": self._bytes,
+            },
+        )
+
+    def _open(self) -> None:
+        self._number += 1
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        name = f"{self._prefix}{moment}-{os.getpid()}-{self._number}{self._form.suffix}"
+        self._file = ExportFile(self._folder / name)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(self._file.out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._writer = self._begin(self._file.out)
+        self._due = time.monotonic() + self._rotation.age
+
+    def _close(self) -> None:
+        """End the file; where that fails it is no file."""
+        file, writer = self._file, self._writer
+        assert file is not None and writer is not None  # noqa: S101 - nobody else calls it
+        writer.finish()
+        file.out.flush()
+        os.fsync(file.out.fileno())
+        self._bytes += file.out.tell()
+        file.keep()
+        self._file = self._writer = None
+        self._files += 1
+        self._left_out += writer.left_out
+        for note in writer.notes:
+            self._add_note(note)
+        if self._rotation.keep:
+            self._remove_old()
+
+    def _add_note(self, note: str) -> None:
+        found = re.fullmatch(r"(\d[\d,]*) (.+)", note)
+        number, text = (int(found[1].replace(",", "")), found[2]) if found else (0, note)
+        if text in self._notes or len(self._notes) < _MOST_NOTES:
+            self._notes[text] = self._notes.get(text, 0) + number
+        else:
+            self._notes[_MORE] = self._notes.get(_MORE, 0) + 1
+
+    def _ours(self, ending: str) -> list[Path]:
+        """Regular files of this machine, the oldest first; what else bears such a name is not ours."""
+        shape = re.compile(re.escape(self._prefix) + r"(\d{8}T\d{6}Z)-(\d+)-(\d+)" + re.escape(ending))
+        found = [(match, path) for path in self._folder.iterdir() if (match := shape.fullmatch(path.name))]
+        found = [(match, path) for match, path in found if _is_regular(path)]
+        return [path for _, path in sorted(found, key=lambda one: (one[0][1], int(one[0][2]), int(one[0][3])))]
+
+    def _remove_old(self) -> None:
+        for path in self._ours(self._form.suffix)[: -self._rotation.keep]:
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+                self._removed += 1
+
+    def _remove_parts(self) -> None:
+        for path in self._ours(f"{self._form.suffix}.part"):
+            with contextlib.suppress(OSError), open(path, "rb", opener=_open_regular) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open no link, and wait for nobody at a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,0 +1,81 @@
+"""The table of a view into one file, with the steps of an `events.export.job.Job`; no screen."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from events.export.formats.csv_table import cell, column_names
+from events.json_text import json_line
+
+if TYPE_CHECKING:
+    from events.export.catalogue import Format
+    from tui.present.view_table import ViewTable
+
+_AT_ONCE: Final = 64
+"""Rows between two looks at the clock."""
+
+
+class ViewJob:
+    """A table into one file; belongs to the thread that feeds the store."""
+
+    def __init__(self, table: ViewTable, form: Format, out: BinaryIO) -> None:
+        """Take the table, of which is read what the kernel holds, a format `of_tables`, and the file."""
+        self.total = table.total
+        """Events that are looked at."""
+        self._table = table
+        self._form = form
+        self._out = out
+        self._rows: Iterator[dict[str, Any]] | None = None
+        self._columns: tuple[str, ...] = ()
+        self.rows = 0
+        """Rows that were written."""
+
+    @property
+    def done(self) -> int:
+        """Events that were looked at."""
+        return max(0, self.total - self._table.left)
+
+    @property
+    def text(self) -> str:
+        """Number of rows of the table."""
+        return self._table.text
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return a line for each thing that is not in the table."""
+        return self._table.notes
+
+    def step(self, budget: float = 0.02) -> bool:
+        """Go on for about so many seconds; True when all is written. Raises OSError."""
+        deadline = time.monotonic() + budget
+        if self._rows is None:
+            while self._table.left:
+                self._table.tick(min(budget, 60.0))
+                if time.monotonic() >= deadline and not math.isinf(budget):
+                    return False
+            self._rows = self._table.objects()
+            self._begin()
+        for row in self._rows:
+            self._write(row)
+            if self.rows % _AT_ONCE == 0 and time.monotonic() >= deadline:
+                return False
+        return True
+
+    def _begin(self) -> None:
+        if self._form.name == "csv":
+            self._columns = self._table.columns
+            self._line(self._columns)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        self.rows += 1
+        if self._form.name == "csv":
+            for cells in self._table.cells(row):
+                self._out.write((",".join(cell(cells.get(name)) for name in self._columns) + "\r\n").encode())
+        else:
+            self._out.write(json_line(row).encode() + b"\n")
+
+    def _line(self, titles: tuple[str, ...]) -> None:
+        self._out.write((",".join(map(cell, column_names(titles, ()))) + "\r\n").encode())

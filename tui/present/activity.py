@@ -1,0 +1,54 @@
+"""Say whether armed probes record, are counted in the kernel, or are off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kernel.session.arm_steps import Mode
+from kernel.watch.counting_states import Phase
+
+if TYPE_CHECKING:
+    from kernel.watch.armed_set import Holder
+    from kernel.watch.watch import Watch
+
+_WORDS: Final = {
+    Phase.BEGINNING: "counting in the kernel begins",
+    Phase.COUNTING: "counting in the kernel",
+    Phase.ENDING: "counting in the kernel ends",
+    Phase.DISCONNECTED: "counting in the kernel: disconnected",
+}
+_COUNT_ONLY: Final = "count only"
+_OFF: Final = "off"
+
+
+class Activity(NamedTuple):
+    """Words about what armed probes do."""
+
+    mark: str = ""
+    """In place of "following", where no probe records; empty: one does, or none is armed."""
+    note: str = ""
+    """Where some of several do not record."""
+
+
+def activity_of(watching: Holder) -> Activity:
+    """Return the words for a watch. Never waits."""
+    return activity(watching.counting, watching.modes)
+
+
+def mark_of(watching: Watch) -> str:
+    """Return the words in place of "following": why no more rows come just now; empty: they may. Never waits."""
+    if watching.error is not None:
+        return "line cut"
+    return "" if watching.ended else activity_of(watching).mark
+
+
+def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:
+    """Return the words for probes of these modes, and a state of counting."""
+    silent = [mode for mode in modes if mode is not Mode.RECORD]
+    if not silent:
+        return Activity(note=_WORDS.get(phase, ""))
+    word = _WORDS.get(phase, _COUNT_ONLY if Mode.COUNT in silent else _OFF)
+    if len(silent) == len(modes):
+        return Activity(word)
+    return Activity(note=f"{len(silent)} of {len(modes)} probes: {word}")

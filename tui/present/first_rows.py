@@ -1,0 +1,102 @@
+"""The newest events of a recording as texts, read with no more than they need.
+
+`tui.preview` reads them aside while the application is still being imported, with the store and the names that the
+application uses for the same rows a moment later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from events.batch import Batch
+from events.store.outage_mark import cut_of, gap_seconds
+from kernel.recording.plans import recorded_plans
+from tui.present.watched_events import fields_of
+from tui.preview import FirstRow, FirstRows
+
+if TYPE_CHECKING:
+    from events.format import EventFormat
+    from events.recording.reader import Recording
+    from events.store.store import Store
+    from kernel.recording.target import RecordingTarget
+
+_MOST_BYTES = 4 << 20
+"""Bytes of ring-buffer pages after which no more are read: the rows so far are worth more than the last ones."""
+_AT_ONCE = 1 << 20
+"""Bytes of pages, about, that the store takes at once."""
+_KEPT = 1 << 30
+"""Bytes that the store may take: more than comes of those pages, so that no row is dropped."""
+_ROWS = 200
+"""Rows with texts: as many as the highest of screens shows."""
+
+
+def first_rows(target: RecordingTarget) -> FirstRows:
+    """Read a recording's first rows. Raises TargetUnusable, RecordingError where it is damaged."""
+    from events.decode import Decoder
+    from events.store.store import Store
+    from kernel.connection.kernel_info import Knowledge
+    from kernel.watch.event_fields import Known
+    from tui.present.value_text import ShownValues
+
+    recording = target.recording
+    store = Store(Decoder({}, recording.header), limit_bytes=_KEPT)
+    store.cmdlines = recording.cmdlines
+    known = Known(Knowledge(target).namer)
+    plans = recorded_plans(recording)
+    for plan in plans:
+        known.add_plan(plan)
+    store.expect_stacks(known.with_stacks)
+    complete, gap = _read(recording, store)
+    values = ShownValues(known)
+    rows = []
+    for seq in range(max(store.first_seq, store.next_seq - _ROWS), store.next_seq):
+        one = store.record(seq)
+        rows.append(FirstRow(seq, one.ts, one.cpu, one.pid, one.comm, one.event, dict(values.values(one))))
+    return FirstRows(
+        fields_of(plans, plans, store),
+        tuple(rows),
+        store.first_seq,
+        store.next_seq,
+        len(plans),
+        store.lost,
+        store.undecodable,
+        complete,
+        recording.truncated,
+        gap,
+    )
+
+
+def _read(recording: Recording, store: Store) -> tuple[bool, float]:
+    """Give a store the formats and pages of a recording; whether all of them, and the seconds of cuts in them."""
+    taken, gap = 0, 0.0
+    for entries in _pieces(recording):
+        if isinstance(entries, Mapping):
+            store.use(entries)
+            continue
+        if taken >= _MOST_BYTES:
+            return False, gap
+        taken += sum(map(_size, entries))
+        gap += gap_seconds(cut for cut in map(cut_of, entries) if cut is not None)
+        store.feed(*entries)
+    store.flush()
+    return True, gap
+
+
+def _pieces(recording: Recording) -> Iterator[list[Batch] | Mapping[int, EventFormat]]:
+    """Formats as they come, and between them several passes at once: they cost less so."""
+    passes: list[Batch] = []
+    for entry in recording.timeline():
+        if isinstance(entry, Batch):
+            passes.append(entry)
+        if passes and (not isinstance(entry, Batch) or sum(map(_size, passes)) >= _AT_ONCE):
+            yield passes
+            passes = []
+        if not isinstance(entry, Batch):
+            yield entry
+    if passes:
+        yield passes
+
+
+def _size(batch: Batch) -> int:
+    return sum(len(chunk.data) for chunk in batch.chunks)

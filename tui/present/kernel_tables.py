@@ -1,0 +1,135 @@
+"""Tables of what the kernel counted, as they are given out: of hist triggers, and of sums; no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from events.summary.hist_text import Key, keys_of, values_of
+from kernel.watch.hist_tables import Table, read_tables
+from tui.present.hist_tables import object_of
+from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of_kernel
+from tui.present.summary_values import SHOWN
+from tui.present.view_table import Cells, ViewTable
+from widgets.number_format import grouped
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from kernel.watch.histogram import Read
+    from kernel.watch.watch import Watch
+    from tui.filter.filter import Filter
+
+_HEADS: Final = ("summary", "event", "trigger", "active")
+_TOTALS: Final = ("hits", "entries_taken", "entries_alike", "without_room", "cuts")
+_NUMBERED: Final = ("log2", "buckets", "hex", "sym", "sym-offset", "execname", "syscall")
+"""Modifiers of keys whose text is not their number alone."""
+
+
+class HistogramsTable(ViewTable):
+    """Tables of hist triggers that were given to probes: in CSV a row an entry, and one of the totals of a table."""
+
+    name = "histograms"
+
+    def __init__(self) -> None:
+        self.tables: list[tuple[Table, int, str]] = []
+        """Each with how often the line was cut, and of several hosts with the host's name."""
+
+    @classmethod
+    def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all
+        """Return that of the probes of a watch."""
+        return _WatchHistograms(watch)
+
+    @property
+    def text(self) -> str:
+        entries = sum(len(table.histogram.entries) for table, _, _ in self.tables)
+        many = len(self.tables)
+        histograms = "1 histogram" if many == 1 else f"{grouped(many)} histograms"
+        return f"{histograms}, 1 entry" if entries == 1 else f"{histograms}, {grouped(entries)} entries"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of all tables: keys and values by their names, with the number beside a key that has a text."""
+        triggers = [table.histogram.trigger for table, _, _ in self.tables]
+        keys = (titles_of_key(*key) for trigger in triggers for key in keys_of(trigger))
+        values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
+        host = ("host",) if any(host for _, _, host in self.tables) else ()
+        own = (*_HEADS, *(title for titles in keys for title in titles), *values)
+        alike = any(table.histogram.alike for table, _, _ in self.tables)
+        totals = [name for name in _TOTALS if name != "entries_alike" or alike]
+        return (*host, *dict.fromkeys(own), *totals)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `run --json`."""
+        for table, cuts, host in self.tables:
+            yield object_of(table, cuts, host)
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield the entries in the kernel's order, then the totals."""
+        about = {name: row[name] for name in ("host", *_HEADS) if name in row}
+        for entry in row["entries"]:
+            keys = {title: value for key in entry["keys"] for title, value in _cells_of(key)}
+            values = {f"value.{name}": value for name, value in entry["values"].items()}
+            yield {**about, **keys, **values}
+        yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS if name in row}}
+
+
+class _WatchHistograms(HistogramsTable):
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def read(self) -> None:
+        self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch)]
+
+
+def titles_of_key(name: str, modifier: str) -> Sequence[str]:
+    """Return the title of a key's column, and of that with its number where it has a text beside."""
+    title = f"key.{name}.{modifier}" if modifier else f"key.{name}"
+    return (title, f"{title}.number") if modifier.partition("=")[0] in _NUMBERED else (title,)
+
+
+def _cells_of(key: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    modifier = key.get("modifier", "")
+    title, *beside = titles_of_key(key["name"], modifier)
+    number = key.get("number")
+    if beside:
+        yield beside[0], number
+    read = Key(key["name"], modifier, key["text"])
+    text = ";".join(frame.strip() for frame in read.label.split("\n")) if read.is_stack else read.label
+    yield title, number if number is not None and not beside else text
+
+
+class KernelSummaryTable(ViewTable):
+    """Sums that the kernel counts while it records nothing (`kernel.watch.histogram`)."""
+
+    name = "kernel-summary"
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._reads: tuple[Read, ...] = ()
+
+    @classmethod
+    def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all
+        """Return that of the probes of a watch that are counted."""
+        return cls(watch)
+
+    @property
+    def text(self) -> str:
+        hits = sum(read.histogram.hits for read in self._reads if read.kept.is_task)
+        return f"{grouped(hits)} hits in the kernel"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of a summary of events, and what found no room."""
+        return (*SUM_COLUMNS, "without_room")
+
+    def read(self) -> None:
+        self._reads = self._watch.histograms.read()
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `run --hist --json`, with as many values as the screen has."""
+        yield from objects_of_kernel(self._watch, self._reads, exact=True, most=SHOWN)
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield a row for each count."""
+        yield from cells_of_sum(row)

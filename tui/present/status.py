@@ -1,0 +1,211 @@
+"""Decisions of the live place about what is shown; no screen."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from tui.app.ways_out import ARM_ONE
+from tui.present import watched_events
+from tui.present.loss_totals import lost_of
+from widgets.events.status_bar import Losses, Status
+from widgets.number_format import grouped
+
+# The first rows must not wait for what a key asks for later.
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.search.condition import Condition
+    from events.search.field_kinds import Sort
+    from kernel.connection.planner import Connection
+    from kernel.guards.loss_counts import Counts
+    from kernel.watch.watch import Watch
+    from tui.preview import FirstRows, Preview
+    from widgets.events.event_detail import DetailField
+
+
+def fields_of(watching: Watch) -> tuple[str, ...]:
+    """Names of the fields that those have, in the order in which the probes name them."""
+    return watched_events.fields_of(watching.known.plans, (one.plan for one in watching.armed), watching.store)
+
+
+def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
+    """Return what each field can be compared with that a probe records, or did."""
+    from events.graph.record_ends import EVENTS
+    from events.recording.chunks import RecordingError
+    from events.search.field_kinds import sorts_of
+
+    formats = [fmt for one in watching.armed for fmt in one.formats.values()]
+    with contextlib.suppress(RecordingError):  # of a damaged one that is told where it is read
+        formats += watched_events.formats_of(watching)
+    # The tracer has no plan that says what its calls have.
+    traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
+    columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
+    return sorts_of(formats, dict.fromkeys((*columns, *traced)))
+
+
+def remark_of(condition: Condition) -> str:
+    """Of a condition on cgroups: how many are meant, and of how many tasks it is not known; else nothing."""
+    parts = condition.of_cgroups
+    if not parts:
+        return ""
+    meant = len({path for part in parts for path in part.paths})
+    unknown = len(parts[0].cgroups.unknown)
+    words = f"{grouped(meant)} cgroup{'' if meant == 1 else 's'}" if meant else "no such cgroup is known"
+    return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
+
+
+def status_of(connection: Connection, watching: Watch | None, counts: Counts | None, *, tracing: bool) -> Status:
+    """For the top line."""
+    return Status(
+        connection.target.name,
+        connection.facts.title,
+        len(connection.catalog),
+        len(watching.armed) if watching and watching.error is None else 0,
+        losses_of(watching, counts),
+        recording=bool(watching and watching.recorder),
+        cut=bool(watching and watching.error is not None),
+        tracing=tracing,
+        silent=silence_of(connection, live=tracing or (watching is not None and watching.live)),
+    )
+
+
+def silence_of(connection: Connection, *, live: bool) -> str:
+    """Return since when nothing was heard of a target that owes an answer, where events are expected of it."""
+    seconds = getattr(connection.target, "silent", None) if live else None
+    if seconds is None:
+        return ""
+    from kernel.remote.silence import words
+
+    return words(seconds)
+
+
+def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
+    """Return the top line of a recording that is not open yet."""
+    losses = Losses(lost=rows.lost, unread=rows.unread, gap=rows.gap)
+    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
+
+
+def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
+    """What did not reach the screen, each kind apart."""
+    from events.store.outage_mark import gap_seconds
+
+    if watching is None or watching.store is None:
+        return Losses()
+    return Losses(*lost_of(watching, counts), gap=gap_seconds(watching.cuts))
+
+
+def note_of_gap(watching: Watch) -> str:
+    """Return what is said where calls or events are counted: for how long there were none; empty: at all times."""
+    from events.store.outage_mark import gap_of
+
+    return f"line cut for {gap}" if (gap := gap_of(watching.cuts)) else ""
+
+
+def note_of(watching: Watch) -> str:
+    """What is going on, for the line above the events."""
+    if note := note_of_recording(watching):
+        return note
+    if watching.ended and (watching.connection.cut_short or watching.error is None):
+        return note_of_end(cut_short=watching.connection.cut_short)
+    if watching.ended:
+        return watching.line_note
+    if not watching.armed:
+        return "nothing is armed any more"
+    from tui.present.activity import activity_of
+
+    return activity_of(watching).note
+
+
+def note_of_end(*, cut_short: bool) -> str:
+    """Return the note of a recording whose events are all there."""
+    return "the recording is cut short here: its end is missing" if cut_short else "this is all that was recorded"
+
+
+def note_of_preview(rows: FirstRows) -> str:
+    """Return the note above the first rows of a recording; empty where more will come."""
+    return note_of_end(cut_short=rows.cut_short) if rows.complete else ""
+
+
+def note_of_recording(watching: Watch) -> str:
+    """What becomes of the recording that is written; empty: none is."""
+    recorder = watching.recorder
+    if recorder is None:
+        return watching.recording_error
+    dropped = recorder.dropped
+    note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
+    return f"recording to {recorder.path.name}{note}"
+
+
+def note_of_nothing(connection: Connection | None) -> str:
+    """Return the note where no events can come; empty while the target is being opened."""
+    if connection is None:
+        return ""
+    if connection.cut_short and not connection.holds_events:
+        return "the recording is cut short: its events are missing"
+    return f"nothing is armed: {ARM_ONE}"
+
+
+def rates_of(watching: Watch | None) -> dict[str, float | None]:
+    """Name of each armed function, with its events a second; None where nobody can tell them."""
+    if watching is None:
+        return {}
+    if not watching.has_pace:
+        return {armed.plan.probe.subject: None for armed in watching.armed}
+    rates = watching.store.by_event(watching.store.rates()) if watching.store else {}
+    found: dict[str, float | None] = {}
+    for armed in watching.armed:
+        name = armed.plan.probe.subject
+        found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
+    return found
+
+
+def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
+    from events.record import detail
+    from events.stacks.stack import is_stack
+    from events.store.outage_mark import is_mark, mark_values
+    from events.text import show
+    from tui.present.stack_rows import stack_rows
+    from tui.present.value_text import ShownValues
+    from widgets.events.event_detail import DetailField
+
+    if is_mark(record):
+        return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
+    named = dict(ShownValues(watching.known).values(record))
+    rows = []
+    unshown = ("caller",) if is_stack(record) else ()  # all of them stand as rows of the stack
+    for one in detail(record):
+        field = one.field
+        if field.name in unshown:
+            continue
+        value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
+        number = show(one.value)
+        # An address has one way to be read, and the name of a system call stands behind its number.
+        alone = number in (value, "") or value.startswith(("0x", f"{number} "))
+        both = value if alone else f"{value}  ({number})"
+        rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
+    own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
+    known = (*_day_row(watching, record), *_cgroup_row(watching, record))
+    return (*own, *stack_rows(watching, record), *known, *of_probe, *common)
+
+
+def rank_of(name: str) -> int:
+    """0: what was asked for, and where the task was; 1: what the kernel adds of a probe; 2: what all events have."""
+    return 2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0
+
+
+def _day_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """When it was by the clock of this machine, and what that may be wrong by, where it is known."""
+    from tui.present.event_times import day_of
+    from widgets.events.event_detail import DetailField
+
+    day = day_of(watching, record.ts, record.seq)
+    return (DetailField("time of day", day, "", -1, 0, b""),) if day else ()
+
+
+def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Where the task was, where that is known."""
+    from widgets.events.event_detail import DetailField
+
+    path = watching.store.cgroups.path_of(record.pid, record.ts, record.seq) if watching.store else None
+    return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

@@ -1,0 +1,187 @@
+"""The sums of events as objects, which `--summary --json` prints and an export of the summary has; no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from events.names.event_names import exported_name
+from probes.hist.kept import LATENCY
+from probes.plans.plan import titles_of
+from tui.present.summary_values import (
+    QUANTILES,
+    Shown,
+    Subject,
+    kernel_tasks,
+    kernel_values,
+    powers_of,
+    quantile_of,
+    tasks_of,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from events.summary.distribution import Power
+    from events.summary.summary import Summary
+    from events.summary.values import FieldValues
+    from kernel.watch.histogram import Read
+    from kernel.watch.watch import Watch
+
+PRINTED = 20
+"""Values of a field, and processes, that a summary prints; the others are summed up."""
+
+
+def objects_of(
+    watch: Watch,
+    store: Store,
+    summary: Summary,
+    counted: Mapping[Subject, FieldValues],
+    *,
+    exact: bool,
+    filtered: bool,
+    most: int = PRINTED,
+) -> Iterator[dict[str, Any]]:
+    """Yield what was counted: events, rates, latencies, values of fields, processes.
+
+    Args:
+        watch: whose events they are.
+        store: where they are.
+        summary: that has counted all of them.
+        counted: values of fields, counted beside it.
+        exact: measured times have all their digits.
+        filtered: only some events passed.
+        most: values of each field, and processes, at most.
+    """
+    of = {"of": summary.of} if filtered else {}
+    yield {"summary": "events", "events": summary.seen, **of, "uncounted": summary.unseen}
+    line = summary.timeline
+    for kind in line.kinds:
+        yield {
+            "summary": "rate",
+            "event": exported_name(kind),
+            "events": line.total(kind),
+            "start": line.start,
+            "step": line.width,
+            "counts": line.counts(kind),
+        }
+    titles = titles_of(watch.known.plans)
+    for function in summary.functions:
+        found = summary.latencies(function)
+        yield {
+            "summary": "latency",
+            "function": titles[function],
+            "in_kernel": False,
+            "calls": found.count,
+            **{name: found.quantile(part) for name, part in QUANTILES},
+            "max": found.most,
+            "mean": found.total // max(1, found.count),
+            "total": found.total,
+            "log2": log2(found.powers),
+        }
+    for subject, values in counted.items():
+        shown = values_of(watch, values, exact=exact)
+        yield values_object(subject, shown, values.frequent.total, exact=values.frequent.exact, most=most)
+    yield values_object(Subject(), tasks_of(store, summary), summary.seen, exact=summary.tasks.exact, most=most)
+
+
+def log2(powers: Iterable[Power]) -> list[list[int]]:
+    """Return the exponents of powers of two with how many are up to each."""
+    return [[power.exponent, power.hits] for power in powers]
+
+
+def values_object(
+    subject: Subject, shown: list[Shown], total: int, *, exact: bool, most: int = PRINTED
+) -> dict[str, Any]:
+    """Return the object of the values of a field, or of processes."""
+    return {
+        "summary": "values" if subject.field else "processes",
+        "event": exported_name(subject.event),
+        "field": subject.field,
+        "events": total,
+        "exact": exact,
+        "values": [
+            {"value": one.label, **_exactly(one), "count": one.hits, "error": one.error} for one in shown[:most]
+        ],
+        "others": total - sum(one.hits for one in shown[:most]),
+    }
+
+
+def _exactly(shown: Shown) -> dict[str, Any]:
+    """A number as it was recorded, beside its name; of processes their name and thread ids."""
+    if shown.pids:
+        return {"comm": shown.value, "pids": shown.pids}
+    return {"number": int(shown.value)} if isinstance(shown.value, int) else {}
+
+
+def objects_of_kernel(
+    watch: Watch, reads: Iterable[Read], *, exact: bool, most: int = PRINTED
+) -> Iterator[dict[str, Any]]:
+    """Yield what the kernel counted in place of recording: latencies, hits, values of fields, processes.
+
+    `exact` and `most` as for `objects_of`.
+    """
+    reads = tuple(reads)
+    for read in reads:
+        if read.kept.what == LATENCY:
+            powers = powers_of(read.histogram.entries)
+            calls = sum(power.hits for power in powers)
+            total = sum(int(dict(entry.shown).get("lat", 0)) for entry in read.histogram.entries)
+            yield {
+                "summary": "latency",
+                "function": read.kept.subject,
+                "in_kernel": True,
+                "calls": calls,
+                **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if calls},
+                "mean": total // max(1, calls),
+                "total": total,
+                "log2": log2(powers),
+                "without_room": read.histogram.dropped,
+            }
+    hits = 0
+    for read in reads:
+        if read.kept.is_task:
+            hits += read.histogram.hits
+            yield {"summary": "hits", "event": exported_name(read.kept.event.path), "events": read.histogram.hits}
+        elif read.kept.what != LATENCY:
+            subject = Subject(read.kept.event.path, read.kept.what)
+            shown = kernel_values(watch, read, subject, exact=exact)
+            sure = not (read.histogram.dropped or read.histogram.alike)
+            yield values_object(subject, shown, read.histogram.hits, exact=sure, most=most)
+    had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
+    yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room, most=most)
+
+
+SUM_COLUMNS: Final = (
+    *("summary", "event", "function", "field", "value", "number", "comm"),
+    *("count", "error", "start", "step", "p50", "p90", "p99", "max", "mean", "total"),
+)
+"""Titles of the columns of `cells_of_sum`; what the kernel counted has `without_room` too."""
+_OF_OBJECTS: Final = ("in_kernel", "calls", "log2")
+"""Parts of the object of a latency that are no cells of its own row."""
+
+
+def cells_of_sum(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a row of cells for each count: of events, of a step of time, of a power of two, of a value."""
+    kind = row["summary"]
+    if kind == "hits":
+        yield {"summary": kind, "event": row["event"], "count": row["events"]}
+    elif kind == "events":
+        yield {"summary": kind, "count": row["events"]}
+        for name in ("of", "uncounted"):
+            if row.get(name):
+                yield {"summary": f"{kind} {name}", "count": row[name]}
+    elif kind == "rate":
+        for place, count in enumerate(row["counts"]):
+            start = row["start"] + place * row["step"]
+            yield {"summary": kind, "event": row["event"], "start": start, "step": row["step"], "count": count}
+    elif kind == "latency":
+        yield {**{name: value for name, value in row.items() if name not in _OF_OBJECTS}, "count": row["calls"]}
+        for exponent, count in row["log2"]:
+            yield {"summary": "log2", "function": row["function"], "number": 1 << exponent, "count": count}
+    else:
+        about = {"summary": kind, "event": row["event"] or None, "field": row["field"] or None}
+        for one in row["values"]:
+            yield {**about, **{name: value for name, value in one.items() if name != "pids"}}
+        if row["others"]:
+            yield {**about, "summary": f"{kind} others", "count": row["others"]}

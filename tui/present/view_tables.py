@@ -1,0 +1,219 @@
+"""Tables of the views of events as they are given out; no screen.
+
+The dialog of the live place and `--export … --view` write them by `tui.output.view_job.ViewJob`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from events.store.outage_mark import is_mark
+from tui.filter.filter import Counted, Filter
+from tui.output.event_source import source_of_rows
+from tui.present.call_ends import ends_of
+from tui.present.kernel_tables import HistogramsTable, KernelSummaryTable
+from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of
+from tui.present.summary_values import SHOWN, Subject, subjects_of
+from tui.present.view_table import Cells, EventsTable, ViewTable
+from tui.views.calls.model import ChosenCalls
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from events.summary.summary import Summary
+    from events.summary.values import FieldValues
+    from kernel.watch.watch import Watch
+
+
+class CallsTable(EventsTable):
+    """Calls in the order in which they ended, as `run` prints those of a preset."""
+
+    name = "calls"
+    _HEADS: Final = ("ts", "cpu", "pid", "comm", "call", "latency", "note")
+    _OF_MARKS: Final = ("lost", "back", "seconds")
+    _OF_LOSSES: Final = ("events",)
+
+    def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
+        super().__init__(watch, store, chosen)
+        self._calls = ChosenCalls(watch, store, chosen)
+        self._ends = ends_of(watch.known.plans)
+        self._source = source_of_rows(watch)
+
+    @property
+    def behind(self) -> int:
+        """Rows that pairing or the filter has not looked at yet."""
+        return self._calls.every.calls.behind + self._calls.behind
+
+    @property
+    def counted(self) -> Counted:
+        """Calls."""
+        return Counted(*self._calls.counts, "calls")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of all calls, the fields of entries and exits that came, then those of rows that are no calls."""
+        source, there = self._source, self.store.by_event(self.store.totals)
+        fields = (
+            f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
+            for fmt in source.formats
+            if fmt.path in self._ends and fmt.path in there
+            for name in source.fields(fmt)
+        )
+        calls = self._calls.every.calls
+        has_cuts = source.cuts or calls.marks_before(calls.next) > calls.losses
+        marks = (*(self._OF_MARKS if has_cuts else ()), *(self._OF_LOSSES if calls.losses else ()))
+        return (*self._HEADS, *dict.fromkeys(fields), *marks)
+
+    def tick(self, budget: float) -> None:
+        """Pair, and choose."""
+        self._calls.tick(budget)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the calls of which an event is kept, and the marks of a cut line as all events are given out."""
+        from events.export.formats.json_lines import json_object
+        from tui.views.calls.call_text import object_of_call, object_of_loss
+
+        for row in range(self._calls.first, self._calls.next):
+            try:
+                entry, leave = self._calls.records(row)
+                if (loss := self._calls.loss(row)) is not None:
+                    yield object_of_loss(loss)
+                elif leave is not None and is_mark(leave):
+                    yield json_object(self._source, leave)
+                else:
+                    yield object_of_call(self.watch, self._calls.call(row), entry, leave)
+            except IndexError:  # its events were dropped meanwhile
+                continue
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield one row, with values as numbers."""
+        if "call" not in row:
+            yield {**row, "call": row["event"], **row["values"]}
+            return
+        ends = row["values"].items()
+        values = {f"{end}.{name}": value for end, fields in ends for name, value in (fields or {}).items()}
+        yield {**{name: row[name] for name in self._HEADS}, **values}
+
+
+class HotSpotsTable(EventsTable):
+    """Functions of the call graph of all tasks by the time they took, the one with most of its own first."""
+
+    name = "hot-spots"
+
+    def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
+        from tui.views.graph.model import ShownGraph
+        from tui.views.graph.names import GraphNames
+
+        super().__init__(watch, store, chosen)
+        self._names = GraphNames(watch.connection)
+        self._graph = ShownGraph(watch, store, self._names, chosen=chosen.of(watch, store))
+        self._rows: list[dict[str, Any]] | None = None
+        self._number = 0
+
+    @property
+    def behind(self) -> int:
+        """Rows that the tree or the filter has not looked at yet."""
+        return self._graph.growing.behind + (self._graph.chosen.behind if self._graph.chosen is not None else 0)
+
+    @property
+    def counted(self) -> Counted:
+        """Calls that are counted."""
+        tree = self._graph.tree
+        calls = sum(row["calls"] for row in self._found())
+        return Counted(calls, max(calls, tree.closed - tree.left_out), "calls")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the screen."""
+        return ("function", "calls", "self", "total", "p50", "p99", "longest", "errors")
+
+    def tick(self, budget: float) -> None:
+        """Take events into the tree."""
+        self._graph.tick(budget, True)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the functions."""
+        yield from self._found()
+
+    def _found(self) -> list[dict[str, Any]]:
+        from events.graph.hot_spots import hot_spots, spent
+        from tui.views.graph.search import passing_rows
+
+        if self._rows is None:
+            graph = self._graph
+            passing = passing_rows(graph.tree, graph.chosen)(slice(None)) if graph.chosen is not None else None
+            self._rows = [
+                {
+                    "function": graph.lines.name_of(spot.function),
+                    "calls": spot.calls,
+                    "self": spot.own,
+                    "total": spot.total,
+                    "p50": spot.p50,
+                    "p99": spot.p99,
+                    "longest": spot.longest,
+                    "errors": spot.failed if graph.knows_errors else None,
+                }
+                for spot in hot_spots(spent(graph.tree, None, passing))
+            ]
+        return self._rows
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield the same."""
+        yield row
+
+
+class SummaryTable(EventsTable):
+    """Sums of the events, with the values of every field."""
+
+    name = "summary"
+
+    def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
+        from events.summary.summary import Summary  # numpy comes with it
+
+        super().__init__(watch, store, chosen)
+        self._summary: Summary = Summary(store, chosen=chosen.of(watch, store))
+        self._summary.use(ends_of(watch.known.plans))
+        self._counted: dict[Subject, FieldValues] = {
+            subject: self._summary.count_also(subject.event, subject.field)
+            for subject in subjects_of(watch, store)
+            if subject.field
+        }
+
+    @property
+    def behind(self) -> int:
+        """Rows that are not counted yet."""
+        return self._summary.behind
+
+    @property
+    def counted(self) -> Counted:
+        """Events."""
+        return Counted(self._summary.seen, self._summary.of)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """One row has some of them."""
+        return SUM_COLUMNS
+
+    def tick(self, budget: float) -> None:
+        """Count."""
+        self._summary.tick(budget)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `run --summary --json`, with as many values as the screen has."""
+        filtered = bool(self.chosen.text)
+        yield from objects_of(
+            self.watch, self.store, self._summary, self._counted, exact=True, filtered=filtered, most=SHOWN
+        )
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield a row for each count."""
+        yield from cells_of_sum(row)
+
+
+OF_KERNEL: Final = (HistogramsTable.name, KernelSummaryTable.name)
+"""Tables that there are without an event."""
+TABLES: Final[Mapping[str, Callable[[Watch, Store, Filter], ViewTable]]] = {
+    **{table.name: table for table in (CallsTable, HotSpotsTable, SummaryTable)},
+    **{table.name: table.of_watch for table in (HistogramsTable, KernelSummaryTable)},
+}
+"""What makes the table of a view, by its name, of a watch, its store and the filter."""

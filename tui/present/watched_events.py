@@ -1,0 +1,61 @@
+"""Which events a watch is about; no screen, for what is printed and given out needs it too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+
+if TYPE_CHECKING:
+    from events.format import EventFormat
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.plans.plan import Plan
+
+
+def events_of(watching: Watch) -> dict[str, bool]:
+    """Paths of the events that are armed or came since the last clear, in the order in which the probes name them;
+    whether they came.
+    """
+    return _events_of(watching.known.plans, (one.plan for one in watching.armed), _received(watching.store))
+
+
+def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
+    """Return the names of the fields of events that are armed or were received, in the order of the plans.
+
+    Behind them `note`, where stacks were received whose events are not there.
+
+    Args:
+        plans: of everything that was ever armed, the oldest first.
+        armed: those that are armed now.
+        store: the events received; None: none were.
+    """
+    received = _received(store)
+    there = _events_of(plans, armed, received)
+    events = chain.from_iterable(plan.events for plan in plans)
+    names = dict.fromkeys(column.name for event in events if event.path in there for column in event.columns)
+    stacks_alone = not received.isdisjoint((*KERNEL_STACKS, *USER_STACKS))
+    return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
+
+
+def _received(store: Store | None) -> set[str]:
+    return {store.event(number) for number, count in store.totals.items() if count} if store else set()
+
+
+def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], came: set[str]) -> dict[str, bool]:
+    # Of an event that only has triggers nothing comes.
+    there = {event.path for plan in armed for event in plan.events if event.recorded} | came
+    every = chain.from_iterable(plan.events for plan in plans)
+    return {event.path: event.path in came for event in every if event.path in there}
+
+
+def formats_of(watching: Watch) -> Iterable[EventFormat]:
+    """Return the formats of the events that came; of a recording those of all that it holds, read or not."""
+    from kernel.recording.target import RecordingTarget
+
+    target = watching.connection.target
+    if isinstance(target, RecordingTarget):
+        return target.recording.every_format()
+    return watching.store.decoder.formats.values() if watching.store is not None else ()

@@ -1,0 +1,146 @@
+"""Calls, a row each: what each changed, returned and took."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+
+from tui.app.ways_out import BOTH_ENDS, RUNNING_KERNEL
+from tui.filter.filter import Counted, Filter
+from tui.present.call_ends import ends_of
+from tui.present.status import note_of, note_of_gap
+from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
+from tui.views.calls.model import ChosenCalls
+from tui.views.events.filtered_pane import SORT, ChosenPane
+from tui.views.view import TableView
+from widgets.events.call_rows import CallRows
+from widgets.events.event_detail import DetailField
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.plans.plan import Plan
+    from widgets.events.times import Stamp
+
+
+_TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
+_EVENTS: Final = "columns, marks, colours and the filter of the kernel are among the events: e"
+
+
+class CallsPane(ChosenPane):
+    """A table over `ChosenCalls`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        SORT,
+        Binding("full_stop,exclamation_mark", f"instead('{_TYPED}')", show=False),
+        Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
+    ]
+
+    shown: ChosenCalls | None
+
+    def refill(self) -> None:
+        """Rows anew: other ones."""
+        if self.shown is not None:
+            rows = CallRows(self.shown)
+            rows.stamp = self.stamp
+            self.table.show(rows)
+            if self.shown.order is not None:
+                self.table.move_to(0)
+
+    def action_sort(self) -> None:
+        """By latency, the longest first; the shortest first; by time again."""
+        if self.shown is None:
+            return
+        if self.shown.order is None or self.shown.order[1]:
+            self.shown.sort(descending=self.shown.order is None)
+        else:
+            self.shown.unsort()
+        self.refill()
+
+    def action_instead(self, what: str) -> None:
+        """Say where a key of the events would do something."""
+        self.notify(what, markup=False)
+
+    @property
+    def note(self) -> str:
+        """In which order, for the line above."""
+        if self.shown is None or self.shown.order is None:
+            return ""
+        order = "the longest first" if self.shown.order[1] else "the shortest first"
+        return f"by latency, {order}; what comes is left out: S"
+
+
+class CallsView(TableView):
+    """A table over the calls that the events are ends of."""
+
+    name: ClassVar[str] = "calls"
+    pane: CallsPane
+
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
+        self.pane = CallsPane(self.name)
+
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Pair what came; what takes longer than a moment goes on in the next ones."""
+        if self.pane.shown is None:
+            self.pane.fill(ChosenCalls(watching, store, self.filter))
+        return self.pane.tick()
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self.pane.fill(None)
+        super().forget()
+
+    def show_times(self, stamp: Stamp) -> None:
+        """In the first column."""
+        self.pane.show_times(stamp)
+
+    def names_changed(self) -> None:
+        """Names are looked at, and shown."""
+        self.pane.names_changed()
+
+    def shows(self, plan: Plan) -> bool:
+        """Only probes at both ends make calls."""
+        return bool(ends_of((plan,)))
+
+    @property
+    def table_name(self) -> str:
+        """Its own."""
+        return self.name
+
+    @property
+    def filtered(self) -> Counted:
+        """Calls that are kept."""
+        shown = self.pane.shown
+        return Counted(*shown.counts, "calls", shown.behind) if shown is not None else Counted(0, 0, "calls")
+
+    def lacks(self, watching: Watch) -> str:
+        """A probe with both ends."""
+        paired = self.pane.shown is None or ends_of(watching.known.plans)
+        recorded = not watching.connection.target.is_kernel
+        return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
+
+    def note(self, watching: Watch) -> str:
+        """How far pairing is, and what has no partner."""
+        if self.pane.shown is None:
+            return note_of(watching)
+        counted = note_of_calls(self.pane.shown.every.calls)
+        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
+
+    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Both ends of the call. Raises IndexError where they were dropped."""
+        if self.pane.shown is None:
+            raise IndexError(row)
+        if (loss := self.pane.shown.loss(row)) is not None:
+            return detail_of_loss(loss)
+        return detail_of_call(watching, *self.pane.shown.records(row))
+
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
+        """Its entry, else its exit."""
+        if self.pane.shown is not None and not self.table.following:
+            with contextlib.suppress(IndexError):
+                return next(filter(None, self.pane.shown.records(self.table.cursor)), None)
+        return None

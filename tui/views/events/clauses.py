@@ -1,0 +1,69 @@
+"""From an event under the cursor to a condition, and from what is typed to a time: pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Final
+
+from events.names.event_names import event_name
+from events.record import Record
+from events.search.comparison import COMM, CPU
+from events.search.condition_parser import free_word, quoted
+from events.text import FAULT
+from widgets.events.event_rows import EventColumn
+
+UNNAMED: Final = "<...>"
+"""A task whose name is not known."""
+_SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
+
+
+def clause_of(record: Record, column: EventColumn, same: bool, own: Container[str] = ()) -> str:
+    """`count == 4096`. Raises ValueError where the value is none that can be compared: it names it.
+
+    `own`: names of fields that events have; what is said of every event is said by a word that none of them takes.
+    """
+    sign = "==" if same else "!="
+    if column.of_all:
+        if column.name == "time":
+            raise ValueError("a time: t goes to one")
+        if column.name == "cpu":
+            return f"{free_word(CPU, own)} {sign} {record.cpu}"
+        if column.name == "task":
+            return f"{free_word(COMM, own)} {sign} {quoted(record.comm)}"
+        return f"event {sign} {quoted(event_name(record.event))}"
+    found = record.values.get(column.name)
+    if isinstance(found, bool | int):
+        return f"{column.name} {sign} {int(found)}"
+    if isinstance(found, str):
+        return f"{column.name} {sign} {quoted(found)}"
+    if found is None:
+        raise ValueError(
+            f"{column.name}: this event has no such {'value' if column.name in record.values else 'field'}"
+        )
+    raise ValueError(f"the values of {column.name}")
+
+
+def kernel_clause_of(record: Record, column: EventColumn) -> str:
+    """`count == 4096` in the words of the kernel's filters. Raises ValueError as `clause_of`."""
+    if column == EventColumn("event", of_all=True):
+        raise ValueError("the event: a filter belongs to one")
+    found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
+    if (column.of_all and column.name != "task") or not isinstance(found, str):
+        return clause_of(record, column, same=True, own=record.values)
+    if "\\x" in found or found in (UNNAMED, FAULT):
+        raise ValueError(f"{found}: that is how it is shown, not what the kernel has")
+    mark = next((mark for mark in "\"'" if mark not in found), None)
+    if mark is None:
+        raise ValueError("a value with both kinds of quotes")
+    return f"{free_word(COMM, record.values) if column.of_all else column.name} == {mark}{found}{mark}"
+
+
+def time_of(text: str, here: int) -> int | None:
+    """Nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from a time; None: it is none."""
+    match = _SECONDS.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, part = match.groups()
+    ns = int(whole) * 1_000_000_000 + int((part or "").ljust(9, "0"))
+    return {"": ns, "+": here + ns, "-": here - ns}[sign]

@@ -1,0 +1,202 @@
+"""The events that the table shows: all of them, those that pass the filter, or these in another order."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from events.record import Record
+from events.search.condition import Condition
+from events.search.condition_parser import ConditionError, condition
+from events.search.field_kinds import Sort
+from events.search.search import Found
+from kernel.watch.watch import Watch
+from tui.filter.filter import Filter
+from tui.present.value_text import ShownValues
+from widgets.events.event_rows import Event, EventColumn
+
+if TYPE_CHECKING:
+    from events.search.filtered_rows import Everything, Selected
+    from events.search.sorted_rows import Ordered
+    from events.store.store import Store
+
+
+class ShownEvents:
+    """A store as the table shows it: what is searched is what is seen."""
+
+    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
+        """Take the filter; None: one of its own."""
+        from events.search.filtered_rows import Everything  # numpy comes with it
+
+        self.store = store
+        self.filter = chosen or Filter()
+        self._watching = watching
+        self._values = ShownValues(watching.known)
+        self._all: Everything = Everything(store)
+        self._chosen = self.filter.of(watching, store)
+        self._ordered: Ordered | None = None
+        self.order: tuple[EventColumn, bool] | None = None
+        """By which column the rows are, and whether the largest comes first; None: by time."""
+
+    @property
+    def selection(self) -> Everything | Selected | Ordered:
+        """What is shown."""
+        return self._ordered or self._chosen or self._all
+
+    @property
+    def behind(self) -> int:
+        """Events that were not looked at yet."""
+        return self._chosen.behind if self._chosen else 0
+
+    def choose(self, text: str) -> None:
+        """Set the filter; empty: none. Raises ConditionError."""
+        self.filter.choose(text, self._watching)
+        self.sync()
+
+    def sync(self) -> bool:
+        """Take the events that pass by now; True: they are others."""
+        chosen = self.filter.of(self._watching, self.store)
+        if chosen is self._chosen:
+            return False
+        self._chosen = chosen
+        self.unsort()
+        return True
+
+    def sort(self, column: EventColumn, descending: bool) -> None:
+        """Show what is chosen now in the order of a column."""
+        from events.search.sorted_rows import ordered
+
+        rows = self._chosen or self._all
+        self._ordered = ordered(self.store, rows, column.name, descending, own=not column.of_all)
+        self.order = column, descending
+
+    def unsort(self) -> None:
+        """In the order of time again, with what comes."""
+        self._ordered, self.order = None, None
+
+    def tick(self, budget: float) -> bool:
+        """Look at what came; True: there is more to do, or what was chosen before is chosen anew."""
+        if self._chosen:
+            self._chosen.tick(budget)
+        return self.behind > 0
+
+    def names_changed(self) -> bool:
+        """Tasks have names now; True: that changes what is chosen, from the oldest event on."""
+        self.filter.names_changed(self._watching)
+        chosen = self.filter.of(self._watching, self.store)
+        if chosen is self._chosen:
+            return False
+        self._chosen = chosen
+        return self._ordered is None  # what was put in order is of one moment
+
+    # -- as `widgets.events.event_rows.EventStore`
+
+    @property
+    def first_seq(self) -> int:
+        """Oldest row."""
+        return self.selection.first
+
+    @property
+    def next_seq(self) -> int:
+        """Row that comes next."""
+        return self.selection.next
+
+    def record(self, row: int) -> Record:
+        """The event of a row. Raises IndexError where it was dropped."""
+        return self.store.record(self.selection.seq(row))
+
+    @property
+    def sorts(self) -> dict[str, Sort]:
+        """What each field can be compared with."""
+        return self.filter.sorts(self._watching)
+
+    @property
+    def chosen_by(self) -> str:
+        """The condition; empty: none."""
+        return self.filter.text if self._chosen else ""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many events are shown, and how many there are."""
+        return self.next_seq - self.first_seq, len(self.store)
+
+    def ts(self, row: int) -> int:
+        """Nanoseconds of a row, or of the newest event where that was dropped; 0: there is none."""
+        with contextlib.suppress(IndexError):
+            return self.store.row(self.selection.seq(row)).ts
+        return self.store.row(self.store.next_seq - 1).ts if len(self.store) else 0
+
+    def row(self, seq: int) -> int | None:
+        """Row of an event; None: it is not shown, was dropped, or the rows are in another order than that of time."""
+        chosen = self._chosen or self._all
+        row = chosen.at(seq)
+        there = not self._ordered and chosen.first <= row < chosen.next
+        return row if there and chosen.seq(row) == seq else None
+
+    def place(self, row: int) -> int | None:
+        """Sequence number of the event of a row; None: there is none."""
+        with contextlib.suppress(IndexError):
+            return self.selection.seq(row) if self.first_seq <= row < self.next_seq else None
+        return None
+
+    def row_from(self, place: int) -> int:
+        """The first row whose event has no smaller number, in the order of time."""
+        return (self._chosen or self._all).at(place)
+
+    def row_at(self, ts: int) -> int | None:
+        """The first row that is not older than a time in nanoseconds; None as for `row`, or where all are older."""
+        chosen = self._chosen or self._all
+        row = chosen.at(self.store.at_time(ts))
+        return row if not self._ordered and row < chosen.next else None
+
+    def cells(self, event: Event) -> Mapping[str, str]:
+        """Text by field name."""
+        return dict(self._values.values(event)) if isinstance(event, Record) else {}
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+        """A text as it is shown, or a condition: `count > 4096`."""
+        wanted = self._wanted(match)
+        if self._ordered is not None:
+            return self._find_by_row(match, start, direction, budget)
+        chosen = self._chosen or self._all
+        deadline = time.monotonic() + budget
+        row = max(start, chosen.first) if direction > 0 else start  # where it goes on may have been dropped meanwhile
+        while chosen.first <= row < chosen.next:
+            left = max(0.0, deadline - time.monotonic())
+            found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._values)
+            row = chosen.at(found.next) if direction > 0 else chosen.at(found.next + 1) - 1
+            if found.seq is not None and (at := chosen.at(found.seq)) < chosen.next and chosen.seq(at) == found.seq:
+                return Found(at, at + direction, True)
+            if time.monotonic() >= deadline:
+                return Found(None, row, not chosen.first <= row < chosen.next)
+        return Found(None, row, True)
+
+    def _condition(self, text: str) -> Condition:
+        return condition(text, self.sorts, self.store.comm, self.store.cgroups)
+
+    def _wanted(self, text: str) -> Condition | str:
+        try:
+            return self._condition(text)
+        except ConditionError:
+            return text
+
+    def _find_by_row(self, text: str, row: int, direction: int, budget: float) -> Found:
+        """In another order than the store's nothing can be said of many rows at once."""
+        from events.search.text_match import TextMatch
+
+        wanted = self._wanted(text)
+        store = self.store
+        holds = TextMatch(wanted, self._values, store.comm, store.comms) if isinstance(wanted, str) else wanted
+        deadline = time.monotonic() + budget
+        while self.first_seq <= row < self.next_seq:
+            try:
+                if holds(self.record(row)):
+                    return Found(row, row + direction, True)
+            except IndexError:
+                pass  # it was dropped
+            row += direction
+            if time.monotonic() >= deadline:
+                return Found(None, row, False)
+        return Found(None, row, True)

@@ -1,0 +1,285 @@
+"""The table of events with what a person does to it beyond choosing: columns, order, colours, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from tui.dialogs import dialogs
+from tui.views.events.filtered_pane import SORT, ChosenPane
+from tui.views.events.preview_rows import PreviewRows
+from widgets.events.column_choice import ColumnChoice
+from widgets.events.event_rows import EventRows
+from widgets.number_format import grouped
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from tui.preview import FirstRows
+    from tui.views.events.model import ShownEvents
+
+_HUES: Final = ("", "task", "event")
+_LOOKED_AT: Final = 1 << 14
+"""Newest events among which one of a probe is looked for."""
+_NO_EVENT: Final = "no event is on the screen"
+
+
+class EventsPane(ChosenPane):
+    """Columns, their order and that of the rows, colours, marks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
+        Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
+        Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
+        SORT,
+        Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
+        Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
+        Binding(
+            "less_than_sign", "move_column(-1)", "Move", key_display="<", show=False, tooltip="Column to the left"
+        ),
+        Binding(
+            "greater_than_sign", "move_column(1)", "", key_display=">", show=False, tooltip="Column to the right"
+        ),
+        Binding("m", "mark", "Mark", show=False, tooltip="Mark this event, or no more"),
+        Binding("apostrophe", "next_mark", "Next mark", key_display="'", show=False, tooltip="To the next mark"),
+        Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
+    ]
+
+    shown: ShownEvents | None
+
+    class KernelFilterWanted(Message):
+        """Of the probe of the event under the cursor only what has a value shall be recorded."""
+
+        def __init__(self, clause: str) -> None:
+            super().__init__()
+            self.clause = clause
+            """For the kernel's filter."""
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.choice = ColumnChoice()
+        self.marks: set[int] = set()
+        """Numbers of events in the store."""
+        self._rows: EventRows | None = None
+        self._hue = 0
+        self.table.turn = self.turn
+
+    # -- from the view ------------------------------------------------------------------------------------------
+
+    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
+        """Show another store, or one that has other fields."""
+        same = shown is not None and self.shown is not None and shown.store is self.shown.store
+        if shown is not None:  # while nothing is, it is not known which columns there will be
+            self.choice = self.choice.with_fields(fields)
+        if not same:
+            self.marks.clear()
+        if shown is not None and isinstance(self._rows, PreviewRows):  # the rows are those that stand there already
+            self.in_place(lambda: self.fill(shown))
+        else:
+            self._rows = None
+            self.fill(shown)
+
+    def preview(self, rows: FirstRows) -> None:
+        """Show rows that are in no store yet."""
+        self.choice = self.choice.with_fields(rows.fields)
+        self._rows = PreviewRows(rows, self.choice.shown)
+        self.table.show(self._rows)
+
+    def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
+        """Show some fields before all others, and some not until all are asked for."""
+        self._change(self.choice.preferring(first, hidden))
+
+    @property
+    def record(self) -> Record | None:
+        """The event under the cursor; None where there is no cursor, or it was dropped."""
+        if self.shown is None or self.table.following:
+            return None
+        try:
+            return self.shown.record(self.table.cursor)
+        except IndexError:
+            return None
+
+    def refill(self) -> None:
+        """Rows anew: other ones, or in other columns."""
+        if self.shown is None:
+            return
+        rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
+        rows.stamp = self.stamp
+        rows.hued = _HUES[self._hue]
+        rows.current = self._current
+        self._rows = rows
+        self.table.show(rows)
+        if self.shown.order is not None:
+            self.table.move_to(0)
+
+    @property
+    def _current(self) -> int:
+        shown = self.choice.shown
+        return shown.index(self.choice.current) if self.choice.current in shown else -1
+
+    # -- columns ------------------------------------------------------------------------------------------------
+
+    def turn(self, step: int) -> None:
+        """The keys are about another column."""
+        self._change(self.choice.turned(step))
+
+    def action_move_column(self, step: int) -> None:
+        """Elsewhere."""
+        self._change(self.choice.moved(step))
+
+    def action_hide(self) -> None:
+        """Not on the screen."""
+        self._change(self.choice.without_current())
+
+    def action_show_all(self) -> None:
+        """Nothing hidden."""
+        self._change(self.choice.with_all())
+
+    def _change(self, choice: ColumnChoice) -> None:
+        table = self.table
+        same, self.choice = choice.shown == self.choice.shown, choice
+        if self._rows is None:
+            return
+        if same:
+            self._rows.current = self._current
+            table.refresh()
+        else:
+            self._refill_in_place()
+        if self._current >= 0:
+            table.show_columns(*self._rows.span(self._current, table.columns - 1))
+
+    def _refill_in_place(self) -> None:
+        self.in_place(self.refill)
+
+    def action_hue(self) -> None:
+        """Other colours."""
+        self._hue = (self._hue + 1) % len(_HUES)
+        self._refill_in_place()
+        self.notify(f"a colour for each {_HUES[self._hue]}" if _HUES[self._hue] else "no colours", markup=False)
+
+    # -- by what is under the cursor ------------------------------------------------------------------------------
+
+    def action_only(self, same: bool) -> None:
+        """Only events that have, or have not, the value under the cursor."""
+        from events.search.condition_parser import joined
+        from tui.views.events.clauses import clause_of
+
+        record, column = self.record, self.choice.current
+        if record is None or column is None:
+            self._choose_first(lambda: self.action_only(same), of_event=True)
+            return
+        try:
+            clause = clause_of(record, column, same, self.shown.sorts if self.shown else ())
+        except ValueError as error:
+            self.notify(f"no condition can be made of {error}", markup=False)
+            return
+        self.only(joined(self.condition, clause))
+
+    def action_in_kernel(self) -> None:
+        """Have the kernel record only what has the value under the cursor."""
+        from tui.views.events.clauses import kernel_clause_of
+
+        record, column = self.record, self.choice.current
+        if record is None or column is None:
+            self._choose_first(self.action_in_kernel, of_event=True)
+            return
+        try:
+            self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
+        except ValueError as error:
+            self.notify(f"no filter can be made of {error}", markup=False)
+
+    def action_sort(self) -> None:
+        """By the current column: up, down, by time again."""
+        column = self.choice.current
+        if self.shown is None:
+            return
+        if column is None:
+            self._choose_first(self.action_sort)
+            return
+        by, descending = self.shown.order or (None, False)
+        if by == column and descending:
+            self.shown.unsort()
+        else:
+            self.shown.sort(column, by == column)
+        self.refill()
+
+    def _choose_first(self, then: Callable[[], object], *, of_event: bool = False) -> None:
+        """Have a column chosen for what needs one; `of_event`: and an event before, where the cursor is on none."""
+        if of_event and self.record is None:
+            self._choose_event(then)
+            return
+
+        def chosen(number: int) -> None:
+            self._change(self.choice.at(number))
+            then()
+
+        dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], chosen)
+
+    def _choose_event(self, then: Callable[[], object]) -> None:
+        """Have an event of those on the screen chosen, the newest first, and put the cursor on it."""
+        shown, rows, table = self.shown, self._rows, self.table
+        seen = list(reversed(table.on_screen))
+        if shown is None or rows is None or not seen:
+            self.notify(_NO_EVENT, markup=False)
+            return
+        places = [shown.place(row) for row in seen]  # rows have other numbers once others were dropped
+        texts = ["".join(piece.text for piece in rows.pieces(row, table.columns - 1)) for row in seen]
+
+        def chosen(number: int) -> None:
+            if (place := places[number]) is not None and self.shown is shown:
+                table.move_to(shown.row_from(place))
+                then()
+
+        dialogs.pick(self.app, "which event?", texts, chosen)
+
+    @property
+    def note(self) -> str:
+        """In which order, for the line above."""
+        if self.shown is None or self.shown.order is None:
+            return ""
+        from events.search.sorted_rows import MOST  # and numpy, which is there where something was sorted
+
+        column, descending = self.shown.order
+        order = "the largest first" if descending else "the smallest first"
+        return f"by {column.name}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
+
+    def go_to_newest(self, events: Collection[str]) -> bool:
+        """Put the cursor on the newest event of some, by their paths; False: none of them is on the list."""
+        shown = self.shown
+        if shown is None:
+            return False
+        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _LOOKED_AT) - 1, -1):
+            if shown.record(row).event in events:
+                self.table.go_to(row)
+                return True
+        return False
+
+    # -- marks --------------------------------------------------------------------------------------------------
+
+    def action_mark(self) -> None:
+        """Mark the event under the cursor, or no more."""
+        record = self.record
+        if record is None or self._rows is None:
+            self._choose_event(self.action_mark)
+            return
+        self.marks ^= {record.seq}
+        self._rows.forget()
+        self.table.repaint_row(self.table.cursor)
+
+    def action_next_mark(self) -> None:
+        """To the next marked event, after the last the first one."""
+        record = self.record
+        if self.shown is None or self.shown.order or not self.marks:
+            self.notify(
+                "nothing is marked (m)" if not self.marks else "marks are in the order of time: S", markup=False
+            )
+            return
+        here = record.seq if record else -1
+        after = sorted(self.marks, key=lambda seq: (seq <= here, seq))
+        row = next((row for seq in after if (row := self.shown.row(seq)) is not None), None)
+        if row is None:
+            self.notify("no marked event is among these", markup=False)
+        else:
+            self.table.go_to(row)

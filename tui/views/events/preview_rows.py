@@ -1,0 +1,61 @@
+"""The first rows of a recording as rows of the table, until there is a store that has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from widgets.events.event_rows import EventColumn, EventRows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tui.preview import FirstRow, FirstRows
+    from widgets.events.event_rows import Event
+
+_NOT_YET: Final = "…"
+"""Time of a row whose texts are read with the store: an older one."""
+
+
+class _NotFound(NamedTuple):
+    """A step of a search that goes on when the store is there (`widgets.lists.tail_table.Found`)."""
+
+    next: int
+    seq: int | None = None
+    done: bool = False
+
+
+class _Source:
+    """`widgets.events.event_rows.EventStore` over the rows that were read."""
+
+    def __init__(self, rows: FirstRows) -> None:
+        self.first_seq = rows.first
+        self.next_seq = rows.next
+        self._rows: Mapping[int, FirstRow] = {row.seq: row for row in rows.rows}
+
+    def record(self, seq: int) -> FirstRow:
+        """Return an event. Raises IndexError where its texts were not read."""
+        try:
+            return self._rows[seq]
+        except KeyError:
+            raise IndexError(seq) from None
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> _NotFound:  # noqa: ARG002
+        """Return a step that found nothing and is not the last one."""
+        return _NotFound(start)
+
+    def texts(self, event: Event) -> Mapping[str, str]:
+        """Return the texts of an event by field name."""
+        return self._rows[event.seq].texts
+
+
+class PreviewRows(EventRows):
+    """Rows that look as those of the store will."""
+
+    def __init__(self, rows: FirstRows, columns: Sequence[EventColumn]) -> None:
+        source = _Source(rows)
+        super().__init__(source, columns, source.texts)
+
+    def missing(self) -> str:
+        """Return the text in place of a row that was not read."""
+        return _NOT_YET

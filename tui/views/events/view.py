@@ -1,0 +1,104 @@
+"""The events one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from events.store.outage_mark import task_text
+from tui.filter.filter import Counted, Filter
+from tui.present.status import detail_of, note_of
+from tui.views.events.pane import EventsPane
+from tui.views.view import TableView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from events.record import Record
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.command import Armable
+    from tui.preview import FirstRows
+    from tui.views.events.model import ShownEvents
+    from widgets.events.event_detail import DetailField
+    from widgets.events.times import Stamp
+
+
+class EventsView(TableView):
+    """A table over the store."""
+
+    name: ClassVar[str] = "events"
+    pane: EventsPane
+
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
+        self.pane = EventsPane(self.name)
+        self._shown: ShownEvents | None = None
+        self._fields: tuple[str, ...] = ()
+        self._columns: dict[Armable, tuple[str, ...]] = {}
+
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+        """Rows are decoded when they are drawn."""
+        if self._shown is None or fields != self._fields:
+            from tui.views.events.model import ShownEvents
+
+            self._fields = fields
+            self._shown = ShownEvents(watching, store, self.filter)
+            self.pane.show(self._shown, fields)
+        if self._columns:
+            self._prefer(watching)
+        return self.pane.tick()
+
+    def preview(self, rows: FirstRows) -> None:
+        """Show the first rows of a recording, until the store has them."""
+        self.pane.preview(rows)
+
+    def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
+        """Of what probes record show these fields alone, in this order, as soon as they are armed."""
+        self._columns |= dict.fromkeys(probes, columns)
+
+    def _prefer(self, watching: Watch) -> None:
+        for plan in watching.known.plans:
+            recorded = [column.name for event in plan.events for column in event.columns]
+            for probe, wanted in list(self._columns.items()):
+                # A recording shows a probe by another that covers it.
+                subject = plan.probe.subject if not watching.live else None
+                if probe == plan.probe or probe.subject == subject:
+                    del self._columns[probe]
+                    self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self._shown, self._fields = None, ()
+        self.pane.show(None, ())
+        super().forget()
+
+    def show_times(self, stamp: Stamp) -> None:
+        """In the first column."""
+        self.pane.show_times(stamp)
+
+    def names_changed(self) -> None:
+        """Names are looked at, and shown."""
+        self.pane.names_changed()
+
+    @property
+    def filtered(self) -> Counted:
+        """Events that are kept."""
+        shown = self._shown
+        return Counted(*shown.counts, "events", shown.behind) if shown is not None else Counted(0, 0)
+
+    def note(self, watching: Watch) -> str:
+        """The order of the rows; recording, ended, disarmed."""
+        return self.pane.note or note_of(watching)
+
+    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Every field of the event. Raises IndexError where it was dropped."""
+        if self._shown is None:
+            raise IndexError(row)
+        record = self._shown.record(row)
+        task = task_text(record.comm, record.pid, record.event)
+        title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
+        return title, detail_of(watching, record)
+
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
+        """The event of the row."""
+        return self.pane.record

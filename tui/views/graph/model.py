@@ -1,0 +1,288 @@
+"""Decisions of the live place about the call graph: which rows are on the list, and what is shown of one."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from events.graph.begin_end_columns import What
+from events.graph.live_tree import GrowingTree, has_graph
+from events.graph.record_ends import NO_RETURNS
+from events.graph.tree import LIMIT, CallTree, Flag, Row
+from events.graph.visible_rows import Visible, Wanted
+from events.search.search import Found
+from tui.present.call_ends import ends_of
+from tui.views.graph.names import GraphNames
+from tui.views.graph.row_text import GraphLines
+from tui.views.graph.search import NO_RESULT, Wanting, either, named, passing_rows, reading, returning, scan, slower
+from widgets.events.graph_rows import GraphText
+from widgets.number_format import duration, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from events.search.filtered_rows import Selected
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from tui.views.calls.call_text import ShownCalls
+
+_EVERY: Final = 1 << 16
+_PIECE: Final = 1 << 9
+"""Rows of a search until the first look at the clock: the text of one takes some 30 us."""
+_SAMPLE: Final = 1 << 18
+"""Youngest calls that tell what is slow."""
+_BESIDE: Final = {What.IRQ: "interrupts", What.SOFTIRQ: "softirqs"}
+_COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
+
+
+class ShownGraph:
+    """The calls of a store as a tree that can be walked; a `widgets.events.graph_table.Tree`."""
+
+    def __init__(
+        self,
+        watching: Watch,
+        store: Store,
+        names: GraphNames,
+        call_text: ShownCalls | None = None,
+        limit: int = LIMIT,
+        chosen: Selected | None = None,
+    ) -> None:
+        """Take what makes the calls.
+
+        Args:
+            watching: whose calls they are.
+            store: their events.
+            names: of functions.
+            call_text: says what our own probes recorded of a call.
+            limit: the most calls that are kept.
+            chosen: the events that pass the filter; None: all do.
+        """
+        self.store = store
+        self.chosen = chosen
+        self.growing = GrowingTree(store, ends_of(watching.known.plans), limit)
+        self.lines = GraphLines(watching, store, names, call_text, traced=self.growing.traced)
+        self.visible = self._visible(Wanted())
+        self.slow = 0
+        self._said_slow = 0
+        self._searching: tuple[str, int, int] | None = None
+        self._waits = chosen is not None
+        """The list waits for the filter, which is to look at events first."""
+
+    @property
+    def tree(self) -> CallTree:
+        """All calls."""
+        return self.growing.tree
+
+    @property
+    def first(self) -> int:
+        return self.visible.dropped
+
+    @property
+    def next(self) -> int:
+        return self.visible.dropped + len(self.visible)
+
+    @property
+    def all_tasks(self) -> bool:
+        return self.visible.wanted.task is None
+
+    @property
+    def knows_errors(self) -> bool:
+        """Whether it is known of any call what it returned: not every kernel records that, nor do our own pairs."""
+        return bool((self.tree.columns.column("flags") & Flag.RETVAL).any())
+
+    @property
+    def lacks_returns(self) -> bool:
+        """Whether the tracer is one that records no return values."""
+        return self.growing.traced and self.store.lacks_returns
+
+    def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
+        """Take what came; whether there is more, and whether rows look different now."""
+        before, size = self.tree.ended.total(), self.tree.next
+        more = self.growing.tick(budget)
+        changed = (before, size) != (self.tree.ended.total(), self.tree.next)
+        if self.chosen is not None:
+            self.chosen.tick(budget)
+            if self.chosen.behind:
+                self._waits = True
+                return True, False
+            if self._waits:
+                self._waits, changed = False, True
+                self.visible.renew()
+        if changed:
+            self.visible.tick(settled=following)
+        return more, changed
+
+    def choose(self, chosen: Selected | None) -> None:
+        """Show the calls of which an event passes; None: all."""
+        self.chosen, self._waits = chosen, True
+        self.visible = self._visible(self.visible.wanted)
+
+    def _visible(self, wanted: Wanted) -> Visible:
+        passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
+        return Visible(self.tree, wanted, passing)
+
+    def outdated(self, watching: Watch) -> bool:
+        """Whether a tree of what is known now would be another one: a tracer, or another probe at both ends."""
+        if self.growing.traced:
+            return False
+        return has_graph(self.store) or ends_of(watching.known.plans) != self.growing.ends
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def row(self, place: int) -> Row:
+        """The row of the tree at a place. Raises IndexError where it was dropped."""
+        at = place - self.visible.dropped
+        if not 0 <= at < len(self.visible):
+            raise IndexError(place)
+        return self.tree.row(int(self.visible.rows[at]))
+
+    def text(self, place: int) -> GraphText:
+        """A line. Raises IndexError where it was dropped."""
+        return self.line(self.row(place))
+
+    def line(self, row: Row) -> GraphText:
+        """What is shown of a row."""
+        inside = self.visible.has_inside(row.row)
+        return self.lines.line(row, self.visible.folded(row.row) if inside else None)
+
+    def function(self, place: int) -> str:
+        """Name of the function at a place, without its module; empty: it is none."""
+        with contextlib.suppress(IndexError):
+            row = self.row(place)
+            return self.lines.name(row).split(" ")[0] if row.what == What.CALL else ""
+        return ""
+
+    # -- what is on the list ----------------------------------------------------------------------------------------
+
+    def fold(self, place: int, folded: bool) -> int:
+        """Fold or unfold; where that is so already go out, or in."""
+        row, visible = self.row(place), self.visible
+        inside = visible.has_inside(row.row)
+        if folded and (not inside or visible.folded(row.row)):
+            return self._place(row.parent) if row.parent >= 0 else place
+        if not folded and (not inside or not visible.folded(row.row)):
+            return self._first_inside(place, row) if inside else place
+        visible.fold(row.row, folded)
+        return self._place(row.row)
+
+    def _first_inside(self, place: int, row: Row) -> int:
+        following = range(place + 1, min(place + _EVERY, self.next))
+        return next((n for n in following if self.row(n).parent == row.row), place)
+
+    def unfold_to(self, place: int, levels: int) -> int:
+        """Show so many levels."""
+        row = self.row(place).row if self.first <= place < self.next else self.tree.first
+        self.visible.want(self.visible.wanted._replace(levels=levels or Wanted().levels))
+        return self._place(row)
+
+    def only_task(self, place: int) -> int:
+        """One task, or all."""
+        row = self.row(place)
+        self.visible.want(self.visible.wanted._replace(task=row.task if self.all_tasks else None))
+        return self._place(row.row)
+
+    def hide_short(self, place: int, least: int) -> int:
+        """Leave out what took less nanoseconds."""
+        row = self.row(place).row if self.first <= place < self.next else self.tree.first
+        self.visible.want(self.visible.wanted._replace(least=least))
+        return self._place(row)
+
+    def say_slow(self, least: int) -> None:
+        """From how many nanoseconds on a call is slow; 0: one of a hundred is."""
+        self._said_slow = self.slow = least
+
+    def next_slow(self, place: int, direction: int) -> int | None:
+        """The next call that is slow, folded or not."""
+        if not self._said_slow:
+            self.slow = self._usual_slow()
+        start = self.row(place).row + direction
+        least, task = self.slow, self.visible.wanted.task
+
+        found, _ = scan(self.tree, self._shown(slower(self.tree, max(least, 1), task)), start, direction)
+        return None if found is None else self._reveal(found)
+
+    def _usual_slow(self) -> int:
+        took, what = (self.tree.columns.column(name)[-_SAMPLE:] for name in ("duration", "what"))
+        took = took[(took >= 0) & (what == What.CALL)]  # a task may be off its CPU for ever
+        return int(np.percentile(took, 99)) if len(took) else 0
+
+    def _place(self, row: int) -> int:
+        return self.visible.dropped + self.visible.place(max(row, self.tree.first))
+
+    def _reveal(self, row: int) -> int:
+        self.visible.reveal(row)
+        return self._place(row)
+
+    # -- search -----------------------------------------------------------------------------------------------------
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+        """One step of a search for part of what a call shows: its function, what it was given and returned.
+
+        Folded rows are searched, too; what is found is unfolded.
+        """
+        search = text, direction, start
+        # A step that found nothing gave a row to go on at, not a place.
+        at = start if search == self._searching else self._row_from(start, direction)
+        found, at = scan(self.tree, self._holding(text.lower()), at, direction, budget, _PIECE)
+        done = found is not None or not self.tree.first <= at < self.tree.next
+        self._searching = None if done else (text, direction, at)
+        return Found(None if found is None else self._reveal(found), at, done)
+
+    def _row_from(self, place: int, direction: int) -> int:
+        """The row at a place, which may be one outside of the list; folded rows between two places count."""
+        before, after = place - 1, place + 1
+        if direction > 0:
+            return self.row(before).row + 1 if self.first <= before < self.next else self.tree.first
+        return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
+
+    def _holding(self, text: str) -> Wanting:
+        """Calls that show a text: values of functions are read only where their names and types may hold it."""
+        tree, lines, name = self.tree, self.lines, self.lines.name_of
+        in_name = named(tree, lambda function: text in name(function).lower())
+        if not self.growing.traced:
+            return self._shown(
+                either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
+            )
+        names = lines.names
+
+        def returns(function: int, result: int) -> bool:
+            return text in names.result(name(function), result)[0].lower()
+
+        @cache
+        def type_of(function: int) -> Hashable:
+            return names.return_key(name(function)) if names.may_return(name(function), text) else NO_RESULT
+
+        def gives(function: int) -> bool:
+            return names.may_give(name(function), text)
+
+        given = reading(tree, gives, lambda row: text in lines.given(tree.row(row)).lower())
+        return self._shown(either(in_name, returning(tree, type_of, returns), given))
+
+    def _shown(self, wanted: Wanting) -> Wanting:
+        """Of some rows those that pass the filter."""
+        if self.chosen is None:
+            return wanted
+        passing = passing_rows(self.tree, self.chosen)
+        return lambda part: wanted(part) & passing(part)
+
+    # -- what is going on -------------------------------------------------------------------------------------------
+
+    def note(self, *, counting: bool = True) -> str:
+        """For the line above; `counting`: with how many calls came, which goes on where the picture is held."""
+        if self.growing.behind > _EVERY:
+            return f"reading, {grouped(self.growing.behind)} events to go"
+        tree, wanted = self.tree, self.visible.wanted
+        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
+        words += [f"{grouped(tree.ended[what])} {name}" for what, name in _BESIDE.items() if tree.ended[what]]
+        words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
+        words += [f"{grouped(unseen)} events dropped before" if (unseen := self.growing.unseen) else ""]
+        words *= counting
+        words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
+        words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
+        words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
+        words += [f"slow: {duration(self.slow)}" if self.slow else ""]
+        words += [NO_RETURNS if self.lacks_returns else ""]
+        return ", ".join(word for word in words if word)

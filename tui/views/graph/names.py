@@ -1,0 +1,195 @@
+"""What the rows of a call graph are called, and how what they were given and returned reads."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from btf.errors import BtfError
+from btf.types import Int, Void
+from btf.walk import stripped
+from events.graph.arguments import Argument, ArgumentTypes, registers_of
+from events.graph.switch_events import SOFTIRQS
+from events.graph.tree import Flag, Row
+from events.names.errnos import errno_name, errno_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from events.names.kallsyms import Symbols
+    from events.record import Record
+    from kernel.connection.planner import Connection
+
+_IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
+"""Symbols around the functions in which interrupts enter (include/linux/interrupt.h, __irq_entry)."""
+_FAR: Final = 1 << 32
+_KERNEL: Final = 1 << 63
+"""Addresses of the kernel are higher."""
+_MAX_ERRNO: Final = 4095
+_NO_NUMBER: Final = re.compile(r"[^0-9a-fx….,+(){}=\s-]++")
+"""Of a text what is in no number and between none."""
+_MOST_NAMES: Final = 1 << 14
+"""Functions whose names are kept (some 200 bytes each); to find one takes 3 us."""
+_MOST_UNNAMED: Final = 6
+"""Registers that are shown of a function that BTF does not know."""
+
+
+class GivenValue(NamedTuple):
+    """An argument of a call."""
+
+    name: str
+    """Empty: BTF does not know the function."""
+    value: int
+    text: str
+
+
+class Given(NamedTuple):
+    """The arguments of a call."""
+
+    known: tuple[GivenValue, ...]
+    is_cut: bool
+    """There are more, which the record does not hold."""
+
+
+class GraphNames:
+    """Names of one target. Functions are addresses until its symbols are loaded."""
+
+    def __init__(self, connection: Connection, *, whole: bool = False) -> None:
+        """Take who knows the names; `whole`: pointers have all their digits, for who has no screen."""
+        self._short: Callable[[int], str] = hex if whole else _short
+        self._more = "..." if whole else "…"
+        self._most = None if whole else _MOST_UNNAMED
+        self._connection = connection
+        self._namer = connection.namer()
+        self._types = ArgumentTypes(connection.btf) if connection.btf else None
+        self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
+        """Name of the function at an address, `name [module]` for a module's."""
+        self._return_type = lru_cache(maxsize=4096)(self._look_up_return)
+        self._irqs: tuple[int, int] | None = None
+
+    @property
+    def symbols(self) -> Symbols | None:
+        """None until they are loaded, and where the kernel hides them."""
+        return self._connection.loaded_symbols
+
+    def forget(self) -> None:
+        """Names are known now that were not."""
+        self.function.cache_clear()
+        self._irqs = None
+
+    def _function(self, address: int) -> str:
+        symbols = self.symbols
+        return symbols.text(address, offset=False) if symbols else hex(address)
+
+    def enters_interrupt(self, address: int) -> bool:
+        """Whether an interrupt begins with this function."""
+        if self._irqs is None:
+            first, after = map(self.symbols.address_of, _IRQ_ENTRY) if self.symbols else (None, None)
+            self._irqs = (first, after) if first is not None and after is not None else (0, 0)
+        return self._irqs[0] <= address < self._irqs[1]
+
+    @staticmethod
+    def softirq(vector: int) -> str:
+        """`NET_RX`."""
+        return SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector)
+
+    def arguments(self, function: str, record: Record) -> str:
+        """`(file=…3c1a2c0, count=4096)`; empty: the record has none."""
+        given = self.given(function, record)
+        if not given:
+            return ""
+        more = [self._more] if given.is_cut else []
+        return (
+            "("
+            + ", ".join([*(f"{one.name}={one.text}" if one.name else one.text for one in given.known), *more])
+            + ")"
+        )
+
+    def given(self, function: str, record: Record) -> Given:
+        """Return what a call was given, as far as its record holds it."""
+        registers = registers_of(record)
+        found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
+        if found is None:
+            kept = registers[: self._most]
+            return Given(tuple(GivenValue("", value, self._short(value)) for value in kept), kept != registers)
+        known = (GivenValue(one.name or "?", one.value, self._argument(one)) for one in found.known)
+        return Given(tuple(known), found.is_cut)
+
+    def _argument(self, argument: Argument) -> str:
+        value = argument.value
+        number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
+        if value < _FAR or (number and number.is_signed):
+            return self._namer.text(value, argument.type_id or None)
+        # A large number without sign may be an address, or a size: nothing of it may be missing.
+        return hex(value) if number else self._short(value)
+
+    def returned(self, function: str, row: Row) -> tuple[str, bool]:
+        """What a call returned, and whether that is an error; by the function's type where BTF knows it."""
+        return self.result(function, row.retval) if row.flags & Flag.RETVAL else ("", False)
+
+    def result(self, function: str, retval: int) -> tuple[str, bool]:
+        """Return the same of a register that held what a function returned, as a signed number of 64 bits."""
+        kind = self._return_type(function.split(" ")[0])
+        if kind is None:  # as the kernel guesses
+            value = retval - (1 << 32) if retval >> 31 == 1 else retval
+            name = errno_name(value) if -_MAX_ERRNO <= value < 0 else None
+            return name or (str(value) if -_MAX_ERRNO <= value < _FAR else self._short(value)), bool(name)
+        type_id, bits, signed = kind
+        if not bits:
+            return "", False
+        value = retval & ((1 << bits) - 1)
+        if (signed or bits == 64) and value >> (bits - 1):
+            value -= 1 << bits
+        if -_MAX_ERRNO <= value < 0 and (name := errno_name(value)):
+            return name, True
+        text = self._namer.text(value if signed else value & ((1 << bits) - 1), type_id)
+        return (self._short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
+
+    def may_give(self, function: str, text: str) -> bool:
+        """Return whether the arguments of a function may hold a text in small letters, by their names and types."""
+        params = self._types.params(function.split(" ")[0]) if self._types else None
+        words = ["" if params is None else "?".join(param.name for param, _ in params)]
+        return self._may_read(text, words, [param.type_id for param, _ in params or ()])
+
+    def may_return(self, function: str, text: str) -> bool:
+        """Return whether a result of a function may hold a text in small letters."""
+        kind = self._return_type(function.split(" ")[0])
+        if kind == (0, 0, False):
+            return False
+        return self._may_read(text, ["\n".join(errno_names())], [kind[0]] if kind else [])
+
+    def return_key(self, function: str) -> tuple[int, int, bool] | None:
+        """Return a value that is the same for functions whose results read the same."""
+        return self._return_type(function.split(" ")[0])
+
+    def _may_read(self, text: str, words: list[str], types: list[int]) -> bool:
+        """Whether words, and values of types, may make up a text: pieces that no number has must be in a word."""
+        for type_id in types:
+            named = self._namer.words(type_id)
+            if named is None:
+                return True
+            words += named
+        every = "\n".join(words).lower()
+        return all(piece in every for piece in _NO_NUMBER.findall(text))
+
+    def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
+        """BTF type, bits and sign of what a function returns; 0 bits: nothing."""
+        btf = self._connection.btf
+        func = btf.function(function) if btf else None
+        if btf is None or func is None:
+            return None
+        try:
+            type_id = btf.prototype(func).type_id
+            found = stripped(btf, type_id)
+        except BtfError:
+            return None
+        if isinstance(found, Void):
+            return 0, 0, False
+        size = min(int(getattr(found, "size", 8)) or 8, 8)
+        return type_id, 8 * size, isinstance(found, Int) and found.is_signed
+
+
+def _short(value: int) -> str:
+    """An address without its first digits, which all have in common."""
+    return hex(value) if 0 <= value < _FAR else f"…{value & 0xFFFFFFF:07x}"

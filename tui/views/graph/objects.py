@@ -1,0 +1,48 @@
+"""Rows of a call graph as objects for JSON: nothing is shortened, and addresses stand beside names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from events.graph.begin_end_columns import What
+from events.graph.tree import Flag
+from events.store.outage_mark import EVENT, LineCut
+
+if TYPE_CHECKING:
+    from events.graph.tree import Row
+    from tui.views.graph.model import ShownGraph
+
+
+def object_of_row(shown: ShownGraph, row: Row) -> dict[str, Any]:
+    """Return a call, an interrupt, a time off the CPU or another event of a task."""
+    text = shown.line(row)
+    is_call = row.what == What.CALL
+    return {
+        "ts": row.ts,
+        "task": text.task,
+        "cpu": row.cpu,
+        "level": row.level,
+        "kind": text.kind or "call",
+        "function": text.name,
+        "address": f"0x{row.function:x}" if is_call and shown.growing.traced else None,
+        "arguments": text.arguments,
+        "returned": text.returned or None,
+        "retval": row.retval if row.flags & Flag.RETVAL else None,
+        "failed": text.failed,
+        "duration": text.took,
+        "self": row.own if row.own >= 0 else None,
+        "note": text.note or None,
+    }
+
+
+def object_of_cut(cut: LineCut) -> dict[str, Any]:
+    """Return the gap that a cut line leaves, as `events.export.formats.json_lines` has it; null where a time is not
+    known.
+    """
+    return {"kind": EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
+
+
+def object_of_loss(events: int) -> dict[str, Any]:
+    """Return how many events more were lost than had been at the last such object, at least."""
+    note = "events were lost: calls around here may be incomplete, or missing"
+    return {"kind": "lost", "events": events, "note": note}

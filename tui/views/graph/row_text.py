@@ -1,0 +1,174 @@
+"""What is shown of one row of a call graph: name, what it was given and returned, what is not known of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from events.calls.pairing import Call, probe_and_address
+from events.graph.begin_end_columns import What
+from events.graph.decode import is_graph
+from events.graph.tree import Flag, Row
+from probes.plans.plan import titles_of
+from tui.views.graph.names import GraphNames
+from widgets.events.graph_rows import GraphText
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from tui.views.calls.call_text import ShownCalls
+
+_NOTES: Final = {
+    Flag.NO_ENTRY: "its entry was not seen",
+    Flag.NO_EXIT: "its exit was not seen",
+    Flag.LOST: "events were lost here",
+}
+_DROPPED: Final = "its event was dropped"
+"""A tree keeps its rows longer than a store the events, where there are more of these than it has room for."""
+
+
+class GraphLines:
+    """Rows of a tree in words."""
+
+    def __init__(
+        self, watching: Watch, store: Store, names: GraphNames, call_text: ShownCalls | None, *, traced: bool
+    ) -> None:
+        """Take where rows come from.
+
+        Args:
+            watching: what is armed.
+            store: its events.
+            names: of functions.
+            call_text: what our own probes recorded of a call; None: that is not shown.
+            traced: the function_graph tracer made the rows.
+        """
+        self._watching = watching
+        self._store = store
+        self.names = names
+        """Names of functions and values."""
+        self._call_text = call_text
+        self._traced = traced
+        formats = store.decoder.formats.values()
+        self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
+        """Whether the tracer records what calls are given."""
+
+    def records(self, row: Row) -> tuple[Record | None, Record | None]:
+        """First and last event of a row; None: not seen, or dropped."""
+        leave = None if row.leave < 0 else self._record(row.leave)
+        if row.flags & Flag.NO_ENTRY:
+            return None, leave
+        return self._record(row.seq), leave
+
+    def lacks_values(self, row: Row) -> bool:
+        """Return whether values of a row can't be shown any more: they are in an event that the store dropped."""
+        has_values = row.what == What.COMMENT
+        if row.what == What.CALL:
+            recorded = self._gives and not row.flags & Flag.NO_ENTRY
+            has_values = recorded if self._traced else self._call_text is not None
+        return has_values and row.seq < self._store.first_seq
+
+    def _record(self, seq: int) -> Record | None:
+        with contextlib.suppress(IndexError):
+            return self._store.record(seq)
+        return None
+
+    def line(self, row: Row, folded: bool | None) -> GraphText:
+        """What is shown of a row; `folded`: whether what is inside is not, None: nothing is."""
+        notes = ("" if row.what == What.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
+        note = ", ".join(filter(None, notes))
+        line = GraphText(
+            row.ts,
+            self.task(row.task),
+            row.level,
+            folded,
+            self.name(row),
+            took=row.duration if row.duration >= 0 else None,
+            own=row.own if row.own >= 0 and folded is not None else None,
+            note=note,
+            seq=row.seq,
+        )
+        if row.what != What.CALL:
+            return line._replace(kind=_KINDS[row.what])
+        return self._with_values(line, row)
+
+    def _with_values(self, line: GraphText, row: Row) -> GraphText:
+        """Add what a call was given and what it returned."""
+        if not self._traced:
+            return self._with_pair(line, row)
+        returned, failed = self.names.returned(line.name, row)
+        given = self.given(row)
+        kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
+        return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
+
+    def given(self, row: Row) -> str:
+        """Return the arguments of a call that the tracer recorded, with brackets; empty: it recorded none."""
+        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
+        return self.names.arguments(self.name(row), first) if first else ""
+
+    def has(self, row: Row, text: str) -> bool:
+        """Return whether what a call was given or returned holds a text in small letters."""
+        line = self.line(row, None)
+        return text in line.arguments.lower() or text in line.returned.lower()
+
+    def _with_pair(self, line: GraphText, row: Row) -> GraphText:
+        """What our own probes recorded at both ends."""
+        if self._call_text is None:
+            return line
+        ends = (None if row.flags & Flag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
+        try:
+            call = self._call_text.text_of(Call(*ends))
+        except (IndexError, KeyError):
+            return line
+        values = ", ".join(
+            f"{seen.name}={seen.before} → {seen.after}"
+            if seen.changed
+            else f"{seen.name}={seen.before or seen.after}"
+            for seen in call.values
+        )
+        return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
+
+    def name(self, row: Row) -> str:
+        """Function, interrupt, thread or event."""
+        number = row.function
+        match row.what:
+            case What.CALL:
+                return self.name_of(number)
+            case What.SOFTIRQ:
+                return self.names.softirq(number)
+            case What.SWITCH:
+                return f"then {self.task(number)}"
+            case What.COMMENT:
+                record = self._record(row.seq)
+                values = self._watching.known.values(record) if record else []
+                return " ".join((self._store.event(number), *(f"{name}={value}" for name, value in values)))
+        return str(number) if number < 1 << 63 else ""
+
+    def name_of(self, number: int) -> str:
+        """Name of a function by its address, or by what `events.calls.pairing.function_of` made."""
+        if self._traced:
+            return self.names.function(number)
+        probe, address = probe_and_address(number)
+        if address:
+            return self.names.function(address)
+        plans = self._watching.known.plans
+        return titles_of(plans)[probe] if probe < len(plans) else str(probe)
+
+    def task(self, task: int) -> str:
+        """`cat-812`, or `idle on cpu 1`."""
+        return f"{self._store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
+
+
+def _note(flags: Flag) -> str:
+    """What is not known of a call."""
+    if flags & Flag.OPEN:
+        return "runs"
+    return next((text for flag, text in _NOTES.items() if flags & flag), "")
+
+
+_KINDS: Final = {
+    What.IRQ: "interrupt",
+    What.SOFTIRQ: "softirq",
+    What.SWITCH: "off the CPU,",
+    What.COMMENT: "event",
+}

@@ -1,0 +1,35 @@
+"""Values of the function_graph tracer's records by their names, whole: arguments by BTF, results as errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from events.graph.record_ends import EVENTS
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from kernel.watch.watch import Watch
+    from tui.views.graph.names import GraphNames
+
+
+class GraphValues:
+    """Gives what exports say of a record beside its numbers."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._names: GraphNames | None = None
+
+    def shown(self, record: Record) -> list[tuple[str, str]]:
+        """Return name and text of each field of a record of the tracer; empty: it is another event."""
+        if record.event not in EVENTS or record.layout is None:
+            return []
+        from tui.views.graph.names import GraphNames  # brings numpy along
+
+        names = self._names = self._names or GraphNames(self._watch.connection, whole=True)
+        values = record.values
+        address, result = values.get("func"), values.get("retval")
+        function = names.function(address) if isinstance(address, int) else ""
+        named = {"args": names.arguments(function, record)}
+        if isinstance(result, int):
+            named["retval"], _ = names.result(function, result - (1 << 64) if result >> 63 else result)
+        return [(name, named.get(name) or text) for name, text in self._watch.known.values(record)]

@@ -1,0 +1,104 @@
+"""Lines of tables, with what waits for the kernel: a worker reads them while somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from textual import on, work
+from textual.message import Message
+
+from kernel.errors import KernelError
+from widgets.lists.line_list import LineList
+from widgets.rows import Piece
+from widgets.safe_text import fit, width
+
+if TYPE_CHECKING:
+    from kernel.watch.watch import Watch
+    from tui.present.hist_tables import TableLine
+
+_EVERY: Final = 1.0
+"""Seconds between two readings; the next one waits for the one before."""
+
+
+class TableLines:
+    """Rows of a `LineList`."""
+
+    first = 0
+
+    def __init__(self, lines: tuple[TableLine, ...] = ()) -> None:
+        self.lines = lines
+        self.columns = max((width(one.text) for one in lines), default=0)
+        """Of the widest line."""
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+        return len(self.lines)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """One line as it is."""
+        return (Piece(fit(self.lines[row].text, columns), self.lines[row].look),)
+
+
+class TableList(LineList):
+    """Shows lines of tables."""
+
+    def show(self, rows: TableLines) -> None:
+        """Show other lines; the cursor stays where it is."""
+        self._rows = rows
+        self.rows_changed()
+
+    def wanted_columns(self) -> int:
+        """Columns of the widest line: the list scrolls sideways."""
+        return self._rows.columns if isinstance(self._rows, TableLines) else 0
+
+
+class HistogramsPane(TableList):
+    """Shows tables that it reads from the kernel each second while it is on the screen."""
+
+    class Read(Message):
+        """Tables as they are now; `error`: why they could not be read."""
+
+        def __init__(self, watching: Watch, rows: TableLines, error: str = "") -> None:
+            super().__init__()
+            self.watching = watching
+            self.rows = rows
+            self.error = error
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.watching: Watch | None = None
+        """Probes whose tables are read; None: there are none."""
+        self.reading = False
+        """Whether a worker reads."""
+        self.came: Callable[[HistogramsPane.Read], None] = lambda _: None
+        """Takes what was read."""
+
+    def on_mount(self) -> None:
+        """Read now and then, while somebody looks."""
+        super().on_mount()
+        self.set_interval(_EVERY, self.look)
+
+    def look(self) -> None:
+        """Read once, unless a reading is under way."""
+        if self.watching is not None and self.display and not self.reading:
+            self.reading = True
+            self._read(self.watching)
+
+    @work(thread=True, group="hist tables")
+    def _read(self, watching: Watch) -> None:
+        from kernel.watch.hist_tables import read_tables
+        from tui.present.hist_tables import lines_of_watch
+
+        try:
+            lines = tuple(lines_of_watch(tuple(read_tables(watching)), len(watching.cuts)))
+            self.post_message(self.Read(watching, TableLines(lines)))
+        except KernelError as error:
+            self.post_message(self.Read(watching, TableLines(), str(error)))
+
+    @on(Read)
+    def _came(self, event: Read) -> None:
+        event.stop()
+        self.reading = False
+        self.came(event)

@@ -1,0 +1,129 @@
+"""The panel of the summary with what waits for the kernel: its histograms are written and read by workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from textual import on, work
+from textual.message import Message
+
+from kernel.errors import KernelError
+from kernel.watch.counting_states import Phase
+from tui.app.typing_control import TypingApp
+from widgets.events.summary_panel import SummaryPanel
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from kernel.watch.histogram import Histograms, Read
+
+_EVERY: Final = 1.0
+"""Seconds between two looks at the kernel's histograms."""
+
+
+class SummaryPane(SummaryPanel):
+    """Shows what its view gives it; see the module."""
+
+    class Came(Message):
+        """The kernel's histograms as they are, or an end of counting; `error`: what failed."""
+
+        def __init__(
+            self, histograms: Histograms, reads: tuple[Read, ...] = (), error: str = "", *, changed: bool = False
+        ) -> None:
+            super().__init__()
+            self.changed = changed
+            """Whether something else is counted, as it was asked for."""
+            self.histograms = histograms
+            self.reads = reads
+            self.error = error
+
+    class EventsWanted(Message):
+        """The events that a condition holds of are wanted."""
+
+        def __init__(self, condition: str) -> None:
+            super().__init__()
+            self.condition = condition
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id)
+        self.histograms: Histograms | None = None
+        """Those that are read while the kernel counts; None: they were never asked for."""
+        self.changing = 0
+        """Changes of them that are under way in workers."""
+        self.turn: Callable[[int], None] = lambda _: None
+        """Counts another field."""
+        self.other_source: Callable[[], str] = lambda: ""
+        """Counts in the kernel, or events again; gives why that can't be."""
+        self.came: Callable[[SummaryPane.Came], None] = lambda _: None
+        """Takes what the kernel counted."""
+        self.condition: Callable[[bool, int], str] = lambda *_: ""
+        """Of the events behind a row of the processes, or of the values."""
+
+    def on_mount(self) -> None:
+        """Look now and then, while somebody does."""
+        self.set_interval(_EVERY, self._look)
+
+    def _look(self) -> None:
+        histograms = self.histograms
+        if histograms is not None and self.display and not self.changing and histograms.phase is not Phase.OFF:
+            self.read(histograms)
+
+    @on(SummaryPanel.FieldAsked)
+    def _field_asked(self, event: SummaryPanel.FieldAsked) -> None:
+        event.stop()
+        self.turn(event.step)
+
+    @on(SummaryPanel.SourceAsked)
+    def _source_asked(self, event: SummaryPanel.SourceAsked) -> None:
+        event.stop()
+        counted = self.histograms is not None
+
+        def back() -> None:
+            if (self.histograms is not None) != counted:
+                self.other_source()
+
+        if why := self.other_source():
+            self.notify(why, markup=False)
+        elif isinstance(self.app, TypingApp):
+            self.app.can_take_back("events again" if counted else "counted in the kernel, nothing is recorded", back)
+
+    @on(SummaryPanel.Wanted)
+    def _wanted(self, event: SummaryPanel.Wanted) -> None:
+        event.stop()
+        if condition := self.condition(event.of_tasks, event.row):
+            self.post_message(self.EventsWanted(condition))
+        else:
+            counting = self.histograms is not None and self.histograms.phase is not Phase.OFF
+            why = "the kernel keeps counts, no events" if counting else "no condition can be made of this"
+            self.notify(why, markup=False)
+
+    @on(Came)
+    def _came(self, event: Came) -> None:
+        self.changing -= event.changed  # and it goes on to the screen, whose line says what is counted
+        self.came(event)
+        if event.error:
+            self.notify(safe(event.error), markup=False, severity="warning")
+
+    def change(self, histograms: Histograms, action: Callable[[], None], failed: str = "") -> None:
+        """Change what the kernel counts in a worker, and show what it counts then; `failed`: before an error."""
+        self.changing += 1
+        self._change(histograms, action, failed)
+
+    @work(thread=True, group="histograms")
+    def _change(self, histograms: Histograms, action: Callable[[], None], failed: str) -> None:
+        found: tuple[Read, ...] = ()
+        error = ""
+        try:
+            action()
+            found = histograms.read()
+        except KernelError as refused:
+            error = f"{failed}{refused}"
+        self.post_message(self.Came(histograms, found, error, changed=True))
+
+    @work(thread=True, group="histograms", exclusive=True)
+    def read(self, histograms: Histograms) -> None:
+        """Look once."""
+        try:
+            self.post_message(self.Came(histograms, histograms.read()))
+        except KernelError as error:
+            self.post_message(self.Came(histograms, error=str(error)))

@@ -1,0 +1,193 @@
+"""What the summary says: counts of events, or of the kernel's own histograms, in words and bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from events.names.event_names import event_name
+from kernel.watch.watch import Watch
+from probes.hist.kept import LATENCY
+from probes.plans.plan import titles_of
+from tui.app.ways_out import BOTH_ENDS, RUNNING_KERNEL
+from tui.present.hist_tables import alike_text
+from tui.present.status import note_of_gap
+from tui.present.summary_values import (
+    QUANTILES,
+    SHOWN,
+    Shown,
+    Subject,
+    kernel_tasks,
+    kernel_values,
+    powers_of,
+    quantile_of,
+)
+from widgets.events.summary_panel import Bars, SummaryText
+from widgets.events.summary_rows import Bar, Rate
+from widgets.number_format import duration, grouped
+
+if TYPE_CHECKING:
+    from events.summary.distribution import Distribution
+    from events.summary.summary import Summary
+    from kernel.watch.histogram import Read
+
+
+def bars_of(title: str, shown: list[Shown], total: int) -> Bars:
+    """Values below their title, and at the end what is not shown."""
+    bars = [Bar(one.label, one.hits, one.error, one.number) for one in shown]
+    rest = total - sum(one.hits for one in shown)
+    return Bars(title, (*bars, *((Bar("others", rest, dim=True),) if rest else ())), total)
+
+
+def of_events(
+    watching: Watch, summary: Summary, subject: Subject, values: list[Shown], tasks: list[Shown]
+) -> SummaryText:
+    """From what is in the store, or was; `values` and `tasks` as the functions above give them."""
+    title = f"process  {_how_many(len(summary.tasks), summary.seen, summary.tasks.exact)}"
+    of_tasks = of_values = bars_of(title, tasks, summary.seen)
+    if summary.values is not None and subject.field:
+        counted = summary.values.frequent
+        title = f"{subject.label}  {_how_many(len(counted), counted.total, counted.exact)}"
+        of_values = bars_of(title, values, counted.total)
+    return SummaryText(
+        _head(watching, summary),
+        _rate_title(summary),
+        tuple(_rates(summary)),
+        summary.timeline.width,
+        _latencies(watching, summary),
+        of_values,
+        of_tasks,
+    )
+
+
+def _how_many(values: int, events: int, exact: bool) -> str:
+    return f"{grouped(values)}{'' if exact else ' or more'} in {grouped(events)} events" + (
+        "" if exact else ", approximate"
+    )
+
+
+def _head(watching: Watch, summary: Summary) -> str:
+    parts = [f"on the screen: {grouped(summary.seen)} events, {_pairs(summary.pairs)}"]
+    if (alone := sum(summary.calls.alone.values())) and summary.seen == summary.of:
+        parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
+    if summary.unseen:
+        parts.append(f"{grouped(summary.unseen)} dropped before they were counted")
+    if summary.behind:
+        parts.append(f"{grouped(summary.behind)} to go")
+    if gap := note_of_gap(watching):
+        parts.append(gap)
+    if watching.live:
+        parts.append("k: count in the kernel")
+    return ", ".join(parts)
+
+
+def _pairs(number: int) -> str:
+    return f"{grouped(number)} {'pair' if number == 1 else 'pairs'}"
+
+
+def _rate_title(summary: Summary) -> str:
+    line = summary.timeline
+    return f"events over {duration(line.used * line.width)}"
+
+
+def _rates(summary: Summary) -> Iterable[Rate]:
+    line = summary.timeline
+    for kind in line.kinds:
+        counts = line.counts(kind)
+        peak = max(counts, default=0) * 1e9 / line.width
+        yield Rate(event_name(kind), tuple(counts), line.total(kind), peak)
+
+
+def _latencies(watching: Watch, summary: Summary) -> Bars:
+    plans = watching.known.plans
+    titles = titles_of(plans)
+    bars: list[Bar] = []
+    for function in summary.functions:
+        found = summary.latencies(function)
+        bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
+        bars += power_bars((power.exponent, power.hits) for power in found.powers)
+    if not bars:
+        return Bars("latency", (Bar(_no_latency(watching, summary)),))
+    return Bars("latency of pairs", tuple(bars))
+
+
+def _no_latency(watching: Watch, summary: Summary) -> str:
+    """Return why there are no latencies."""
+    if not any(event.frame for plan in watching.known.plans for event in plan.events):
+        return f"no probe has both ends: {BOTH_ENDS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
+    if summary.seen < summary.of and not summary.behind:
+        return "no ended call passes the filter" if summary.seen else "no event passes the filter"
+    return "no call has ended yet"
+
+
+def figures_of(found: Distribution) -> list[Bar]:
+    """`p50 3.21 us  p90 …`, `p99 …  max …`: by two, so that they are not cut."""
+    texts = [f"{name} {duration(found.quantile(share))}" for name, share in QUANTILES]
+    return _by_two([*texts, f"max {duration(found.most)}"])
+
+
+def _by_two(texts: list[str]) -> list[Bar]:
+    return [Bar("  ".join(("", *part)), dim=True) for part in (texts[:2], texts[2:4], texts[4:]) if part]
+
+
+def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
+    """Each with the most it stands for."""
+    return [Bar(f"≤ {duration(1 << exponent)}", hits, right=True) for exponent, hits in powers]
+
+
+# -- in the kernel ------------------------------------------------------------------------------------------------
+
+
+def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> SummaryText:
+    """From the histograms that the kernel keeps."""
+    if not reads:
+        return SummaryText("in the kernel: its histograms are being set up")
+    tasks = kernel_tasks(reads)
+    wanted = [r for r in reads if r.kept.what == subject.field and r.kept.event.path == subject.event]
+    hits = sum(read.histogram.hits for read in reads if read.kept.is_task)
+    dropped = sum(read.histogram.dropped for read in reads)
+    head = f"in the kernel: {grouped(hits)} hits since it began, nothing recorded"
+    if dropped:
+        head += f", {grouped(dropped)} without room"
+    of_tasks = bars_of(f"process  {grouped(len(tasks))} in {grouped(hits)} hits", tasks, hits)
+    values = of_tasks
+    if wanted:
+        total = sum(read.histogram.hits for read in wanted)
+        shown = kernel_values(watching, wanted[0], subject)
+        values = bars_of(f"{subject.label}  {grouped(len(shown))} in {grouped(total)} hits", shown[:SHOWN], total)
+        if alike := wanted[0].histogram.alike:
+            values = Bars(subject.label, (Bar(alike_text(alike)),))
+    elif subject.field:
+        values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
+    return SummaryText(
+        f"{head}, k: record again", "hits", tuple(_kernel_rates(reads)), 0, _kernel_latencies(reads), values, of_tasks
+    )
+
+
+def _kernel_rates(reads: Iterable[Read]) -> Iterable[Rate]:
+    for read in reads:
+        if read.kept.is_task:
+            yield Rate(read.kept.event.event, (), read.histogram.hits, None)
+
+
+def _kernel_latencies(reads: Iterable[Read]) -> Bars:
+    bars: list[Bar] = []
+    for read in reads:
+        if read.kept.what != LATENCY:
+            continue
+        powers = powers_of(read.histogram.entries)
+        total = sum(power.hits for power in powers)
+        bars += [Bar(f"{read.kept.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
+        bars += power_bars((power.exponent, power.hits) for power in powers)
+    return Bars(
+        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)
+    )
+
+
+def kernel_figures(read: Read) -> list[Bar]:
+    """`p50 ≤ 4.10 us  …  mean …`: a power of two is all that the kernel keeps of a time."""
+    powers = powers_of(read.histogram.entries)
+    total = sum(power.hits for power in powers)
+    texts = [f"{name} ≤ {duration(1 << quantile_of(powers, part))}" for name, part in (*QUANTILES, ("max", 100))]
+    mean = int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total))
+    return _by_two([*texts, f"mean {duration(mean)}"])

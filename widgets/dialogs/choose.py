@@ -1,0 +1,89 @@
+"""A question with several answers, each with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from widgets.dialogs.dialog import Dialog
+from widgets.safe_text import safe, safe_content
+
+
+class Answer(NamedTuple):
+    """One answer."""
+
+    name: str
+    """What the dialog gives."""
+    key: str
+    """A letter."""
+    label: str
+    """What the button does, in a word or two."""
+
+
+class Choose(Dialog[str]):
+    """Gives the name of an answer, or None for Escape. Enter takes the marked one: the first, where none is named."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the button before"),
+        Binding("right", "other(1)", "Next", show=False, id="choose.right", tooltip="To the next button"),
+    ]
+
+    DEFAULT_CSS = """
+    Choose .buttons Button { min-width: 4; }
+    """
+
+    def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer], marked: str = "") -> None:
+        """Ask.
+
+        Args:
+            question: in a line.
+            details: lines that say what will happen.
+            answers: from left to right.
+            marked: name of the answer that Enter takes; the first where empty. Let it be one that does no harm.
+        """
+        super().__init__()
+        self._question = question
+        self._details = tuple(details)
+        self._answers = {answer.key: answer.name for answer in answers}
+        self._buttons = [Button(_label(answer), id=answer.name, compact=True) for answer in answers]
+        self._marked = next((button for button in self._buttons if button.id == marked), self._buttons[0])
+
+    def compose(self) -> ComposeResult:
+        """Question, details, a button for each answer."""
+        with VerticalScroll(classes="box -trouble", can_focus=False):
+            yield Static(Content.styled(safe(self._question), "bold"))
+            for line in self._details:
+                yield Static(safe_content(line))
+            with Horizontal(classes="buttons"):
+                yield from self._buttons
+
+    def on_mount(self) -> None:
+        """Enter is the answer that does no harm."""
+        self._marked.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter is an answer."""
+        if event.character in self._answers:
+            event.stop()
+            self.dismiss(self._answers[event.character])
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button.id)
+
+    def action_other(self, step: int) -> None:
+        """To another button."""
+        at = next((n for n, button in enumerate(self._buttons) if button.has_focus), 0)
+        self._buttons[(at + step) % len(self._buttons)].focus()
+
+
+def _label(answer: Answer) -> str:
+    return answer.label if answer.label == answer.key else f"{answer.label} ({answer.key})"

@@ -1,0 +1,71 @@
+"""A question that is answered by yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from widgets.dialogs.dialog import Dialog
+from widgets.safe_text import safe, safe_content
+
+
+class Confirm(Dialog[bool]):
+    """Gives True for yes; False, or None for Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes", id="confirm.yes", tooltip="Do it"),
+        Binding("n", "answer(False)", "No", id="confirm.no", tooltip="Leave it"),
+        Binding("left,right", "other", "Other button", show=False, id="confirm.other", tooltip="To the other button"),
+    ]
+
+    def __init__(
+        self, question: str, details: Sequence[str] = (), *, yes: str = "Yes", no: str = "No", careful: bool = False
+    ) -> None:
+        """Ask.
+
+        Args:
+            question: one line.
+            details: lines that say what will happen.
+            yes: what the button does, in a word.
+            no: the same for the other.
+            careful: Enter means no, unless one moves to the other button.
+        """
+        super().__init__()
+        self._question = question
+        self._details = tuple(details)
+        self._yes, self._no = Button(f"{yes} (y)", id="yes", compact=True), Button(f"{no} (n)", id="no", compact=True)
+        self._careful = careful
+
+    def compose(self) -> ComposeResult:
+        """Question, details, two buttons."""
+        with VerticalScroll(classes="box -trouble" if self._careful else "box", can_focus=False):
+            yield Static(Content.styled(safe(self._question), "bold"))
+            for line in self._details:
+                yield Static(safe_content(line))
+            with Horizontal(classes="buttons"):
+                yield self._yes
+                yield self._no
+
+    def on_mount(self) -> None:
+        """Enter is the answer that does no harm."""
+        (self._no if self._careful else self._yes).focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button is self._yes)
+
+    def action_answer(self, answer: bool) -> None:
+        """Answer by its letter."""
+        self.dismiss(answer)
+
+    def action_other(self) -> None:
+        """To the other button."""
+        (self._no if self._yes.has_focus else self._yes).focus()

@@ -1,0 +1,44 @@
+"""Several lines that were pasted, each with what is said of it: those that can be are armed together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+
+from widgets.dialogs.pick_list import PickList, PickRows
+from widgets.spec.spec_editor import left_out
+
+
+class PastedLine(NamedTuple):
+    """One line."""
+
+    text: str
+    refused: str
+    """Why it can't be armed; empty: it can."""
+    triggers: tuple[str, ...] = ()
+    """What it is armed with."""
+
+
+class _Lines(PickRows):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Arm all ✓", key_display="enter")]
+
+
+class PastedProbes(PickList):
+    """Gives a number for Enter: all that can be are to be armed; None for Escape."""
+
+    ROWS: ClassVar[type[PickRows]] = _Lines
+
+    def __init__(self, lines: Sequence[PastedLine], without_probe: int) -> None:
+        """Show lines; `without_probe` is the number of comments and empty ones that were left out."""
+        good = sum(not line.refused for line in lines)
+        rows = [row for line in lines for row in _rows(line)]
+        said = left_out(without_probe)
+        super().__init__(f"arm {good} of {len(lines)} probes?", [*rows, said] if said else rows)
+
+
+def _rows(line: PastedLine) -> tuple[str, ...]:
+    if line.refused:
+        return (f"✗ {line.text}", f"    {line.refused}")
+    return (f"✓ {line.text}", *(f"    with {one}" for one in line.triggers))

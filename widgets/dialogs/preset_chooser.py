@@ -1,0 +1,251 @@
+"""Presets: a line to search in, the list, and what is to be said of the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Label, Static
+
+from probes.presets.schema import Preset
+from probes.presets.search import matches, nearest, words_of
+from widgets.lists.line_list import LineList
+from widgets.rows import Piece
+from widgets.safe_text import cut, fit, safe, width
+from widgets.search_line import SearchLine
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One preset as the list has it."""
+
+    name: str
+    origin: str
+    """`project`, `user`, `shipped`."""
+    path: str
+    preset: Preset | None
+    error: str = ""
+    """Why it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the target makes of a preset."""
+
+    accepted: bool
+    verdict: str
+    """`accepted by Linux 7.2`, or what is refused and why; empty: it is being looked at."""
+    lines: tuple[str, ...] = ()
+    """What would be written."""
+    losses: tuple[str, ...] = ()
+
+
+class _Rows:
+    first = 0
+
+    def __init__(self, presets: Sequence[Listed]) -> None:
+        self.presets = tuple(presets)
+        self.next = len(self.presets)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        one = self.presets[row]
+        named = min(max((width(safe(other.name)) for other in self.presets), default=0), columns // 2)
+        yield Piece(fit(safe(one.name), named), "name" if one.preset else "dim")
+        title = one.preset.title if one.preset else f"can't be used: {one.error}"
+        own = f"  [{one.origin}]" if one.origin != "shipped" else ""
+        room = max(0, columns - named - 2 - width(own))
+        yield Piece("  " + cut(safe(title), room), "" if one.preset else "bad")
+        yield Piece(own, "dim")
+
+
+class _Search(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Arm", key_display="enter")]
+
+
+class PresetChooser(Vertical):
+    """See the module. The keyboard is in the search line; up and down move in the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Arm", key_display="enter", id="presets.choose", tooltip="Arm it"),
+        Binding("up", "move(-1)", "Up", show=False, id="presets.up", tooltip="To the preset above"),
+        Binding("down", "move(1)", "Down", show=False, id="presets.down", tooltip="To the preset below"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="presets.page_up", tooltip="What is said of it, up"),
+        Binding("pagedown", "page(1)", "Read on", id="presets.page_down", tooltip="What is said of it, down"),
+        Binding("f6", "edit", "Edit", id="presets.edit", tooltip="Edit its file in $EDITOR, then check it again"),
+    ]
+
+    DEFAULT_CSS = """
+    PresetChooser {
+        background: $surface;
+        & Horizontal { height: 1; }
+        & .prompt { width: 4; color: $text-accent; text-style: bold; }
+        & LineList { height: auto; max-height: 40%; min-height: 1; }
+        & VerticalScroll { height: 1fr; padding: 0 1; border-top: solid $foreground 30%; }
+        & Static { height: auto; }
+    }
+    """
+
+    class Highlighted(Message):
+        """Another preset is under the cursor; its target's verdict is wanted."""
+
+        def __init__(self, one: Listed) -> None:
+            super().__init__()
+            self.one = one
+
+    class Chosen(Highlighted):
+        """It shall be armed."""
+
+    class EditRequested(Highlighted):
+        """Its file shall be edited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.border_title = "presets"
+        self._all: tuple[Listed, ...] = ()
+        self._moved = False
+        """Whether a row was chosen by a key since the text was typed."""
+        self._search = _Search("words, #tag")
+        self._list = LineList(_Rows(()))
+        self._list.can_focus = False
+        self._about = Static("", markup=False)
+        self._scroll = VerticalScroll(self._about, can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """Search, list, preview."""
+        with Horizontal():
+            yield Label(" / ", classes="prompt", markup=False)
+            yield self._search
+        yield self._list
+        yield self._scroll
+
+    @property
+    def current(self) -> Listed | None:
+        """The one under the cursor."""
+        presets = self._shown
+        return presets[self._list.cursor] if 0 <= self._list.cursor < len(presets) else None
+
+    def show(self, presets: Sequence[Listed]) -> None:
+        """Show others; the cursor stays on the name it is on."""
+        name = self.current.name if self.current else ""
+        self._all = tuple(presets)
+        self._look_for(self._search.value, name)
+
+    def say(self, one: Listed, looked: Looked) -> None:
+        """What the target makes of a preset, where it is still the one under the cursor."""
+        if self.current == one:
+            self._about.update(about(one, looked))
+
+    def focus_search(self) -> None:
+        """Put the keyboard into the search line."""
+        self.screen.set_focus(self._search)
+
+    @property
+    def _shown(self) -> tuple[Listed, ...]:
+        rows = self._list.rows
+        return rows.presets if isinstance(rows, _Rows) else ()
+
+    def _look_for(self, text: str, name: str) -> None:
+        found = [one for one in self._all if matches(one.name, one.preset, text)]
+        self._list.rows = _Rows(found)
+        self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
+        self.border_subtitle = f"{len(found)} of {len(self._all)}"
+        if not found:
+            self._about.update(Content("\n".join(nothing_fits(self._all, text))))
+        elif self.current is not None:
+            self.post_message(self.Highlighted(self.current))
+
+    def action_move(self, step: int) -> None:
+        """Cursor up or down."""
+        self._moved = True
+        self._list.action_move(step)
+
+    def action_page(self, step: int) -> None:
+        """Read on, or back, in what is said of a preset."""
+        self._scroll.scroll_relative(y=step * max(1, self._scroll.size.height - 1), animate=False)
+
+    def action_choose(self) -> None:
+        """Arm the preset that was named, or the one under the cursor where no other fits or a key chose it."""
+        text, found = self._search.value.strip(), self._shown
+        one = next((one for one in found if one.name == text), self.current)
+        if one is None:
+            return
+        if not text or self._moved or len(found) == 1 or one.name == text:
+            self.post_message(self.Chosen(one))
+        else:
+            self.notify(f"{len(found)} presets fit: ↓ chooses one, and Enter arms that", markup=False)
+
+    def action_edit(self) -> None:
+        """Edit its file."""
+        if self.current is not None:
+            self.post_message(self.EditRequested(self.current))
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._moved = False
+        self._look_for(event.value, self.current.name if self.current else "")
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose()
+
+    @on(LineList.Selected)
+    def _selected(self, event: LineList.Selected) -> None:
+        event.stop()
+        self._moved = True
+        self.action_choose()
+
+    @on(LineList.Highlighted)
+    def _highlighted(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        if self.current is not None:
+            self._scroll.scroll_home(animate=False)
+            self._about.update(about(self.current, Looked(True, "")))
+            self.post_message(self.Highlighted(self.current))
+
+
+def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
+    """What is said where no preset fits what is typed: words that are like it, and which tags there are."""
+    lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
+    own = [(one.name, one.preset) for one in presets]
+    for word in words_of(text):
+        alone = not word.startswith("#") and not any(matches(*one, word) for one in own)
+        if alone and (near := nearest(word, own)):
+            lines.append(f"{safe(word)}: did you mean {' or '.join(map(safe, near))}?")
+    if any(word.startswith("#") for word in text.split()):
+        tags = sorted({tag.lower() for one in presets if one.preset for tag in one.preset.tags})
+        lines.append("tags that there are: " + (" ".join(f"#{safe(tag)}" for tag in tags) or "none"))
+    return lines
+
+
+def about(one: Listed, looked: Looked) -> Content:
+    """All that is known of a preset."""
+    preset = one.preset
+    if preset is None:
+        return Content.assemble(("✗ ", "bold $text-error"), safe(one.error), "\n", (safe(one.path), "dim"))
+    lines = [Content.assemble((safe(preset.question or preset.title), "bold"))]
+    if looked.verdict:
+        sign = ("✓ ", "$text-success") if looked.accepted else ("✗ ", "bold $text-error")
+        lines.append(Content.assemble(sign, safe(looked.verdict)))
+    lines += [Content.assemble(("! ", "bold $text-warning"), safe(loss)) for loss in looked.losses]
+    if preset.tags:
+        lines.append(Content.assemble((" ".join(f"#{safe(tag)}" for tag in preset.tags), "$text-accent")))
+    lines += [Content(safe(" ".join(part.split()))) for part in preset.description.split("\n\n") if part.strip()]
+    for parameter in preset.parameters:
+        default = f" = {parameter.default}" if parameter.default else ""
+        lines.append(
+            Content.assemble(
+                (safe(parameter.name), "$text-accent"), safe(f" {parameter.type}{default}  {parameter.help}")
+            )
+        )
+    lines += [Content.assemble(("  ", ""), (safe(line), "dim")) for line in looked.lines]
+    lines.append(Content.assemble((safe(f"{one.origin}: {one.path}"), "dim")))
+    return Content("\n").join(lines)

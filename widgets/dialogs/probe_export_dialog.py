@@ -1,0 +1,178 @@
+"""A probe in the words of other tools: choose one, look at it, copy it, save it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from widgets.dialogs.dialog import Dialog
+from widgets.lists.option_rows import OptionRows
+from widgets.safe_text import safe, safe_lines
+from widgets.search_line import SearchLine
+
+_LONGEST = 400
+"""Lines of a text that are shown; all of them are copied and saved."""
+
+
+class DialectText(NamedTuple):
+    """What one tool is told."""
+
+    title: str
+    file: str
+    """Name of a file that is offered."""
+    text: str
+    """Empty: the tool can't say it."""
+    notes: tuple[str, ...] = ()
+    """What is to be known; without a text the reasons."""
+
+
+class DialectDialog(Dialog[None]):
+    """Asks by message to save; stays open until Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
+        Binding("s", "save", "Save", id="dialect.save", tooltip="Write the text to a file that is not there yet"),
+        Binding("up", "tool(-1)", "Tool above", show=False, id="dialect.above", tooltip="The tool above"),
+        Binding("down", "tool(1)", "Tool below", show=False, id="dialect.below", tooltip="The tool below"),
+        Binding("pageup", "page(-1)", "Up", show=False, id="dialect.up", tooltip="Farther up in the text"),
+        Binding("pagedown", "page(1)", "Down", show=False, id="dialect.down", tooltip="Farther down in the text"),
+    ]
+
+    DEFAULT_CSS = """
+    DialectDialog {
+        & .box { width: 96%; height: 90%; }
+        & .body { height: 1fr; }
+        & OptionList, & OptionList:focus { width: auto; max-width: 40%; height: 1fr; border: none; padding: 0; }
+        & VerticalScroll { width: 1fr; height: 1fr; padding: 0 0 0 1; }
+        & SearchLine { width: 1fr; display: none; }
+        &.-saving SearchLine { display: block; }
+    }
+    """
+
+    class SaveRequested(Message):
+        """The text is wanted in a file."""
+
+        def __init__(self, text: str, path: str) -> None:
+            super().__init__()
+            self.text = text
+            self.path = path
+
+    def __init__(self, subject: str) -> None:
+        """`subject` is the probe, as text; `show` brings what is made of it."""
+        super().__init__()
+        self._subject = subject
+        self._texts: tuple[DialectText, ...] = ()
+        self._list = OptionRows()
+        self._preview = Static("", markup=False)
+        self._scroll = VerticalScroll(self._preview, can_focus=False)
+        self._said = Static("", markup=False)
+        self._path = SearchLine("file")
+
+    def compose(self) -> ComposeResult:
+        """The probe, the tools beside the text, the name of a file, the keys."""
+        with Vertical(classes="box") as box:
+            box.border_title = "export"
+            yield Static(Content.styled(safe(self._subject), "bold"))
+            with Horizontal(classes="body"):
+                yield self._list
+                yield self._scroll
+            yield self._path
+            yield self._said
+
+    def on_mount(self) -> None:
+        """The keyboard chooses a tool."""
+        self._list.focus()
+        self._said.update("looking at the target …")
+
+    def show(self, texts: Sequence[DialectText]) -> None:
+        """Show what was made."""
+        self._texts = tuple(texts)
+        self._list.clear_options()
+        self._list.add_options(Option(f"{' ' if one.text else '✗'} {safe(one.title)}") for one in self._texts)
+        self._list.highlighted = 0 if self._texts else None
+
+    @property
+    def current(self) -> DialectText | None:
+        """What is looked at."""
+        number = self._list.highlighted
+        return self._texts[number] if number is not None and number < len(self._texts) else None
+
+    @on(OptionList.OptionHighlighted)
+    def _looked_at(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        one = self.current
+        if one is None:
+            return
+        lines = safe_lines(one.text.rstrip("\n"), _LONGEST) if one.text else ["this tool can't say it:", *one.notes]
+        self._preview.update(Content("\n".join(safe(line) for line in lines)))
+        self._scroll.scroll_home(animate=False)
+        self._said.update(Content.styled(safe("; ".join(one.notes)) if one.text else "", "dim"))
+        self.refresh_bindings()
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_save()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """There must be a text; while a name is typed, letters are letters."""
+        if action in ("copy", "save"):
+            return self.current is not None and bool(self.current.text) and not self.has_class("-saving")
+        return action != "tool" or not self.has_class("-saving")
+
+    def action_tool(self, step: int) -> None:
+        """Look at the tool above or below."""
+        if step < 0:
+            self._list.action_cursor_up()
+        else:
+            self._list.action_cursor_down()
+
+    def action_page(self, step: int) -> None:
+        """Scroll the text."""
+        if step < 0:
+            self._scroll.scroll_page_up(animate=False)
+        else:
+            self._scroll.scroll_page_down(animate=False)
+
+    def action_copy(self) -> None:
+        """To the clipboard (by the terminal: OSC 52)."""
+        if self.current is not None and self.current.text:
+            self.app.copy_to_clipboard(self.current.text)
+            self.notify("copied", markup=False)
+
+    def action_save(self) -> None:
+        """Ask for the name of a file."""
+        if self.current is not None and self.current.text:
+            self._path.value = self.current.file
+            self.add_class("-saving")
+            self._path.focus()
+            self.refresh_bindings()
+
+    @on(Input.Submitted)
+    def _named(self, event: Input.Submitted) -> None:
+        event.stop()
+        one, path = self.current, event.value.strip()
+        if one is not None and path:
+            self.post_message(self.SaveRequested(one.text, path))
+            self._end_saving()
+
+    def action_leave(self) -> None:
+        """Leave the name of the file, else the dialog."""
+        if self.has_class("-saving"):
+            self._end_saving()
+        else:
+            self.dismiss(None)
+
+    def _end_saving(self) -> None:
+        self.remove_class("-saving")
+        self._list.focus()
+        self.refresh_bindings()

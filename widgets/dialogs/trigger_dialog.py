@@ -1,0 +1,145 @@
+"""Triggers of an armed probe: those it has, and a line to type one more, with the kernel's verdict as typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+from textual.widgets.input import Selection
+from textual.widgets.option_list import Option
+
+from widgets.dialogs.dialog import Dialog
+from widgets.lists.option_rows import OptionRows
+from widgets.safe_text import safe
+from widgets.search_line import SearchLine
+
+EXAMPLES = "stacktrace   traceoff:1 if ret < 0   snapshot   hist:keys=common_pid:vals=count"
+
+
+class TriggerVerdict(NamedTuple):
+    """What the kernel would say of a text."""
+
+    ok: bool
+    message: str = ""
+    column: int | None = None
+    """Of the caret in the text, from 0."""
+    hint: str = ""
+
+
+class TriggerRow(NamedTuple):
+    """A trigger that is there."""
+
+    event: str
+    text: str
+
+
+class TriggerDialog(Dialog[None]):
+    """Asks by message to add and remove; stays open until Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("delete", "remove", "Remove", id="trigger.remove", tooltip="Take the trigger under the cursor away"),
+        Binding("down", "list", "List", show=False, id="trigger.list", tooltip="To the triggers that are there"),
+    ]
+
+    DEFAULT_CSS = """
+    TriggerDialog {
+        & OptionList { height: auto; max-height: 8; border: none; }
+        & SearchLine { width: 1fr; }
+    }
+    """
+
+    class Added(Message):
+        """This one is wanted."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Removed(Message):
+        """This one is not wanted any more."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+            """In the rows that were shown."""
+
+    def __init__(
+        self, title: str, rows: Sequence[TriggerRow], judge: Callable[[str], TriggerVerdict], offered: str = ""
+    ) -> None:
+        """`judge` is asked at each key, and must not wait for anything; `offered` stands in the line, to be taken."""
+        super().__init__()
+        self._heading = title
+        self._rows = tuple(rows)
+        self._judge = judge
+        self._input = SearchLine(EXAMPLES)
+        self._offered = offered
+        self._said = Static("", markup=False)
+        self._list = OptionRows()
+
+    def compose(self) -> ComposeResult:
+        """The line, what the kernel says of it, what is there."""
+        with Vertical(classes="box"):
+            yield Static(Content.styled(safe(self._heading), "bold"))
+            yield self._input
+            yield self._said
+            yield self._list
+
+    def on_mount(self) -> None:
+        """Type at once."""
+        self.show(self._rows)
+        self._input.focus()
+        self._input.value = self._offered
+        self._input.selection = Selection(0, len(self._offered))  # whoever types another one writes over it
+
+    def show(self, rows: Sequence[TriggerRow]) -> None:
+        """Show other triggers."""
+        self._rows = tuple(rows)
+        self._list.clear_options()
+        self._list.add_options(Option(f"{safe(row.event)}  {safe(row.text)}") for row in rows)
+        self._list.display = bool(rows)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        text = event.value.strip()
+        self._said.update(verdict_lines(event.value, self._judge(text)) if text else "")
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = event.value.strip()
+        if text and self._judge(text).ok:
+            self._input.value = ""
+            self.post_message(self.Added(text))
+
+    def action_list(self) -> None:
+        """To the triggers that are there."""
+        if self._rows:
+            self._list.focus()
+            self._list.highlighted = self._list.highlighted or 0
+
+    def action_remove(self) -> None:
+        """Take the one under the cursor away."""
+        if self._list.has_focus and self._list.highlighted is not None:
+            self.post_message(self.Removed(self._list.highlighted))
+
+
+def verdict_lines(text: str, verdict: TriggerVerdict) -> Content:
+    """A caret under the wrong word, the kernel's sentence, the way out."""
+    if verdict.ok:
+        return Content.styled("✓ this kernel takes it: Enter", "$text-success")
+    lines: list[Content] = []
+    if verdict.column is not None:
+        blank = len(text) - len(text.lstrip())
+        lines.append(Content.styled(" " * (verdict.column + blank) + "^", "bold $text-error"))
+    lines.append(Content.styled(safe(verdict.message), "$text-error"))
+    if verdict.hint:
+        lines.append(Content.styled(safe(verdict.hint), "dim"))
+    return Content("\n").join(lines)

@@ -1,0 +1,152 @@
+"""Every field of one event: name, value, type, where it is in the record, and its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from widgets.columns import Columns
+from widgets.lists.line_list import LineList
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe, safe_content
+
+_TITLES = ("name", "value", "type", "offset", "size", "bytes")
+_LOOKS = {0: "name", 2: "type", 3: "dim", 4: "dim", 5: "dim"}
+_BYTES = 16
+"""Bytes in a row; the line below has all of them."""
+
+_LEAST = {0: 20}
+"""Columns that a name keeps: `entry: __probe_ip`."""
+_READABLE = 20
+"""Columns for a value that are worth more than its bytes, which stand below in any case."""
+
+
+class DetailField(NamedTuple):
+    """One field."""
+
+    name: str
+    value: str
+    type: str
+    """As the format file declares it."""
+    offset: int
+    """Bytes from the start of the record."""
+    size: int
+    """Bytes; for a string that the field only points to, those of the pointer."""
+    raw: bytes
+    """What it was decoded from; empty: the event came as text."""
+
+
+class _DetailRows:
+    first = 0
+
+    def __init__(self, fields: Sequence[DetailField]) -> None:
+        self.fields = tuple(fields)
+        self.next = len(self.fields)
+        self._wide, self._narrow = Columns(_TITLES, _LEAST), Columns(_TITLES[:-1], _LEAST)
+        self._cells = [_cells(field) for field in self.fields]
+        for cells in self._cells:
+            self._wide.see(cells)
+            self._narrow.see(cells[:-1])
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        table = zip(_TITLES, self._widths(columns), strict=False)
+        return [Piece(("  " if n else " ") + fit(title, size, 3 <= n <= 4)) for n, (title, size) in enumerate(table)]
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        table = zip(self._cells[row], self._widths(columns), strict=False)
+        for n, (cell, size) in enumerate(table):
+            yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
+
+    def _widths(self, columns: int) -> list[int]:
+        """Of the columns that are shown: no bytes where values would become too short to be read."""
+        wide, narrow = self._wide.widths(columns), self._narrow.widths(columns)
+        return wide if wide[1] >= min(narrow[1], _READABLE) else narrow
+
+
+class _DetailList(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Back", show=False)]
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """Titles above their columns."""
+        return self.rows.header(columns - 1) if isinstance(self.rows, _DetailRows) else ()
+
+
+class EventDetail(Vertical):
+    """Fields in a list; the whole value and all bytes of the one under the cursor below it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Back", id="detail.close", tooltip="Back to the events"),
+        Binding("enter", "close", "Back", show=False, id="detail.done", tooltip="Back to the events"),
+    ]
+
+    DEFAULT_CSS = """
+    EventDetail {
+        background: $surface;
+        & LineList { height: 1fr; }
+        & .whole { height: auto; max-height: 8; width: 1fr; padding: 0 1; border-top: solid $foreground 30%; }
+    }
+    """
+
+    class Closed(Message):
+        """The user is done with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._list = _DetailList(header=True)
+        self._whole = Static("", classes="whole", markup=False)
+
+    def compose(self) -> ComposeResult:
+        """The list and the whole value."""
+        yield self._list
+        yield self._whole
+
+    def show(self, title: str, fields: Sequence[DetailField]) -> None:
+        """Show another event; the cursor stays on the same field where that is there."""
+        cursor = self._list.cursor
+        self.border_title = safe_content(title)
+        self._list.rows = _DetailRows(fields)
+        self._list.move_to(cursor)
+        if not fields:
+            self._whole.update("this event has no fields")
+
+    def focus_fields(self) -> None:
+        """Put the keyboard into the list."""
+        self.screen.set_focus(self._list)
+
+    def action_close(self) -> None:
+        """Back to the events."""
+        self.post_message(self.Closed())
+
+    @on(LineList.Highlighted)
+    def _show_whole(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        rows = self._list.rows
+        if isinstance(rows, _DetailRows):
+            field = rows.fields[event.row]
+            parts = [Content.assemble((safe(field.name), "bold"), " = ", safe(field.value))]
+            if field.raw:
+                parts.append(Content.styled(_hex(field.raw), "dim"))
+            self._whole.update(Content("\n").join(parts))
+
+    @on(LineList.Selected)
+    def _selected(self, event: LineList.Selected) -> None:
+        event.stop()
+        self.action_close()
+
+
+def _cells(field: DetailField) -> tuple[str, ...]:
+    more = " …" if len(field.raw) > _BYTES else ""
+    place = (str(field.offset), str(field.size)) if field.offset >= 0 else ("", "")
+    return (safe(field.name), safe(field.value), safe(field.type), *place, _hex(field.raw[:_BYTES]) + more)
+
+
+def _hex(raw: bytes) -> str:
+    return raw[:512].hex(" ") + (" …" if len(raw) > 512 else "")

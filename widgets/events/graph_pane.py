@@ -1,0 +1,118 @@
+"""The tree of calls with its search line, and a line that asks for times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from widgets.events.graph_table import GraphTable
+from widgets.events.hot_rows import HotTable
+from widgets.lists.table_pane import TablePane
+from widgets.lists.tail_table import TailTable
+from widgets.value_input import AskLine
+
+_TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *(ns|us|µs|ms|s)?")
+_UNITS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_LONGEST: Final = 20
+"""Digits."""
+_ASKED: Final = {
+    "least": "hide calls that took less than (10us, 2ms; empty: show all)",
+    "slow": "slow is a call from (10us, 2ms; empty: one of a hundred)",
+}
+
+
+def nanoseconds(text: str) -> int | None:
+    """`10us`, `1.5 ms`, `20` (microseconds), nothing (0); None: no time."""
+    if not text:
+        return 0
+    found = _TIME.fullmatch(text)
+    if not found or len(found[1]) > _LONGEST:  # more than a float can hold is no time, either
+        return None
+    return round(float(found[1]) * _UNITS[found[2] or "us"])
+
+
+class GraphPane(TablePane):
+    """A `GraphTable` (`.table`), its search, and what it asks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "h", "hot", "Hot spots", id="graph.hot", tooltip="Where the time went, by function; or the tree again"
+        ),
+        Binding(
+            "minus",
+            "ask('least')",
+            "Hide short",
+            key_display="-",
+            id="graph.least",
+            tooltip="Hide calls that took less than a time",
+        ),
+        Binding(
+            "equals_sign",
+            "ask('slow')",
+            "Slow is",
+            key_display="=",
+            show=False,
+            id="graph.slow",
+            tooltip="Say from which time on a call is slow",
+        ),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.graph = GraphTable()
+        self.hot = HotTable()
+        self.hot.display = False
+        self.table: TailTable = self.graph
+        self.timed: Callable[[str, int], None] = lambda what, nanoseconds: None  # noqa: ARG005
+        """Called with `least` or `slow` and the nanoseconds that were said; 0: none."""
+        self.turned: Callable[[], None] = lambda: None
+        """Called when the other table is shown."""
+        self._ask = AskLine()
+
+    def compose(self) -> ComposeResult:
+        """The tables, the search line, the line that asks."""
+        yield self.hot
+        yield from super().compose()
+        yield self._ask
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is asked is about the tree."""
+        return self.table is self.graph if action == "ask" else super().check_action(action, parameters)
+
+    def action_hot(self) -> None:
+        """Show where the time went, or the tree again."""
+        self.table.display = False
+        self.table = self.hot if self.table is self.graph else self.graph
+        self.table.display = True
+        self.screen.set_focus(self.table)
+        self.turned()
+        self.post_message(TailTable.Followed(self.table.following))  # the line above says other things
+
+    def action_ask(self, what: str) -> None:
+        """Ask for a time."""
+        self._ask.ask(what, _ASKED[what])
+
+    @on(GraphTable.NothingSlow)
+    def _nothing_slow(self, event: GraphTable.NothingSlow) -> None:
+        event.stop()
+        self.notify("no slow call in that direction; = says from which time on a call is slow", markup=False)
+
+    @on(AskLine.Answered)
+    def _answered(self, event: AskLine.Answered) -> None:
+        event.stop()
+        time = nanoseconds(event.text)
+        if time is None:
+            self._ask.refuse("that is no time; say 10us, 2ms, 1.5s")
+            return
+        self._ask.close()
+        self.timed(event.asked, time)
+
+    @on(AskLine.Left)
+    def _left(self, event: AskLine.Left) -> None:
+        event.stop()
+        self.screen.set_focus(self.table)

@@ -1,0 +1,157 @@
+"""The tree of calls as a table: fold, unfold, jump to what is slow."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+
+from widgets.events.graph_rows import GraphRows, GraphSource
+from widgets.lists.tail_table import TailTable
+
+
+class Tree(GraphSource, Protocol):
+    """A source whose lines can be folded and chosen; each method gives the place where the cursor goes."""
+
+    def fold(self, place: int, folded: bool) -> int:
+        """Leave out what is inside of a line, or show it; where that is so already, go to the line around it, or to
+        the first inside.
+        """
+
+    def unfold_to(self, place: int, levels: int) -> int:
+        """Show so many levels; 0: all."""
+
+    def only_task(self, place: int) -> int:
+        """Show the task of a line alone, or all again."""
+
+    def next_slow(self, place: int, direction: int) -> int | None:
+        """The next line that is slow; None: there is none."""
+
+
+class GraphTable(TailTable):
+    """See the module."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "fold(True)", "Fold", id="graph.fold", tooltip="Hide what is inside; once more: go out"),
+        Binding("right", "fold(False)", "Unfold", id="graph.unfold", tooltip="Show what is inside; once more: go in"),
+        *(
+            Binding(
+                str(n), f"levels({n})", f"{n} levels", show=False, id=f"graph.levels{n}", tooltip="Unfold N levels"
+            )
+            for n in range(1, 10)
+        ),
+        Binding("0", "levels(0)", "All levels", show=False, id="graph.levels", tooltip="Unfold everything"),
+        Binding(
+            "right_square_bracket",
+            "slow(1)",
+            "Next slow",
+            key_display="]",
+            id="graph.next_slow",
+            tooltip="To the next slow call: one of a hundred, or as = says",
+        ),
+        Binding(
+            "left_square_bracket",
+            "slow(-1)",
+            "Slow before",
+            key_display="[",
+            show=False,
+            id="graph.slow_before",
+            tooltip="To the slow call before",
+        ),
+        Binding(
+            "a", "task", "Task", id="graph.task", tooltip="Only the task of the row under the cursor, or all again"
+        ),
+    ]
+
+    class NothingSlow(Message):
+        """There is no slow call in that direction."""
+
+    @property
+    def calls(self) -> Tree | None:
+        """What is shown."""
+        rows = self._table
+        return rows.source if isinstance(rows, GraphRows) else None  # type: ignore[return-value]
+
+    def news(self, changed: bool) -> None:
+        """Look for news; `changed`: rows that were drawn may look different."""
+        if changed:
+            self._table.forget()
+            self._painter.forget()
+            if self.following:
+                self.refresh()
+        self.tick()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Format what will be seen first: bars are drawn to the scale of the longest."""
+        first = max(self.top, self._table.first)
+        if self._table.prepare(first, min(first + self.page, self._table.next)):
+            self._painter.forget()
+            if crop.height < self.size.height:  # else all of them are drawn now
+                self.refresh()
+        return super(TailTable, self).render_lines(crop)
+
+    def _is_drawn(self, row: int) -> bool:
+        return self._has(row)  # its rows fold and unfold, so that new ones have no place of their own
+
+    def turned(self, place: int) -> None:
+        """Other rows are on the list: the cursor is here now."""
+        self._shown = (self._rows.first, self._rows.next)
+        self._left_at = min(self._left_at, self._shown[1])
+        self._table.forget()
+        self._painter.forget()
+        self.sync_extent()
+        self.move_to(place)
+        self.refresh()
+
+    def action_fold(self, folded: bool) -> None:
+        """Hide or show what is inside of the row under the cursor."""
+        self._stand()
+        if self.calls and self._has(self.cursor):
+            self.turned(self.calls.fold(self.cursor, folded))
+
+    def turned_all(self, place: int) -> None:
+        """The same, where following goes on."""
+        if not self.following:
+            self.turned(place)
+            return
+        self._table.forget()
+        self._painter.forget()
+        self._resume()
+
+    def action_levels(self, levels: int) -> None:
+        """Unfold so many levels."""
+        if self.calls:
+            self.turned_all(self.calls.unfold_to(self.cursor, levels))
+
+    def action_task(self) -> None:
+        """Only one task, or all."""
+        self._stand()
+        if self.calls and self._has(self.cursor):
+            self.turned(self.calls.only_task(self.cursor))
+
+    def action_slow(self, direction: int) -> None:
+        """To the next slow call."""
+        self._stand()
+        if self.calls and self._has(self.cursor):
+            place = self.calls.next_slow(self.cursor, direction)
+            if place is None:
+                self.post_message(self.NothingSlow().set_sender(self))
+            else:
+                self.turned(place)
+                self.go_to(place)
+
+    def go_to(self, row: int) -> None:
+        """What was found may have been unfolded for it."""
+        self._shown = (self._rows.first, self._rows.next)
+        self._table.forget()
+        self._painter.forget()
+        self.sync_extent()
+        super().go_to(row)
+        self.refresh()
+
+    def _stand(self) -> None:
+        if self.following and self._rows.next > self._rows.first:
+            self._stop(self.top)

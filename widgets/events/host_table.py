@@ -1,0 +1,187 @@
+"""States of several hosts side by side, and what there is to say of the one under the cursor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from events.durations import seconds_text
+from widgets.events.status_bar import Losses
+from widgets.lists.line_list import LineList
+from widgets.number_format import short
+from widgets.rows import Piece
+from widgets.safe_text import cut, fit, safe
+
+_STATES: Final = {"armed": ("●", "good"), "open": ("○", ""), "closed": ("○", "dim")}
+_BAD: Final = ("refused", "unreachable", "lost")
+_COLUMNS: Final = (
+    *(("kernel", 8), ("state", 14), ("ev/s", 5), ("lost", 5)),
+    *(("missed", 6), ("dropped", 7), ("unread", 6), ("clock", 8)),
+)
+"""Titles and widths of all but the host's name, which has the rest."""
+_LEAST_NAME: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """What is known of one host; texts may be foreign."""
+
+    name: str
+    target: str = ""
+    state: str = "waiting"
+    """A value of `kernel.hosts.host.State`."""
+    kernel: str = ""
+    """`Linux 7.2.13 x86-64`."""
+    per_second: float | None = None
+    """None: nothing comes from there now."""
+    losses: Losses = field(default_factory=Losses)
+    late: int = 0
+    """Events that came after younger ones of others had their rows."""
+    unshown: int = 0
+    """Events that were dropped before they had a row."""
+    offset: str = ""
+    """When its clock began by ours, with how sure that is; empty: not known."""
+    sureness: str = ""
+    """`±0.41 ms`."""
+    why: str = ""
+    """Why it is in this state."""
+    remedy: str = ""
+    gone: float | None = None
+    """Seconds since it was last heard, where its line was cut and another one is tried."""
+    silent: float | None = None
+    """Seconds since it was last heard, where it owes an answer and its line is not cut; None: all is well."""
+    gap: float = 0.0
+    """Seconds of which events are missing, as there was no line."""
+    lowered: tuple[str, ...] = ()
+    """The lines that were written there."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """It does not do what was asked for."""
+        return self.state in _BAD
+
+
+class _HostRows:
+    """The rows of the table."""
+
+    first = 0
+
+    def __init__(self, hosts: Sequence[HostLine]) -> None:
+        self.hosts = tuple(hosts)
+
+    @property
+    def next(self) -> int:
+        return len(self.hosts)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        host = self.hosts[row]
+        wide = name_width(columns)
+        sign, look = ("✗", "bad") if host.failed else _STATES.get(host.state, ("…", "dim"))
+        state, since = (host.state, host.gone) if host.silent is None else ("silent", host.silent)
+        if since is not None:
+            look = "bad"
+        sign = sign if host.silent is None else "✗"
+        yield Piece(fit(cut(safe(host.name), wide), wide), "name")
+        release = re.match(r"[\d.]*\d", host.kernel.removeprefix("Linux "))
+        yield Piece(" " + fit(cut(release[0] if release else "", 8), 8), "dim")
+        yield Piece(" " + fit(f"{sign} {state}{_for(since)}", 14), look)
+        rate = "" if host.per_second is None else short(host.per_second)
+        yield Piece(f" {rate:>5}")
+        losses = host.losses
+        counts = (losses.lost, losses.missed, losses.dropped, losses.unread)
+        for (_, size), count in zip(_COLUMNS[3:], counts, strict=False):
+            yield Piece(f" {short(count):>{size}}", "bad" if count else "dim")
+        yield Piece(f" {safe(host.sureness).replace(' ', '') or '-':>8}", "dim")
+
+
+def _for(seconds: float | None) -> str:
+    """How long nothing is heard: `cut 12 s`."""
+    return "" if seconds is None else f" {seconds:.0f} s" if seconds < 1000 else f" {seconds / 60:.0f} min"
+
+
+def name_width(columns: int) -> int:
+    """What is left for a host's name."""
+    return max(_LEAST_NAME, columns - sum(size + 1 for _, size in _COLUMNS))
+
+
+class HostTable(LineList):
+    """One host a row."""
+
+    DEFAULT_CSS = """
+    HostTable { height: auto; max-height: 30%; min-height: 3; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        self._hosts = _HostRows(())
+        super().__init__(self._hosts, header=True, id=id)
+
+    @property
+    def hosts(self) -> tuple[HostLine, ...]:
+        """What is shown."""
+        return self._hosts.hosts
+
+    @property
+    def current(self) -> HostLine | None:
+        """The host under the cursor."""
+        hosts = self._hosts.hosts
+        return hosts[self.cursor] if 0 <= self.cursor < len(hosts) else None
+
+    def show(self, hosts: Sequence[HostLine]) -> None:
+        """Show how they are now; the cursor stays."""
+        if tuple(hosts) == self._hosts.hosts:
+            return
+        more = len(hosts) != len(self._hosts.hosts)
+        self._hosts.hosts = tuple(hosts)
+        self.rows_changed()
+        if more:
+            self.styles.height = len(hosts) + 1
+            self.refresh(layout=True)
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """Titles above their columns."""
+        yield Piece(" ")
+        wide = name_width(columns - 1)
+        yield Piece(fit("host", wide))
+        for number, (title, size) in enumerate(_COLUMNS):
+            right = number >= 2
+            yield Piece(f" {title:>{size}}" if right else f" {title:<{size}}")
+
+
+class HostDetail(Widget):
+    """All there is to say of a host, in three lines."""
+
+    DEFAULT_CSS = """
+    HostDetail { height: 3; width: 1fr; padding: 0 1; background: $surface; color: $text; }
+    """
+
+    host: reactive[HostLine | None] = reactive(None)
+    """Which one."""
+
+    def render(self) -> Content:
+        """What it is, what became of it, and what to do."""
+        return Content("\n").join(
+            Content.assemble((cut(text, max(0, self.size.width)), style)) for text, style in detail_lines(self.host)
+        )
+
+
+def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
+    """Text and style of each line."""
+    if host is None:
+        return [("", "")] * 3
+    clock = f"  clock {host.offset}" if host.offset else ""
+    gap = f"  ! gap {seconds_text(host.gap)}" if host.gap else ""
+    late = f"  {host.late:,} late" if host.late else ""
+    unshown = f"  ! {host.unshown:,} not shown in time" if host.unshown else ""
+    first = f"{safe(host.target)}  {safe(host.kernel)}{gap}{late}{unshown}{safe(clock)}"
+    lines = [f"{len(host.lowered)} lines: {host.lowered[0]}" if len(host.lowered) > 1 else "".join(host.lowered)]
+    lines += host.notes
+    if host.why:
+        return [(first, ""), (f"{host.state}: {safe(host.why)}", "bold $text-error"), (safe(host.remedy), "")]
+    return [(first, ""), *((safe(line), "dim") for line in [*lines, "", ""][:2])]

@@ -1,0 +1,121 @@
+"""Functions by the time they took, as rows of a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from widgets.columns import Columns
+from widgets.highlight import highlighted
+from widgets.lists.tail_table import TailTable
+from widgets.number_format import bar, duration, grouped
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe
+
+TITLES = ("function", "calls", "self", "total", "p50", "p99", "longest", "errors")
+_BAR = 8
+_LOOKS = {0: "name", 2: "number", 7: "bad"}
+
+
+class HotText(NamedTuple):
+    """One function; times in nanoseconds."""
+
+    name: str
+    calls: int
+    own: int
+    total: int
+    p50: int
+    p99: int
+    longest: int
+    failed: int
+
+
+class HotFound(NamedTuple):
+    """See `widgets.lists.tail_table.Found`."""
+
+    seq: int | None
+    next: int
+    done: bool = True
+
+
+class HotRows:
+    """Rows of a `TailTable`."""
+
+    first = 0
+
+    def __init__(self, spots: Sequence[HotText] = ()) -> None:
+        self.search = ""
+        self.columns = Columns(TITLES, {0: 24})
+        self.spots = spots
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+        return len(self.spots)
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+    def total(self, available: int) -> int:
+        """Columns that a row takes."""
+        return self.columns.total(available) + 1 + _BAR
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> HotFound:
+        """The next function with a text in its name."""
+        deadline, row = time.monotonic() + budget, start
+        while 0 <= row < self.next:
+            if text.lower() in self.spots[row].name.lower():
+                return HotFound(row, row)
+            row += direction
+            if time.monotonic() >= deadline:
+                return HotFound(None, row, False)
+        return HotFound(None, row)
+
+    def prepare(self, first: int, after: int) -> bool:
+        """See what will be drawn; True: columns became wider."""
+        return any(self.columns.see(self._cells(row)) for row in range(first, after))
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """Titles above their columns."""
+        widths = self.columns.widths(columns - _BAR - 1)
+        for n, title in enumerate(TITLES):
+            yield Piece(fit(title, widths[n], n > 0) + "  ")
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """The cells of a function, and its share of the time."""
+        widths = self.columns.widths(columns - _BAR - 1)
+        needle = self.search.lower()
+        for n, text in enumerate(self._cells(row)):
+            cell = fit(text, widths[n], n > 0) + "  "
+            at = cell.lower().find(needle) if needle and n == 0 else -1
+            look = _LOOKS.get(n, "")
+            yield from highlighted(cell, [(at, at + len(needle))], look) if at >= 0 else (Piece(cell, look),)
+        most = max((spot.own for spot in self.spots), default=0) or 1
+        yield Piece(bar(self.spots[row].own / most, _BAR), "mark")
+
+    def _cells(self, row: int) -> tuple[str, ...]:
+        spot = self.spots[row]
+        times = (spot.own, spot.total, spot.p50, spot.p99, spot.longest)
+        failed = grouped(spot.failed) if spot.failed else ""
+        return (safe(spot.name), grouped(spot.calls), *map(duration, times), failed)
+
+
+class HotTable(TailTable):
+    """A table over `HotRows`: it begins at its top, and follows nothing."""
+
+    def __init__(self) -> None:
+        self.spots = HotRows()
+        super().__init__(self.spots)
+        self.set_reactive(TailTable.following, False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """There is no newest row."""
+        return action != "follow"
+
+    def count(self, spots: Sequence[HotText]) -> None:
+        """Show other numbers; the cursor stays in its place."""
+        self.spots.spots = spots
+        self._shown = (0, len(spots))
+        self._left_at = len(spots)
+        self.rows_changed()

@@ -1,0 +1,260 @@
+"""What did not reach the screen, by CPU and by probe, and what helps: each remedy has a key and says its price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from widgets.columns import Columns
+from widgets.events.status_bar import Losses
+from widgets.lists.line_list import LineList
+from widgets.number_format import grouped, rate
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe
+
+_TITLES = ("probe", "now", "events/s", "hits", "missed")
+
+
+class CpuLoss(NamedTuple):
+    """What the ring buffer of one CPU lost."""
+
+    cpu: int
+    overrun: int
+    """Overwritten before they were read."""
+    full: int
+    """Events that found no room."""
+
+
+class ProbeLoss(NamedTuple):
+    """One armed probe."""
+
+    name: str
+    mode: str
+    """`record`, `count only`, `stopped`."""
+    rate: float | None
+    """Events a second that reach the screen; None: not known."""
+    hits: int | None
+    """How often it ran; None: the kernel does not say it of this kind."""
+    missed: int | None
+    """nmissed; None: the kernel does not say it of this kind."""
+    maxactive: int | None = None
+    """Calls that a kretprobe can follow at once; None: it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossSheet:
+    """All of it at one moment."""
+
+    losses: Losses = Losses()  # noqa: RUF009 - frozen
+    cpus: tuple[CpuLoss, ...] = ()
+    probes: tuple[ProbeLoss, ...] = ()
+    buffer_kb: int = 0
+    """Of each CPU; 0: there is none (a recording)."""
+    usual_kb: int = 0
+    """Before it was made bigger."""
+    read_errors: int = 0
+    """Reads of the buffer that the kernel refused: nothing is lost by that as long as there is room."""
+
+
+class LossPanel(Vertical):
+    """Shows a `LossSheet`; asks for remedies by message."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("b", "remedy('bigger')", "Bigger buffer", id="losses.bigger", tooltip="Double the kernel's buffer"),
+        Binding("B", "remedy('smaller')", "As before", id="losses.smaller", tooltip="The buffer as it was"),
+        Binding("f", "remedy('filter')", "Filter", id="losses.filter", tooltip="Edit the probe's filter"),
+        Binding("c", "remedy('count')", "Count only", id="losses.count", tooltip="Count hits, record nothing"),
+        Binding("r", "remedy('record')", "Record", id="losses.record", tooltip="Record the probe's events again"),
+        Binding("m", "remedy('maxactive')", "Maxactive", id="losses.maxactive", tooltip="Follow more calls at once"),
+        Binding("escape", "close", "Back", id="losses.close", tooltip="Back to the events"),
+    ]
+
+    DEFAULT_CSS = """
+    LossPanel {
+        background: $surface;
+        & LineList { height: 1fr; min-height: 3; }
+        & .counts { height: auto; max-height: 12; padding: 0 1; }
+        & .remedies { height: auto; padding: 0 1; border-top: solid $foreground 30%; }
+    }
+    """
+
+    class Remedy(Message):
+        """Something is to be done."""
+
+        def __init__(self, name: str, row: int) -> None:
+            super().__init__()
+            self.name = name
+            """`bigger`, `smaller`, `filter`, `count`, `record` or `maxactive`."""
+            self.row = row
+            """Number of the probe under the cursor; -1: there is none."""
+
+    class Closed(Message):
+        """The user is done with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sheet = LossSheet()
+        self._counts = Static("", classes="counts", markup=False)
+        self._list = _ProbeList(header=True)
+        self._remedies = Static("", classes="remedies", markup=False)
+        self.border_title = "losses"
+
+    def compose(self) -> ComposeResult:
+        """Counts, probes, remedies."""
+        yield self._counts
+        yield self._list
+        yield self._remedies
+
+    def show(self, sheet: LossSheet) -> None:
+        """Show other figures; the cursor stays where it is."""
+        self.sheet = sheet
+        cursor = self._list.cursor
+        self._counts.update(Content("\n").join(Content.assemble(*line) for line in count_lines(sheet)))
+        self._list.rows = _ProbeRows(sheet.probes)
+        self._list.move_to(cursor)
+        self._remedies.update(Content("\n").join(Content.assemble(*line) for line in remedy_lines(sheet, self.row)))
+
+    @property
+    def row(self) -> int:
+        """Number of the probe under the cursor; -1: there is none."""
+        return self._list.cursor if self._list.cursor < len(self.sheet.probes) else -1
+
+    def focus_list(self) -> None:
+        """Put the keyboard into the list of probes."""
+        self.screen.set_focus(self._list)
+
+    def action_remedy(self, name: str) -> None:
+        """Ask for one."""
+        self.post_message(self.Remedy(name, self.row))
+
+    def action_close(self) -> None:
+        """Back to the events."""
+        self.post_message(self.Closed())
+
+    @on(LineList.Highlighted)
+    def _moved(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        self._remedies.update(
+            Content("\n").join(Content.assemble(*line) for line in remedy_lines(self.sheet, self.row))
+        )
+
+    @on(LineList.Selected)
+    def _selected(self, event: LineList.Selected) -> None:
+        event.stop()
+
+
+Run = tuple[str, str]
+
+
+def count_lines(sheet: LossSheet) -> list[list[Run]]:
+    """The four counts, and the first by CPU."""
+    losses = sheet.losses
+    four = (
+        ("lost", losses.lost, "overwritten in the kernel's buffer before we read"),
+        ("missed", losses.missed, "a probe was hit and had no room to run (nmissed)"),
+        ("dropped", losses.dropped, "read, and dropped by us: too fast to be shown"),
+        ("unread", losses.unread, "read, and not understood: damaged, or no format"),
+    )
+    lines = [
+        [(f"{name:<8}", "bold"), (f"{grouped(count):>14}", "bold $text-error" if count else "dim"), (f"  {what}", "")]
+        for name, count, what in four
+    ]
+    worst = sorted((cpu for cpu in sheet.cpus if cpu.overrun or cpu.full), key=lambda cpu: -cpu.overrun - cpu.full)
+    for cpu in worst[:6]:
+        full = f", {grouped(cpu.full)} found no room" if cpu.full else ""
+        lines.append([(f"  CPU {cpu.cpu:<4}{grouped(cpu.overrun):>12}  overwritten{full}", "")])
+    if len(worst) > 6:
+        lines.append([(f"  and {len(worst) - 6} more CPUs", "dim")])
+    if sheet.read_errors:
+        lines.append([(f"  {grouped(sheet.read_errors)} reads of the buffer were refused by the kernel", "")])
+    return lines
+
+
+def remedy_lines(sheet: LossSheet, row: int) -> list[list[Run]]:
+    """Each remedy, its key, what it costs; dimmed where it does nothing, with the reason."""
+    probe = sheet.probes[row] if 0 <= row < len(sheet.probes) else None
+    return [_remedy(key, *said) for key, said in zip("bBfcrm", _said(sheet, probe), strict=False)]
+
+
+def _remedy(key: str, can: bool, text: str) -> list[Run]:
+    return [(f"{key} ", "bold $text-accent" if can else "dim"), (text, "" if can else "dim")]
+
+
+def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str]]:
+    kb, usual = sheet.buffer_kb, sheet.usual_kb
+    if not kb:
+        return [(False, "a recording: nothing can be helped any more")]
+    bigger = f"buffer {size(kb)} → {size(kb * 2)} a CPU: loses nothing, costs {size(kb)} a CPU"
+    before = (
+        f"buffer back to {size(usual)}: what has no room in it is lost" if kb != usual else "buffer: as it was made"
+    )
+    name = safe(probe.name) if probe else ""
+    if probe is None:
+        return [(True, bigger), (kb != usual, before), *[(False, "no probe is armed")] * 4]
+    counting, recording = probe.mode == "count only", probe.mode == "record"
+    active = probe.maxactive
+    return [
+        (True, bigger),
+        (kb != usual, before),
+        (True, f"filter of {name}: fewer events; each call still runs the probe"),
+        (
+            not counting,
+            f"only count {name}: nothing to lose, nothing to see; the cheapest" if not counting else "it only counts",
+        ),
+        (not recording, f"record {name} again" if not recording else "it records"),
+        (
+            active is not None,
+            f"maxactive {active} → {active * 4}: arms {name} anew, a gap in its events"
+            if active is not None
+            else "maxactive: only a kretprobe has one",
+        ),
+    ]
+
+
+def size(kb: int) -> str:
+    """`1.4 MB`, `512 KB`."""
+    return f"{kb} KB" if kb < 1000 else f"{kb / 1000:.1f} MB"
+
+
+class _ProbeRows:
+    first = 0
+
+    def __init__(self, probes: Sequence[ProbeLoss]) -> None:
+        self._columns = Columns(_TITLES, {0: 20})
+        self._cells = [_cells(probe) for probe in probes]
+        self.next = len(self._cells)
+        for cells in self._cells:
+            self._columns.see(cells)
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        for n, (title, wide) in enumerate(zip(_TITLES, self._columns.widths(columns), strict=True)):
+            yield Piece(("  " if n else " ") + fit(title, wide, n > 1))
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        for n, (cell, wide) in enumerate(zip(self._cells[row], self._columns.widths(columns), strict=True)):
+            yield Piece(("  " if n else "") + fit(cell, wide, n > 1), "" if n != 1 or cell == "record" else "name")
+
+
+class _ProbeList(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "", show=False)]
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """Titles above their columns."""
+        return self.rows.header(columns - 1) if isinstance(self.rows, _ProbeRows) else ()
+
+
+def _cells(probe: ProbeLoss) -> tuple[str, ...]:
+    def figure(number: int | None) -> str:
+        return "?" if number is None else grouped(number)
+
+    pace = "" if probe.rate is None else rate(probe.rate)
+    return (safe(probe.name), probe.mode, pace, figure(probe.hits), figure(probe.missed))

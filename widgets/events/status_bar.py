@@ -1,0 +1,223 @@
+"""The line at the top (where one is, what is armed, what was lost) and the line above live events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from events.durations import seconds_text
+from widgets.number_format import grouped, rate, short
+from widgets.safe_text import cut, safe, width
+
+Run = tuple[str, str]
+"""Text and style."""
+_SHORTEST_NOTE: Final = 12
+"""Columns of a note below which its beginning says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Four ways to lose an event; each has another remedy."""
+
+    lost: int = 0
+    """Overwritten in the kernel's buffer before they were read."""
+    missed: int = 0
+    """Hits for which the kernel had no room to record (nmissed)."""
+    dropped: int = 0
+    """Read, and dropped by our own queue."""
+    unread: int = 0
+    """Read, and not understood: damaged, or of no known format."""
+    gap: float = 0.0
+    """Seconds for which the line was cut: nobody knows how many events there were."""
+
+    def runs(self, quiet: bool) -> Iterator[Run]:
+        """`lost 0  missed 0  dropped 0  unread 0`; `quiet`: only what is not 0, and lost."""
+        counts = (
+            ("lost", self.lost),
+            ("missed", self.missed),
+            ("dropped", self.dropped),
+            ("unread", self.unread),
+        )
+        for name, count in counts:
+            if count:
+                yield (f"  ! {name} {grouped(count)}", "bold $text-error")
+            elif not quiet or name == "lost":
+                yield (f"  {name} 0", "dim")
+        if self.gap:
+            yield (f"  ! gap {seconds_text(self.gap)}", "bold $text-error")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the top line says."""
+
+    target: str = ""
+    """`lab`, `local`, `ssh://host`, a file's name."""
+    kernel: str = ""
+    """`Linux 7.2.13 x86-64`."""
+    functions: int = 0
+    armed: int = 0
+    losses: Losses = Losses()
+    recording: bool = False
+    """Whether events are written to a file."""
+    cut: bool = False
+    """Whether the line to it is cut."""
+    silent: str = ""
+    """`last heard 5 s ago`, where it owes an answer; empty: all is well."""
+    tracing: bool = False
+    """Whether calls are traced."""
+
+
+class TopLine(Widget):
+    """Shows a `Status`; gives way from the left where the screen is narrow, never with a loss."""
+
+    DEFAULT_CSS = """
+    TopLine { height: 1; width: 1fr; background: $panel; color: $text; padding: 0 1; }
+    """
+
+    status: reactive[Status] = reactive(Status())
+    """What is shown."""
+
+    def render(self) -> Content:
+        """The first of some forms that fits."""
+        return top_line(self.status, self.size.width)
+
+
+def top_line(status: Status, columns: int) -> Content:
+    """The top line for that many columns."""
+    title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
+    functions = f" · {grouped(status.functions)} functions" if status.functions else ""
+    of_kernel = f" · {kernel}" if kernel else ""
+    # As long as nothing is armed nothing can be lost, and what one looks at is worth more.
+    for quiet in (False, True) if status.armed else (True, False):
+        right = _right(status, quiet)
+        forms: list[list[Run]] = [
+            [title, (f"  {target}{of_kernel}{functions}", "")],
+            [title, (f"  {target}{of_kernel}", "")],
+            [(f"{target}{of_kernel}", "")],
+            [(target, "")],
+        ]
+        for left in forms:
+            if _wide(left) + 2 + _wide(right) <= columns:
+                return _joined(left, right, columns)
+    right = [run for run in right if run[0].strip() != "lost 0"]
+    return _joined([(cut(target, max(0, columns - _wide(right) - 2)), "")], right, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What the line above live events says."""
+
+    following: bool = True
+    silent: str = ""
+    """`last heard 5 s ago`, where events can't come for that reason; empty: they can."""
+    new: int = 0
+    """Rows that came since one stopped to follow."""
+    per_second: float | None = 0.0
+    """None: nothing is happening now. Not shown where nothing can come (`instead`)."""
+    shown: int | None = 0
+    """Rows, or events, that are on the screen or can be scrolled to; None: that is no number of rows."""
+    of: int = 0
+    """Of how many, where some are left out; 0: none are."""
+    losses: Losses | None = None
+    """None: they are told elsewhere."""
+    note: str = ""
+    """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
+    urgent: bool = False
+    """Whether the note has to be read whole, before the names of other views."""
+    instead: str = ""
+    """In place of "following": why nothing new comes, in a word or two; empty: it may come."""
+    views: tuple[str, ...] = ()
+    """Names of the views there are."""
+    view: int = 0
+    """Which of them is shown."""
+
+
+class LiveLine(Widget):
+    """`[events] graph summary  ● following   12.3k/s   shown 1,204,332   recording to x.pwr`."""
+
+    DEFAULT_CSS = """
+    LiveLine { height: 1; width: 1fr; background: $surface; color: $text; padding: 0 1; }
+    """
+
+    state: reactive[LiveState] = reactive(LiveState())
+    """What is shown."""
+
+    def render(self) -> Content:
+        """The first of some forms that fits."""
+        return live_line(self.state, self.size.width)
+
+
+def live_line(state: LiveState, columns: int) -> Content:
+    """The live line for that many columns: figures give way, then the note's end, at last other views.
+
+    Of an urgent note the end gives way last.
+    """
+    views: list[Run] = [
+        (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
+        for n, name in enumerate(state.views)
+    ]
+    only = views[state.view : state.view + 1]
+    marks, figures = _marks(state), _figures(state)
+    losses = [list(state.losses.runs(quiet)) for quiet in (False, True)] if state.losses else [[]]
+    for left in (views, only, []):
+        for mark in marks:
+            for middle in [figures, figures[-1:]] if not state.note else [[*figures, _note(state)], [_note(state)]]:
+                for right in losses:
+                    if _wide([*left, mark, *middle]) + _wide(right) + 2 * bool(right) <= columns:
+                        return _joined([*left, mark, *middle], right, columns)
+            room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
+            if state.note and room >= _SHORTEST_NOTE and not (state.urgent and left):
+                return _joined([*left, mark, (f"  {cut(safe(state.note), room)}", "dim")], losses[-1], columns)
+    for mark in marks:
+        if _wide([mark, *losses[-1]]) + 2 <= columns:
+            return _joined([mark], losses[-1], columns)
+    lost = [run for run in losses[-1] if run[0].strip() != "lost 0"]
+    sign: Run = (marks[0][0][0], marks[0][1])
+    return _joined([marks[0] if _wide([marks[0], *lost]) <= columns else sign], lost, columns)
+
+
+def _marks(state: LiveState) -> list[Run]:
+    """Whether the newest is shown, in more words and in fewer."""
+    if state.following and state.silent:
+        return [(f"✗ {state.silent}", "bold $text-error")]
+    if state.instead:
+        return [(f"■ {safe(state.instead)}", "bold $text-warning")]
+    if state.following:
+        return [("● following", "bold $text-success")]
+    forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]
+    return [(f"‖ paused{form}", "bold $text-warning") for form in forms]
+
+
+def _figures(state: LiveState) -> list[Run]:
+    pace = [] if state.per_second is None or state.instead else [f"  {rate(state.per_second)}"]
+    of = f" of {grouped(state.of)}" if state.of else ""
+    shown = [] if state.shown is None else [f"  shown {grouped(state.shown)}{of}"]
+    return [(text, "") for text in (*pace, *shown)]
+
+
+def _note(state: LiveState) -> Run:
+    return f"  {safe(state.note)}", "dim"
+
+
+def _right(status: Status, quiet: bool) -> list[Run]:
+    armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
+    recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
+    trouble = "line cut" if status.cut else status.silent
+    line: list[Run] = [(f"✗ {trouble}  ", "bold $text-error")] if trouble else []
+    calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
+    return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]
+
+
+def _wide(runs: list[Run]) -> int:
+    return sum(width(text) for text, _ in runs)
+
+
+def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
+    blanks = " " * max(0, columns - _wide(left) - _wide(right))
+    return Content.assemble(*left, blanks, *right)

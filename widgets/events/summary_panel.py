@@ -1,0 +1,175 @@
+"""The summary on the screen: rates over time; below them latencies, values and, where there is room, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Final, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Label
+
+from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows
+from widgets.lists.line_list import LineList
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe, safe_content
+
+_WIDE: Final = 110
+"""Columns from which on processes have a place of their own."""
+_MOST_RATES: Final = 8
+
+
+class Bars(NamedTuple):
+    """Bars below a title."""
+
+    title: str
+    bars: tuple[Bar, ...] = ()
+    total: int = 0
+    """What shares are of; 0: they are not shown."""
+
+
+class SummaryText(NamedTuple):
+    """All that is shown."""
+
+    head: str = ""
+    """What it is made of, and what is missing."""
+    rate_title: str = ""
+    rates: tuple[Rate, ...] = ()
+    rate_step: int = 0
+    """Nanoseconds of an interval of the rates; 0: they have none."""
+    latencies: Bars = Bars("")
+    values: Bars = Bars("")
+    tasks: Bars = Bars("")
+
+
+class SummaryList(LineList):
+    """Rows below a title."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Only these", show=False, tooltip="Show the events with this value"),
+    ]
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, header=True)
+        self._title = ""
+
+    def fill(self, title: str, rows: BarRows | RateRows) -> None:
+        """Show other rows; the cursor stays where it is."""
+        self._title = title
+        self._rows = rows
+        self.rows_changed()
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """The title, with what only the rows know in that many columns."""
+        legend = self._rows.legend(columns) if isinstance(self._rows, RateRows) else ""
+        return (Piece(fit(f" {safe(self._title)}{legend}", columns)),)
+
+
+class SummaryPanel(Vertical):
+    """Shows a `SummaryText`, and asks for other ones."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "field(1)", "Next field", tooltip="Count the values of the next field"),
+        Binding("V", "field(-1)", "Field before", show=False, tooltip="Count the values of the field before"),
+        Binding("k", "source", "In the kernel", tooltip="Let the kernel count instead of recording, or record again"),
+    ]
+
+    DEFAULT_CSS = """
+    SummaryPanel {
+        & .head { height: 1; width: 1fr; color: $text-muted; padding: 0 1; }
+        & #summary-rates { height: 3; }
+        & Horizontal { height: 1fr; }
+        & Horizontal > SummaryList { width: 1fr; }
+        & #summary-tasks { display: none; }
+        &.-wide #summary-tasks { display: block; }
+        & SummaryList > .line-list--header { text-style: bold underline; color: $text-accent; }
+    }
+    """
+
+    class FieldAsked(Message):
+        """Another field, so many further."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    class SourceAsked(Message):
+        """Count in the kernel, or count events again."""
+
+    class Wanted(Message):
+        """The events behind a row are wanted."""
+
+        def __init__(self, of_tasks: bool, row: int) -> None:
+            super().__init__()
+            self.of_tasks = of_tasks
+            self.row = row
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.rates = SummaryList("summary-rates")
+        self.latencies = SummaryList("summary-latencies")
+        self.values = SummaryList("summary-values")
+        self.tasks = SummaryList("summary-tasks")
+        self._head = Label("", classes="head", markup=False)
+        self._shown = SummaryText()
+
+    def compose(self) -> ComposeResult:
+        """What it is made of, then the lists."""
+        yield self._head
+        yield self.rates
+        with Horizontal():
+            yield self.latencies
+            yield self.values
+            yield self.tasks
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether processes have a place of their own."""
+        return self.has_class("-wide")
+
+    def show(self, text: SummaryText) -> None:
+        """Show something else; what did not change is not drawn."""
+        before, self._shown = self._shown, text
+        self._update_head()
+        if text[1:4] != before[1:4]:
+            self.rates.styles.height = min(len(text.rates), _MOST_RATES) + 1
+            self.rates.fill(text.rate_title, RateRows(text.rates, text.rate_step))
+        for shown, one, old in (
+            (self.latencies, text.latencies, before.latencies),
+            (self.values, text.values, before.values),
+            (self.tasks, text.tasks, before.tasks),
+        ):
+            if one != old:
+                shown.fill(one.title, BarRows(one.bars, one.total))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """More or fewer lists."""
+        self.set_class(event.size.width >= _WIDE, "-wide")
+        self._update_head()
+
+    def _update_head(self) -> None:
+        """What has no place here, and the way there, first: the end of the line may be cut."""
+        text = self._shown
+        hidden = text.tasks.title and not self.is_wide and text.tasks != text.values
+        self._head.update(safe_content(f"v, V: fields, processes; {text.head}" if hidden else text.head))
+
+    def action_field(self, step: int) -> None:
+        """Another field."""
+        self.post_message(self.FieldAsked(step))
+
+    def action_source(self) -> None:
+        """The other source."""
+        self.post_message(self.SourceAsked())
+
+    @on(LineList.Selected)
+    def _selected(self, event: LineList.Selected) -> None:
+        event.stop()
+        if event.control in (self.values, self.tasks):
+            self.post_message(self.Wanted(event.control is self.tasks, event.row))
+
+    @on(LineList.Highlighted)
+    def _highlighted(self, event: LineList.Highlighted) -> None:
+        event.stop()

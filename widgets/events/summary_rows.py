@@ -1,0 +1,146 @@
+"""Rows of the summary: bars for counts, lines for rates over time. Values in, pieces of text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from widgets.number_format import bar, duration, grouped, short
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe, width
+
+_LEVELS: Final = " ▁▂▃▄▅▆▇█"
+_LEAST_BAR: Final = 4
+_WIDEST_LABEL: Final = 0.5
+"""Of the columns there are."""
+
+
+class Bar(NamedTuple):
+    """One count; a title where there is none."""
+
+    label: str
+    """Foreign text."""
+    hits: int | None = None
+    """None: the label is a title over what follows."""
+    error: int = 0
+    """It came at most so many times more."""
+    right: bool = False
+    """The label is a number: it stands at the right."""
+    dim: bool = False
+
+
+class Rate(NamedTuple):
+    """Events of one probe over time."""
+
+    name: str
+    counts: tuple[int, ...]
+    """Of intervals of one length, the oldest first."""
+    total: int
+    peak: float | None
+    """Events a second in the interval that has most; None: not known."""
+
+
+def each_of(counts: int, columns: int) -> int:
+    """How many neighbours are put together for at most so many columns."""
+    return max(1, -(-counts // max(1, columns)))
+
+
+def squeezed(counts: Sequence[int], columns: int) -> list[int]:
+    """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
+    each = each_of(len(counts), columns)
+    return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
+
+
+def sparkline(counts: Sequence[int], columns: int) -> str:
+    """A line of levels; what is more than nothing has the lowest level at least."""
+    found = squeezed(counts, columns)
+    most = max(found, default=0)
+    return "".join(_LEVELS[max(1, round(count / most * 8)) if count else 0] for count in found)
+
+
+class BarRows:
+    """Bars one below the other, with labels of one width, counts and shares."""
+
+    def __init__(self, bars: Sequence[Bar], total: int = 0) -> None:
+        """`total`: what shares are of; 0: they are not shown."""
+        self.bars = tuple(bars)
+        self._total = total
+        self._most = max((one.hits or 0 for one in bars), default=0)
+        self._figures = max((width(_count(one)) for one in bars if one.hits is not None), default=0)
+        self._labels = max((width(safe(one.label)) for one in bars if one.hits is not None), default=0)
+
+    @property
+    def first(self) -> int:
+        return 0
+
+    @property
+    def next(self) -> int:
+        return len(self.bars)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Label, bar, count, share."""
+        one = self.bars[row]
+        if one.hits is None:
+            return (Piece(fit(safe(one.label), columns), "dim" if one.dim else "name"),)
+        share = f" {one.hits / self._total:6.1%}" if self._total else ""
+        label = min(self._labels, max(6, int(columns * _WIDEST_LABEL)))
+        room = columns - label - self._figures - len(share) - 3
+        drawn = bar(one.hits / self._most if self._most else 0, room) if room >= _LEAST_BAR else ""
+        if not drawn:
+            label = min(label, max(6, columns - self._figures - len(share) - 2))
+        return (
+            Piece(f"{fit(safe(one.label), label, one.right)} ", "dim" if one.dim else ""),
+            Piece(f"{drawn} ", "type"),
+            Piece(_count(one).rjust(self._figures), "number"),
+            Piece(share, "dim"),
+        )
+
+
+def _count(one: Bar) -> str:
+    return f"{'≥ ' if one.error else ''}{grouped(one.hits or 0)}"
+
+
+class RateRows:
+    """Sparklines one below the other; the time of a column is the same in all."""
+
+    def __init__(self, rates: Sequence[Rate], step: int = 0) -> None:
+        """`step`: nanoseconds of an interval; 0: there are none."""
+        self.rates = tuple(rates)
+        self._step = step
+        self._names = max((width(safe(rate.name)) for rate in rates), default=0)
+        self._figures = max((width(_figures(rate)) for rate in rates), default=0)
+
+    @property
+    def first(self) -> int:
+        return 0
+
+    @property
+    def next(self) -> int:
+        return len(self.rates)
+
+    def legend(self, columns: int) -> str:
+        """`, 5.60 s a column`, of the lines as they are drawn; empty where there are none."""
+        counts, room = max((len(rate.counts) for rate in self.rates), default=0), self._room(columns)
+        return f", {duration(self._step * each_of(counts, room))} a column" if counts and self._step and room else ""
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Name, line, total, the most of a second."""
+        rate = self.rates[row]
+        room = self._room(columns)
+        return (
+            Piece(f"{fit(safe(rate.name), self._name(columns))} ", "name"),
+            Piece(fit(sparkline(rate.counts, room), room), "type"),
+            Piece(_figures(rate).rjust(self._figures), "number"),
+        )
+
+    def _name(self, columns: int) -> int:
+        return min(self._names, max(8, columns // 3))
+
+    def _room(self, columns: int) -> int:
+        """For the line: the same in all rows."""
+        return max(0, columns - self._name(columns) - self._figures - 1)
+
+
+def _figures(rate: Rate) -> str:
+    peak = "" if rate.peak is None else f"  max {short(rate.peak):>5}/s"
+    return f" {grouped(rate.total):>11}{peak}"

@@ -1,0 +1,168 @@
+"""Why nothing can attach to a function, and what can be taken instead: each a row, Enter goes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Label, Static
+
+from probes.attaching.callers import Callers, all_reasons
+from probes.attaching.values import Attachability, Instead
+from widgets.fields.function_rows import shown_kinds
+from widgets.lists.line_list import LineList
+from widgets.rows import Piece
+from widgets.safe_text import cut, fit, safe, safe_content, width
+
+_HOW = 13
+_KINDS = 4
+_MIN_NOTE = 12
+
+
+class InsteadRows:
+    """Ways out as rows: name, how it comes to stand here, which one or where, kinds."""
+
+    first = 0
+
+    def __init__(self, ways: Sequence[Instead]) -> None:
+        self.ways = ways
+        self.next = len(ways)
+        self._longest = max((width(safe(str(way.place))) for way in ways), default=0)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """As many of them as there is room for; the name always."""
+        way = self.ways[row]
+        room = columns - _KINDS
+        name = min(self._longest, max(_MIN_NOTE, room - _HOW - _MIN_NOTE))
+        yield Piece(fit(safe(str(way.place)), min(name, room)), "name")
+        room -= min(name, room)
+        if room > _HOW:
+            yield Piece(" " + fit(way.how, _HOW - 1), "type")
+            room -= _HOW
+        yield Piece(fit(" " + cut(safe(way.note), max(0, room - 1)) if room > 1 else "", max(0, room)), "dim")
+        yield Piece(" " + fit(shown_kinds(way.kinds) or "–", _KINDS - 1))
+
+
+class _Ways(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe that one instead"),
+    ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """One can go only where there is something."""
+        return action != "select" or self.rows.next > 0
+
+
+class AttachPane(Vertical):
+    """Reasons, ways out, and a line that says how far the search for callers is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "c", "callers", "Callers", id="attach.callers", tooltip="Look for who calls it, in the kernel's code"
+        ),
+    ]
+
+    DEFAULT_CSS = """
+    AttachPane {
+        height: 1fr;
+        & .reasons { width: 1fr; height: auto; max-height: 50%; padding: 0 0 1 0; color: $text-warning; }
+        & LineList { height: 1fr; }
+        & .state { height: auto; max-height: 2; width: 1fr; color: $text-muted; }
+    }
+    """
+
+    class Taken(Message):
+        """Something is to be probed instead."""
+
+        def __init__(self, function: str, way: Instead) -> None:
+            super().__init__()
+            self.function = function
+            self.way = way
+
+    class CallersWanted(Message):
+        """The callers of a function are to be looked for; `found` shows them."""
+
+        def __init__(self, function: str) -> None:
+            super().__init__()
+            self.function = function
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list = _Ways()
+        self._reasons = Static("", classes="reasons", markup=False)
+        self._state = Label("", classes="state", markup=False)
+        self._about = Attachability("")
+        self._callers: Callers | None = None
+        self._searching = False
+
+    def compose(self) -> ComposeResult:
+        """Reasons, list, state."""
+        yield self._reasons
+        yield self.list
+        yield self._state
+
+    def show(self, about: Attachability) -> None:
+        """Show the answer for a function; what was found of another one's callers is forgotten."""
+        if about.name != self._about.name:
+            self._callers, self._searching = None, False
+        self._about = about
+        self._show_found()
+
+    def searching(self, function: str, share: float) -> None:
+        """So much of the code has been read."""
+        if function == self._about.name and self._searching:
+            self._state.update(f"looking for callers: {share:.0%} of the kernel's code read")
+
+    def found(self, callers: Callers) -> None:
+        """Show callers, unless another function is shown by now."""
+        if callers.name == self._about.name:
+            self._callers, self._searching = callers, False
+            self._show_found()
+
+    def _show_found(self) -> None:
+        reasons = all_reasons(self._about, self._callers)
+        lines = [f"{r.text}{f' — {r.remedy}' if r.remedy else ''}" for r in reasons]
+        self._reasons.update(Content("\n").join(map(safe_content, lines or ["everything can attach here"])))
+        ways = (*self._about.instead, *(self._callers.instead if self._callers else ()))
+        rows = self.list.rows
+        if not isinstance(rows, InsteadRows) or rows.ways != ways:
+            self.list.rows = InsteadRows(ways)
+            self.list.refresh_bindings()
+        self._state.update(safe_content(self._state_text(len(ways))))
+
+    def _state_text(self, count: int) -> str:
+        if self._searching:
+            return "looking for callers"
+        if self._callers is not None:
+            hidden = len(self._callers.hidden)
+            more = f"; {hidden} more call it and can't be probed" if hidden and self._callers.found else ""
+            count = len(self._callers.found)
+            found = f"{count} caller{'' if count == 1 else 's'} by {self._callers.searched}"
+            return (self._callers.text or found) + more
+        take = "enter takes the one under the cursor" if count else ""
+        ask = "c looks for who calls it" if self._about.called or self._about.kinds else ""
+        return "; ".join(filter(None, (take, ask)))
+
+    def action_callers(self) -> None:
+        """Ask for the callers, once."""
+        if not self._searching and self._callers is None:
+            self._searching = True
+            self._state.update("looking for callers")
+            self.post_message(self.CallersWanted(self._about.name))
+
+    @on(LineList.Selected)
+    def _selected(self, event: LineList.Selected) -> None:
+        event.stop()
+        rows = self.list.rows
+        if isinstance(rows, InsteadRows) and event.row < rows.next:
+            self.post_message(self.Taken(self._about.name, rows.ways[event.row]))
+
+    @on(LineList.Highlighted)
+    def _highlighted(self, event: LineList.Highlighted) -> None:
+        event.stop()

@@ -1,0 +1,35 @@
+"""The line below the fields: what the one under the cursor is, or why something cannot be done."""
+
+from __future__ import annotations
+
+from textual.widgets import Label
+
+from widgets.fields.field_tree import TreeRow
+from widgets.safe_text import safe_content
+
+
+class SayLine(Label):
+    """One line, cut where it does not fit."""
+
+    DEFAULT_CSS = """
+    SayLine { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
+        &.-refused { color: $text-warning; } }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+
+    def explain(self, row: TreeRow | None, trouble: str = "") -> None:
+        """Say what a row is; why nothing can be taken where it, or the whole function, has a reason."""
+        if row is None or row.node.reason or trouble:
+            self.refuse((row.node.reason if row else "") or trouble or "no arguments")
+            return
+        node = row.node
+        self.remove_class("-refused")
+        place = "" if node.offset is None else f"   +{node.offset}"
+        self.update(safe_content(f"{node.fetcharg or node.label}   {node.c_type}{place}"))
+
+    def refuse(self, why: str) -> None:
+        """Say why not."""
+        self.add_class("-refused")
+        self.update(safe_content(why))

@@ -1,0 +1,267 @@
+"""Find a function among 60,000: a search line over the list of all names, filtered at each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import Input, Label
+
+from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
+from widgets.highlight import has_words, is_typed_probe
+from widgets.lists.line_list import LineList
+from widgets.number_format import grouped
+from widgets.safe_text import safe_content
+from widgets.search_line import PickLine
+
+Search = Callable[[str], tuple[Sequence[int], int]]
+"""Query -> (indices into the names, best first; how many match in all)."""
+
+
+class _NameLine(PickLine):
+    """Where part of a function's name is typed."""
+
+
+class FunctionList(Vertical):
+    """Search line, list and a line that says more of the row under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "list('move', -1)", "Up", show=False, id="functions.up", tooltip="Function above"),
+        Binding("down", "list('move', 1)", "Down", show=False, id="functions.down", tooltip="Function below"),
+        Binding(
+            "pageup", "list('page', -1)", "Page up", show=False, id="functions.page_up", tooltip="A screenful up"
+        ),
+        Binding(
+            "pagedown",
+            "list('page', 1)",
+            "Page down",
+            show=False,
+            id="functions.page_down",
+            tooltip="A screenful down",
+        ),
+        Binding(
+            "enter",
+            "pick",
+            "Pick",
+            key_display="enter",
+            id="functions.pick",
+            tooltip="See the signature of the function",
+        ),
+        Binding(
+            "tab", "take", "Take", show=False, id="functions.take", tooltip="Take one that is only like the text"
+        ),
+        Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
+        Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
+    ]
+
+    DEFAULT_CSS = """
+    FunctionList {
+        background: $surface;
+        & > Horizontal { height: 1; background: $surface; }
+        & .prompt { width: 2; color: $text-accent; text-style: bold; }
+        & .count { width: auto; padding: 0 0 0 1; color: $text-muted; }
+        & LineList { height: 1fr; }
+        & .about {
+            height: auto;
+            min-height: 2;
+            max-height: 3;
+            width: 1fr;
+            color: $text-muted;
+            background: $surface;
+        }
+    }
+    """
+
+    armed: reactive[Mapping[str, float | None]] = reactive({}, repaint=False)
+    """Name of each armed function, with its events a second (None: not known yet)."""
+
+    class Picked(Message):
+        """A function was picked; also one to which nothing can attach (its row says why)."""
+
+        def __init__(self, control: FunctionList, name: str) -> None:
+            super().__init__()
+            self._control = control
+            self.name = name
+
+        @property
+        def control(self) -> FunctionList:
+            """The list."""
+            return self._control
+
+    class SpecificationWanted(Message):
+        """A `:` was typed in front of a name, where none has it, or a whole probe: a specification is to be typed."""
+
+        def __init__(self, text: str = "") -> None:
+            super().__init__()
+            self.text = text
+            """The probe that was typed; empty: none yet."""
+
+    def __init__(self, close_first: Callable[[], bool] = lambda: False) -> None:
+        """`close_first`: closes what Escape is for before it is for the search; False: there is nothing."""
+        super().__init__()
+        self._close_first = close_first
+        self.border_title = "functions"
+        self._input = _NameLine("part of a name")
+        self._query = ""
+        self._moved = False
+        """Whether a row was chosen by a key since the text was typed."""
+        self._list = LineList()
+        self._count = Label("", classes="count", markup=False)
+        self._about = Label("", classes="about", markup=False)
+        self._names: Sequence[str] = ()
+        self._search: Search = lambda query: ((), 0)  # noqa: ARG005 - nothing to search yet
+        self._describe: Describe | None = None
+
+    def compose(self) -> ComposeResult:
+        """Search line, list, the line below."""
+        with Horizontal():
+            yield Label("> ", classes="prompt", markup=False)
+            yield self._input
+            yield self._count
+        yield self._list
+        yield self._about
+
+    def show(self, names: Sequence[str], search: Search, describe: Describe) -> None:
+        """Show other functions; the query stays."""
+        self._names, self._search, self._describe = names, search, describe
+        self._find(self._input.value)
+
+    def describe_anew(self) -> None:
+        """More is known of the functions now: draw the rows again."""
+        self._list.rows_changed()
+        self._about_current()
+
+    @property
+    def query_text(self) -> str:
+        """What is in the search line; setting it searches."""
+        return self._input.value
+
+    @query_text.setter
+    def query_text(self, text: str) -> None:
+        self._input.value = text
+
+    @property
+    def current(self) -> str | None:
+        """Name of the function under the cursor."""
+        rows = self._list.rows
+        if isinstance(rows, FunctionRows) and self._list.cursor < rows.next:
+            return rows.name(self._list.cursor)
+        return None
+
+    @property
+    def on_screen(self) -> list[str]:
+        """Names that are seen, from the one under the cursor on."""
+        rows, cursor = self._list.rows, self._list.cursor
+        if not isinstance(rows, FunctionRows):
+            return []
+        seen = self._list.on_screen
+        return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
+
+    def focus_search(self) -> None:
+        """Put the keyboard into the search line; the next letter begins another name."""
+        self.screen.set_focus(self._input)  # at once: letters typed ahead are for it
+        self.begin_search()
+
+    def begin_search(self) -> None:
+        """Select what is in the search line: the next letter typed there begins another name."""
+        self._input.select_all()
+
+    def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:
+        """Repaint the rows on the screen that are, or were, armed."""
+        rows = self._list.rows
+        if not isinstance(rows, FunctionRows):
+            return
+        rows.armed = new
+        for row in self._list.on_screen:
+            name = rows.name(row)
+            if (name in old) != (name in new) or old.get(name) != new.get(name):
+                self._list.repaint_row(row)
+
+    @on(Input.Changed)
+    def _query_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value == ":":
+            with self.prevent(Input.Changed):
+                self._input.value = self._query
+            self.post_message(self.SpecificationWanted())
+            return
+        self._query, self._moved = event.value, False
+        self._find(event.value)
+
+    def _find(self, query: str) -> None:
+        if self._describe is None:
+            return
+        indices, total = self._search(query) if query.strip() else (range(len(self._names)), len(self._names))
+        self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed)
+        every = grouped(len(self._names))
+        self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
+        if not indices:
+            self._about.update(safe_content(f"no function matches {query.strip()}") if query.strip() else "")
+        if is_typed_probe(query.strip()):
+            self._about.update("a whole probe: Enter takes it into the specification")
+
+    @on(LineList.Highlighted)
+    def _say_more(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        self._about_current()
+
+    def _about_current(self) -> None:
+        rows, row = self._list.rows, self._list.cursor
+        if isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
+            name, about = rows.name(row), rows.about(row)
+            where = f" [{about.module}]" if about.module else ""
+            with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
+            if not with_:  # every column is needed
+                self._about.update(safe_content(about.reason))
+                return
+            words = f"{with_}; {about.reason}" if about.reason else with_
+            self._about.update(safe_content(f"{name}{where}: {words}"))
+
+    @on(LineList.Selected)
+    def action_take(self, event: Message | None = None) -> None:
+        """Pick the function under the cursor, also one that is only like what was typed."""
+        if event is not None:
+            event.stop()
+        name = self.current
+        if name is not None:
+            self.post_message(self.Picked(self, name))
+
+    @on(Input.Submitted)
+    def action_pick(self, event: Message | None = None) -> None:
+        """Pick the function under the cursor where it has what was typed in its name, or was chosen by a key."""
+        if event is not None:
+            event.stop()
+        text = self._input.value.strip()
+        if is_typed_probe(text):
+            self.post_message(self.SpecificationWanted(text))
+        elif self.current is None or self._moved or has_words(self.current, text):
+            self.action_take()
+        else:
+            self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Tab takes a row where Enter would not."""
+        if action != "take":
+            return True
+        text = self._input.value.strip()
+        return self._input.has_focus and self.current is not None and not has_words(self.current, text)
+
+    def action_list(self, what: str, step: int) -> None:
+        """Move in the list while the keyboard is in the search line."""
+        self._moved = True
+        (self._list.action_move if what == "move" else self._list.action_page)(step)
+
+    def action_search(self) -> None:
+        """Put the keyboard into the search line."""
+        self.focus_search()
+
+    def action_clear(self) -> None:
+        """Empty the search line; what was opened over it is closed before."""
+        if not self._close_first():
+            self._input.value = ""

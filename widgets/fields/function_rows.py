@@ -1,0 +1,104 @@
+"""Functions as rows of a list: name, mark of an armed one, module or reason, kinds. No screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from widgets.highlight import highlighted, matched
+from widgets.number_format import rate
+from widgets.rows import Piece
+from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
+
+KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
+"""What the letters of the kinds stand for."""
+_NOTE = 12
+"""Columns a reason or a module may take beside the name."""
+_KINDS = 3
+
+
+class Attachable(Protocol):
+    """What the list shows of a function (`probes.attaching.catalog.Function` is one)."""
+
+    @property
+    def module(self) -> str | None:
+        """Its module; None or empty: the kernel itself."""
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """Letters of the kinds of probe that can attach."""
+
+    @property
+    def reason(self) -> str:
+        """Why none can, in one line."""
+
+    @property
+    def word(self) -> str:
+        """The same in a word or two."""
+
+
+Describe = Callable[[str], Attachable]
+"""Name -> what can attach there; asked for rows on the screen only."""
+
+
+class FunctionRows:
+    """The names that match, in the order of the search."""
+
+    first = 0
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        indices: Sequence[int],
+        describe: Describe,
+        query: str,
+        armed: Mapping[str, float | None],
+    ) -> None:
+        self._names = names
+        self._indices = indices
+        self._describe = describe
+        self._query = query
+        self.armed = armed
+        self.next = len(indices)
+
+    def name(self, row: int) -> str:
+        """The function's name as the source has it."""
+        return self._names[self._indices[row]]
+
+    def about(self, row: int) -> Attachable:
+        """What can attach to it."""
+        return self._describe(self.name(row))
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Name, armed mark with rate or module or reason, kinds."""
+        name = self.name(row)
+        about = self._describe(name)
+        letters = shown_kinds(about.kinds)
+        note = self._note(name, about, min(_NOTE, columns // 3))
+        room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
+        if note.look == "dim" and width(safe(name)) > room:  # the name says more; the line below says the rest
+            room, note = columns - _KINDS - 1, Piece("")
+        shown = cut(safe(name), room)
+        runs = matched(shown.removesuffix(ELLIPSIS), self._query)
+        yield from highlighted(shown, runs, "" if letters else "dim")
+        yield Piece(" " * (room - width(shown)))
+        if note.text:
+            yield Piece(" ")
+            yield note
+        yield Piece(" " + fit(letters or "–", _KINDS), "" if letters else "dim")
+
+    def _note(self, name: str, about: Attachable, columns: int) -> Piece:
+        if name in self.armed:
+            per_second = self.armed[name]
+            return Piece("●" if per_second is None else f"● {rate(per_second)}", "mark")
+        if not about.kinds:
+            return Piece(cut(safe(about.word), columns), "dim")
+        return Piece(cut(f"[{safe(about.module)}]", columns) if about.module else "", "dim")
+
+
+def shown_kinds(kinds: Collection[str]) -> str:
+    """`f p`; a return probe goes without saying where an entry probe attaches."""
+    letters = {str(kind) for kind in kinds}
+    if "p" in letters:
+        letters.discard("r")
+    return " ".join(sorted(letters))

@@ -1,0 +1,193 @@
+"""The signature pane, edited: each tick, and each other end of the call, makes another `Probe`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from probes.completion.type_choice import sensible_types
+from probes.fetcharg import FetchArg, ReturnValue, Variable
+from probes.probe import Probe, When
+from widgets.fields import probe_edits
+from widgets.fields.field_list import FieldList, Tick
+from widgets.fields.field_pane import FieldPane
+from widgets.fields.field_tree import TreeRow
+from widgets.fields.probe_edits import EVERYTHING, Types
+from widgets.fields.signature import Signature
+from widgets.fields.signature_pane import SignaturePane
+from widgets.fields.when_bar import WhenLine
+
+_KEYS = [
+    Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
+    Binding("a", "everything", "$$args", id="probe.everything", tooltip="All arguments, each with its best type"),
+    Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
+    Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
+    Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record both ends: what did the call change"),
+    Binding(
+        "i", "instead", "Instead", id="probe.instead", tooltip="Why not here, who calls it, what to take instead"
+    ),
+    Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
+]
+_NUMBERS = [
+    Binding(
+        str(n),
+        f"argument({n})",
+        f"Argument {n}",
+        show=False,
+        id=f"probe.argument_{n}",
+        tooltip="Tick the argument with that number",
+    )
+    for n in range(1, 10)
+]
+
+
+class ProbeEditor(SignaturePane):
+    """Edits one probe; see the module."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*_KEYS, *_NUMBERS]
+
+    class Changed(Message):
+        """The user changed the probe."""
+
+        def __init__(self, control: ProbeEditor, probe: Probe) -> None:
+            super().__init__()
+            self._control = control
+            self.probe = probe
+
+        @property
+        def control(self) -> ProbeEditor:
+            """The editor."""
+            return self._control
+
+    class ArmRequested(Changed):
+        """The user wants it armed."""
+
+    class Left(Message):
+        """The user wants another function."""
+
+    def __init__(
+        self,
+        *,
+        types: Types = sensible_types,
+    ) -> None:
+        super().__init__()
+        self._types = types
+        self._parked: tuple[FetchArg, ...] = ()
+
+    def show(self, signature: Signature, probe: Probe) -> None:
+        """Edit the probe of another function; the cursor is on its first argument."""
+        self._parked = ()
+        super().show(signature, probe)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Where nothing can attach there is nothing to record; how to leave, and what to take instead, remains."""
+        return action in ("leave", "instead") or not self.nothing_attaches
+
+    # -- ticking ---------------------------------------------------------------------------------------------------
+
+    def tick_of(self, row: TreeRow) -> Tick:
+        """A cross with the type that was chosen; a star for what comes with all arguments."""
+        arg, probe = row.node.fetcharg, self.probe
+        if probe is None or arg is None:
+            return Tick(" ")
+        kept = probe_edits.ticked(probe, arg)
+        if kept is not None:
+            return Tick("x", kept.type or "")
+        in_all = probe.captures(EVERYTHING) and row.number > 0 and isinstance(arg.expression, Variable)
+        return Tick("*" if in_all else " ")
+
+    def _edit(self, probe: Probe) -> None:
+        if probe != self.probe:
+            self.probe = probe
+            self.post_message(self.Changed(self, probe))
+
+    def _toggle(self, row: TreeRow) -> None:
+        arg, probe = row.node.fetcharg, self.probe
+        if probe is None:
+            return
+        if arg is None:
+            self._say.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
+        elif isinstance(arg.expression, ReturnValue) and probe.when is When.ENTRY:
+            self._say.refuse("there is a return value at exit only: x or b")
+        elif self.tick_of(row).sign == "*":
+            arguments = (root.node.fetcharg for root in self._tree.roots)
+            every = [one for one in arguments if one is not None and isinstance(one.expression, Variable)]
+            self._edit(probe_edits.all_but(probe, arg, every))
+            self._explain(row)
+        else:
+            self._edit(probe_edits.toggle(probe, arg, [root.node.label for root in self._tree.roots]))
+            self._explain(row)
+
+    @on(FieldPane.Found)
+    def _found(self, event: FieldPane.Found) -> None:
+        event.stop()
+        arg = event.row.node.fetcharg
+        if self.probe is not None and (arg is None or not self.probe.captures(arg)):
+            self._toggle(event.row)
+
+    @on(FieldPane.NothingFound)
+    def _nothing_found(self, event: FieldPane.NothingFound) -> None:
+        event.stop()
+        near = f": Tab takes {event.nearest}, ↓ chooses" if event.nearest else ""
+        self._say.refuse(f"no field here has that in its name{near}")
+
+    @on(FieldList.Ticked)
+    def _ticked(self, event: FieldList.Ticked) -> None:
+        event.stop()
+        self._toggle(event.row)
+
+    def action_argument(self, number: int) -> None:
+        """Tick the N-th argument, wherever the cursor is."""
+        if number <= len(self._tree.roots):
+            self._toggle(self._tree.roots[number - 1])
+        else:
+            self._say.refuse(f"there are {len(self._tree.roots)} to tick here")
+
+    def action_leave(self) -> None:
+        """Back to the functions; what is ticked stays."""
+        self.post_message(self.Left())
+
+    def action_everything(self) -> None:
+        """All arguments, or not."""
+        if self.probe is not None:
+            self._edit(probe_edits.toggle(self.probe, EVERYTHING, ()))
+
+    def action_type(self) -> None:
+        """Give the ticked field under the cursor its next type."""
+        row = self._pane.list.current
+        if self.probe is None or row is None or row.node.fetcharg is None:
+            return
+        if not self.probe.captures(row.node.fetcharg):
+            self._say.refuse("tick it first (space)")
+            return
+        kinds = self._types(row.node.kernel_type, row.node.c_type, row.node.fetcharg.type)
+        if len(kinds) < 2:
+            self._say.refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
+        self._edit(probe_edits.retype(self.probe, row.node.fetcharg, kinds))
+
+    @on(WhenLine.Chosen)
+    def _when_chosen(self, event: WhenLine.Chosen) -> None:
+        event.stop()
+        self.action_when(event.when.value)
+
+    def action_when(self, value: str) -> None:
+        """Move to the other end of the call; what only that end has comes back with it."""
+        if self.probe is None or self._signature is None:
+            return
+        retval = self._signature.retval.fetcharg if self._signature.retval else None
+        moved, self._parked = probe_edits.moved(self.probe, When(value), retval, self._parked)
+        self._edit(moved)
+
+    @on(FieldList.Arm)
+    def _arm(self, event: FieldList.Arm) -> None:
+        event.stop()
+        if self.probe is not None:
+            self.post_message(self.ArmRequested(self, self.probe))
+
+    @on(FieldList.Highlighted)
+    def _highlighted(self, event: FieldList.Highlighted) -> None:
+        event.stop()
+        self._explain(self._pane.list.current)

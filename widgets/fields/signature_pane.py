@@ -1,0 +1,129 @@
+"""What is shown of a function: its prototype, the ends of its calls, its arguments, or why nothing can attach."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from probes.attaching.values import Attachability
+from probes.probe import Probe, When
+from widgets.fields.attach_pane import AttachPane
+from widgets.fields.field_hint import SayLine
+from widgets.fields.field_list import Tick
+from widgets.fields.field_pane import FieldPane
+from widgets.fields.field_tree import FieldTree, TreeRow
+from widgets.fields.prototype import Prototype
+from widgets.fields.signature import Signature
+from widgets.fields.when_bar import WhenLine
+from widgets.safe_text import safe_content
+
+_HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
+
+Its arguments come here, with all that is behind them: tick what to record."""
+
+
+class SignaturePane(Vertical):
+    """Shows one function and the probe on it; whoever inherits edits the probe."""
+
+    DEFAULT_CSS = """
+    SignaturePane {
+        background: $surface;
+        & .hint { width: 1fr; height: auto; padding: 1 2; color: $text-muted; }
+    }
+    """
+
+    probe: reactive[Probe | None] = reactive(None, repaint=False)
+    """The probe; what is ticked is drawn from it."""
+    mechanism: reactive[str] = reactive("", repaint=False)
+    """How it will attach: `fprobe`, `kprobe`; with a word why where that matters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._signature: Signature | None = None
+        self.nothing_attaches = False
+        """Whether it is known that no probe can sit on this function."""
+        self._tree = FieldTree(())
+        self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
+        self.why = AttachPane()
+        """In the place of the fields where nothing can attach, or when it is asked for."""
+        self._say = SayLine()
+        self._hint = Static(_HINT, classes="hint", markup=False)
+        self._has_function(False)
+
+    def _has_function(self, there: bool) -> None:
+        for widget in (self._prototype, self._when, self._pane, self._say):
+            widget.display = there
+        self._hint.display = not there
+        self.why.display = False
+
+    def compose(self) -> ComposeResult:
+        """Prototype, when, tree, a line that says more."""
+        yield self._hint
+        yield self._prototype
+        yield self._when
+        yield self._pane
+        yield self.why
+        yield self._say
+
+    def show(self, signature: Signature, probe: Probe) -> None:
+        """Edit the probe of another function; the cursor is on its first argument."""
+        self._signature = signature
+        self.nothing_attaches = False
+        self._has_function(True)
+        roots = signature.in_order()
+        self._tree = FieldTree(roots)
+        self.border_title = safe_content(signature.name)
+        self._prototype.function, self._prototype.where = signature.name, signature.where
+        self._prototype.text = signature.prototype
+        self._pane.show(self._tree, self.tick_of)
+        self.probe = probe
+        if not roots:
+            self._explain(None)
+        if signature.about is not None:
+            self.explain(signature.about)
+
+    def explain(self, about: Attachability) -> None:
+        """Say what can attach, and what there is instead; in the place of the fields where nothing can."""
+        # Of twins one was chosen already.
+        if self.probe is not None and self.probe.place.symbol == about.name and not self.probe.place.address:
+            self.why.show(about)
+            self.nothing_attaches = not about.kinds
+            if self.nothing_attaches:
+                self._show_why(True)
+
+    def _show_why(self, there: bool) -> None:
+        focused = self._pane.has_focus_within or self.why.has_focus_within
+        self.why.display = there
+        for widget in (self._when, self._pane, self._say):
+            widget.display = not there
+        if focused:
+            self.focus_fields()
+
+    def action_instead(self) -> None:
+        """Show what can be taken instead, or the fields again."""
+        if self._signature is not None and self._signature.about is not None:
+            self._show_why(not self.why.display)
+
+    def focus_fields(self) -> None:
+        """Put the keyboard into the tree, or into what stands in its place."""
+        self.screen.set_focus(self.why.list if self.why.display else self._pane.list)
+
+    def watch_probe(self, probe: Probe | None) -> None:
+        """Show what is ticked now."""
+        self._when.when = probe.when if probe else When.ENTRY
+        self._pane.list.rows_changed()
+
+    def watch_mechanism(self, mechanism: str) -> None:
+        """Show how it will attach."""
+        self._when.mechanism = mechanism
+
+    @abstractmethod
+    def tick_of(self, row: TreeRow) -> Tick:
+        """What stands in front of a field."""
+
+    def _explain(self, row: TreeRow | None) -> None:
+        self._say.explain(row, self._signature.trouble if self._signature else "")

@@ -1,0 +1,137 @@
+"""The foot of a screen: the keys that work now, and above them what is said in passing.
+
+Of the keys, what does not fit is left out from their end, help never. Textual's Footer is a widget for each key,
+which costs the first paint as much as all else on a screen; this is one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from widgets.notice import Said, lines
+from widgets.safe_text import width
+
+
+class Key(NamedTuple):
+    """One key."""
+
+    key: str
+    """As Textual names it: what a click presses."""
+    shown: str
+    """As a person reads it."""
+    label: str
+    """What it does, in a word or two."""
+    enabled: bool = True
+
+
+class Span(NamedTuple):
+    """Where a key stands in the line."""
+
+    start: int
+    end: int
+    key: Key
+
+
+class KeyLine(Widget):
+    """Follows the bindings of the screen it is on, and what its application says; a click presses the key."""
+
+    DEFAULT_CSS = """
+    KeyLine { dock: bottom; height: auto; width: 1fr; background: $panel; color: $text; }
+    """
+    ALLOW_SELECT = False
+
+    keys: reactive[tuple[Key, ...]] = reactive(())
+    """What is shown."""
+    said: reactive[tuple[Said, ...]] = reactive((), layout=True)
+    """What stands above them."""
+
+    def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """`last` is the action that stands at the right end and is never left out."""
+        super().__init__(id=id)
+        self._last = last
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.screen.bindings_updated_signal.subscribe(self, self._follow)
+        self._follow(self.screen)
+        if hasattr(self.app, "said"):
+            self.watch(self.app, "said", self._say)
+
+    def _say(self, said: tuple[Said, ...]) -> None:
+        self.said = said
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """The keys have one line."""
+        return len(lines(self.said, width)) + 1
+
+    def _follow(self, screen: Screen[object]) -> None:
+        if not screen.app.app_focus or not self.is_attached:
+            return
+        found: dict[str, Key] = {}
+        last: list[Key] = []
+        for _, binding, enabled, _ in screen.active_bindings.values():
+            if not binding.show or binding.action in found:
+                continue
+            key = Key(binding.key, self.app.get_key_display(binding), binding.description, enabled)
+            # Textual leaves out letters that a text line takes, but knows "slash" for no letter.
+            if len(key.shown) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.shown):
+                continue
+            if binding.action == self._last:
+                last = last or [key]
+            else:
+                found[binding.action] = key
+        self.keys = (*found.values(), *last)
+
+    def render(self) -> Content:
+        """What is said, then key, label, key, label."""
+        return Content("\n").join([*lines(self.said, self.size.width), self._keys()])
+
+    def _keys(self) -> Content:
+        spans = laid_out(self.keys, self.size.width)
+        parts: list[Content] = []
+        at = 0
+        for span in spans:
+            style = "bold $text-accent" if span.key.enabled else "dim"
+            parts.append(Content(" " * (span.start - at)))
+            parts.append(
+                Content.assemble((span.key.shown, style), (f" {span.key.label}", "" if span.key.enabled else "dim"))
+            )
+            at = span.end
+        return Content("").join(parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the mouse."""
+        if event.y < self.size.height - 1:
+            return
+        for span in laid_out(self.keys, self.size.width):
+            if span.start <= event.x < span.end and span.key.enabled:
+                event.stop()
+                self.app.simulate_key(span.key.key)
+
+
+def laid_out(keys: tuple[Key, ...], columns: int) -> list[Span]:
+    """Where the keys stand; the last one at the right end, others as far as there is room."""
+    if not keys:
+        return []
+    *others, last = keys
+    end = columns - 1
+    start = max(1, end - _wide(last))
+    spans: list[Span] = []
+    at = 1
+    for key in others:
+        if at + _wide(key) + 2 > start:
+            break
+        spans.append(Span(at, at + _wide(key), key))
+        at += _wide(key) + 2
+    return [*spans, Span(start, start + _wide(last), last)]
+
+
+def _wide(key: Key) -> int:
+    return width(key.shown) + 1 + width(key.label)

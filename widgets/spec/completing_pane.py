@@ -1,0 +1,197 @@
+"""The part of the specification pane that completes: what may stand at the cursor, in a list over the text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.geometry import Offset
+
+from probes.completion.choice import Completion, Completions
+from widgets.spec.completion_list import CompletionList
+from widgets.spec.spec_editor import SpecEditor
+from widgets.spec.undo_history import State
+
+_NOTHING_FOLLOWS = "nothing to complete here; esc leaves the text"
+Complete = Callable[[str, int], Completions]
+"""Text and cursor -> what may stand there."""
+
+
+class CompletingPane(Vertical):
+    """A text with its completions; whoever inherits places `editor` and `found_list`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "tab",
+            "take",
+            "Take",
+            key_display="tab",
+            id="spec.take",
+            tooltip="Take a completion: the marked, or the first",
+        ),
+        Binding(
+            "enter",
+            "take",
+            "Take",
+            key_display="enter",
+            show=False,
+            id="spec.take_marked",
+            tooltip="Take the completion that ↓ chose; before that Enter is for what is written",
+        ),
+        Binding("up", "choose(-1)", "Up", show=False, id="spec.up", tooltip="Completion above"),
+        Binding("down", "choose(1)", "Down", show=False, id="spec.down", tooltip="Completion below; opens the list"),
+        Binding(
+            "ctrl+@,ctrl+space",
+            "offer",
+            "Complete",
+            key_display="^space",
+            show=False,
+            id="spec.offer",
+            tooltip="What may stand here",
+        ),
+    ]
+
+    def __init__(self, complete: Complete) -> None:
+        super().__init__()
+        self.complete = complete
+        """What may stand at a place of the text."""
+        self.editor = SpecEditor(self.press)
+        self.found_list = CompletionList()
+        self._offered: State | None = None
+        self._took = False
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Completions are taken and chosen while the text has the keyboard."""
+        if action == "take":
+            return self.found_list.opened and bool(self.found_list.found.items)
+        return self.editor.has_focus if action in ("choose", "offer", "page") else True
+
+    def offer_again(self) -> None:
+        """More is known now: look again what may stand at the cursor."""
+        if self.found_list.opened:
+            self._took = self.found_list.after_taking
+            self.action_offer()
+
+    def action_offer(self) -> None:
+        """Show what may stand at the cursor."""
+        editor = self.editor
+        took, self._took = self._took, False
+        if self.screen.focused is not editor:
+            return
+        state = editor.state
+        kept = self.found_list.chosen if self.found_list.picked and state == self._offered else None
+        found = self.complete(state.text, state.cursor)
+        self._offered, editor.unseen = state, False
+        if not found.items and not found.note:
+            self.close_list()
+            return
+        self.found_list.open(found, state.text[found.start : state.cursor], self._anchor(found.start), took, kept)
+        self._tell()
+
+    def _anchor(self, place: int) -> Offset:
+        """The cell of the pane's upper edge that is above a place of the text."""
+        editor = self.editor
+        return Offset(editor.content_region.x + editor.cell_of(place).x, self.region.y)
+
+    def on_resize(self) -> None:
+        """The list stays above the pane, which may have grown by a verdict."""
+        if self.found_list.opened:
+            self.found_list.place(self._anchor(self.found_list.found.start))
+
+    def action_choose(self, step: int) -> None:
+        """Another completion; opens the list where it is closed."""
+        if self.found_list.opened:
+            self.found_list.pick(step)
+            self._tell()
+        elif step > 0:
+            self.action_offer()
+
+    def action_page(self, step: int) -> None:
+        """Farther up or down in the list."""
+        self.found_list.pick(step * max(1, self.found_list.page - 1))
+        self._tell()
+
+    def action_take(self) -> None:
+        """Take the marked completion, else the first."""
+        self.see()
+        if self.found_list.found.items:
+            self._take(self.found_list.chosen or self.found_list.found.items[0])
+
+    def see(self) -> None:
+        """Look what may stand at the cursor now; of keys that came together the list may be about the first."""
+        if self.editor.unseen:
+            self.action_offer()
+
+    def press(self, key: str) -> bool:
+        """A key for the list of completions, before it is one for the text or for others."""
+        if key in ("enter", "tab", *_LIST_KEYS):
+            self.see()
+        if (key == "enter" and self.found_list.picked) or (key == "tab" and self.found_list.found.items):
+            self.action_take()
+            return True
+        if key == "tab" and self.put_right():
+            return True
+        if key == "tab" and self.editor.value:  # what is typed next is for the text, not for what Tab would lead to
+            self._say_nothing_follows()
+            return True
+        act = _LIST_KEYS.get(key)
+        if act is None or not self.found_list.opened:
+            return False
+        act(self)
+        return True
+
+    @abstractmethod
+    def put_right(self) -> bool:
+        """Put the suggestion for a text that is refused in its place; False: there is none."""
+
+    def _say_nothing_follows(self) -> None:
+        state = self.editor.state
+        self._offered = state
+        found = Completions(state.cursor, state.cursor, note=self.found_list.found.note or _NOTHING_FOLLOWS)
+        self.found_list.open(found, "", self._anchor(state.cursor), after_taking=False, kept=None)
+        self._tell()
+
+    def _take(self, item: Completion) -> None:
+        text, cursor = self.found_list.found.taken(self.editor.value, item)
+        self._took = True
+        self.editor.put(text, cursor)
+
+    def close_list(self) -> None:
+        """Take the completions off the screen."""
+        self.found_list.close()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what keys are for now."""
+        self.editor.picked, self.editor.listed = self.found_list.picked, bool(self.found_list.found.items)
+        self.refresh_bindings()
+
+    @on(CompletionList.Taken)
+    def _clicked(self, event: CompletionList.Taken) -> None:
+        event.stop()
+        self._take(event.item)
+
+    @on(SpecEditor.Moved)
+    def _moved(self, event: SpecEditor.Moved) -> None:
+        event.stop()
+        if self.found_list.opened and self.editor.state != self._offered:
+            self.close_list()
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        """The list is there only while something is typed."""
+        if event.widget is self.editor:
+            self.close_list()
+
+
+_LIST_KEYS: Mapping[str, Callable[[CompletingPane], None]] = {
+    "up": lambda pane: pane.action_choose(-1),
+    "down": lambda pane: pane.action_choose(1),
+    "pageup": lambda pane: pane.action_page(-1),
+    "pagedown": lambda pane: pane.action_page(1),
+    "escape": CompletingPane.close_list,
+}
+"""What keys do while the list is open."""

@@ -1,0 +1,269 @@
+"""A specification as lines for the screen: broken at blanks, a refusal under the token it is about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from textual.content import Content
+
+from probes.verdict import Refusal, Verdict
+from widgets.safe_text import cut, fit, safe, width
+from widgets.spec.highlight import spans
+
+_INDENT: Final = 2
+_ELSEWHERE: Final = "other kernels, with the structures of this one:"
+_ACCEPTED: Final = "✓ this kernel"
+_LOWERED: Final = "✓ lowered"
+_WORD: Final = re.compile(r"\S+")
+
+
+class OtherKernel(NamedTuple):
+    """What other kernels would be given for the same probe."""
+
+    names: str
+    """`6.12, 7.2`."""
+    lines: tuple[str, ...] = ()
+    told: str = ""
+    """What is lost in lowering, or why it can't be done; that the lines are the same."""
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """What the pane shows."""
+
+    text: str = ""
+    """The probe as text: what was typed, or what is ticked."""
+    verdict: Verdict | None = None
+    """None: not asked, or nothing to ask."""
+    lowered: tuple[str, ...] = ()
+    """What will be written to the kernel."""
+    notes: tuple[str, ...] = ()
+    """What was lost in lowering, and what one should know."""
+    filter: str = ""
+    """The filter in the text."""
+    others: tuple[OtherKernel, ...] = ()
+    """The other kernels; empty: not asked for."""
+    lowered_only: bool = False
+    """The kernel takes what the text is lowered to, not the text itself."""
+
+
+class Slice(NamedTuple):
+    """One line of a text that was broken."""
+
+    start: int
+    end: int
+    indent: int
+
+
+class Laid(NamedTuple):
+    """The text and its verdict as lines, and which of them hold a part of the text."""
+
+    lines: list[Content]
+    parts: dict[int, Slice]
+    """Number of the line -> what of the text stands there."""
+
+    def cell(self, index: int) -> tuple[int, int]:
+        """Column and line of a place in the text."""
+        y = max((y for y, part in self.parts.items() if part.start <= index), default=0)
+        part = self.parts.get(y, Slice(0, 0, 0))
+        return part.indent + index - part.start, y
+
+    def place(self, x: int, y: int) -> int:
+        """The place in the text that is nearest to a cell."""
+        line = max((n for n in self.parts if n <= y), default=0)
+        part = self.parts.get(line, Slice(0, 0, 0))
+        return min(max(part.start + x - part.indent, part.start), part.end)
+
+
+def broken(text: str, columns: int) -> list[Slice]:
+    """Break at blanks; a word that is too long is broken where the line ends."""
+    slices: list[Slice] = []
+    start = 0
+    while start < len(text) or not slices:
+        indent = _INDENT if slices else 0
+        room = max(8, columns - indent)
+        end = len(text)
+        if end - start > room:
+            blank = text.rfind(" ", start + 1, start + room + 1)
+            end = blank if blank > start else start + room
+        slices.append(Slice(start, end, indent))
+        start = end + 1 if text[end : end + 1] == " " else end
+    return slices
+
+
+def head(shown: Specification, columns: int, keys: str = "tab") -> Laid:
+    """The text with its verdict: a caret under the token it is about, or the sign that it is accepted.
+
+    Args:
+        shown: what is shown.
+        columns: of the pane.
+        keys: that take the way out; empty: they are for something else now.
+    """
+    text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
+    column = column_in(text, shown.verdict) if shown.verdict is not None else None
+    lines, parts = _marked(text, error if column is not None else None, column or 0, columns, keys)
+    if error is not None and column is None:
+        if shown.verdict is not None and shown.verdict.caret is not None:
+            # The kernel judged a line that was lowered: its caret belongs under that line.
+            lines += _marked(safe(shown.verdict.command), error, shown.verdict.caret, columns, keys)[0]
+        else:
+            lines += _message(error, columns, keys)
+    elif error is None and shown.verdict is not None:
+        _accept(lines, columns, _LOWERED if shown.lowered_only else _ACCEPTED)
+    return Laid(lines, parts)
+
+
+def unfinished(shown: Specification) -> bool:
+    """Whether all that is wrong with the text is that something is missing at its end."""
+    error = shown.verdict.error if shown.verdict is not None else None
+    if shown.verdict is None or error is None or error.token:
+        return False
+    column = column_in(shown.text, shown.verdict)
+    return column is not None and column >= len(shown.text.rstrip())
+
+
+def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
+    """What stands below: the notes, and the lines for the kernel and for others where they are wanted."""
+    lines = [line for note in shown.notes for line in _note(safe(note), columns)]
+    if lowered:
+        lines += [line for text in shown.lowered for line in _lowered(text, columns)]
+        if shown.others:
+            lines.append(Content.styled(cut(_ELSEWHERE, columns), "dim"))
+        lines += [line for other in shown.others for line in _other(other, columns)]
+    return lines
+
+
+def column_in(text: str, verdict: Verdict) -> int | None:
+    """The column of a refusal in the text as it was typed; None: it is about another text, or has no place."""
+    if verdict.caret is None:
+        return None
+    words = list(_WORD.finditer(text))
+    command = " ".join(word[0] for word in words)
+    if not command.endswith(verdict.command) or (command and not verdict.command):
+        return None
+    column, at = verdict.caret + len(command) - len(verdict.command), 0
+    for word in words:
+        if column <= at + len(word[0]):
+            return word.start() + max(0, column - at)
+        at += len(word[0]) + 1
+    return words[-1].end() if words else 0
+
+
+def advice(error: Refusal, keys: str) -> str:
+    """The way out: the nearest name that exists, or the hint with the text put right; `keys` take it."""
+    by = f" ({keys})" if keys else ""
+    if error.nearest:
+        return f"did you mean {safe(error.nearest[0])}?{by}"
+    right = f"put right{by}: {safe(error.corrected)}" if error.corrected else ""
+    return "   ".join(filter(None, (safe(error.hint), right)))
+
+
+def _accept(lines: list[Content], columns: int, sign: str) -> None:
+    last = lines[-1]
+    room = columns - width(last.plain)
+    mark = Content.styled(sign, "bold $text-success")
+    if room >= len(sign) + 2:
+        lines[-1:] = [Content.assemble(last, " " * (room - len(sign)), mark)]
+    else:
+        lines.append(mark)
+
+
+def _marked(
+    text: str, error: Refusal | None, column: int, columns: int, keys: str
+) -> tuple[list[Content], dict[int, Slice]]:
+    """The lines of a text, with an error below the one that holds its column."""
+    column = min(column, len(text))
+    lines: list[Content] = []
+    parts: dict[int, Slice] = {}
+    slices = broken(text, columns)
+    holder = max(n for n, part in enumerate(slices) if part.start <= column)
+    for n, part in enumerate(slices):
+        parts[len(lines)] = part
+        lines.append(_line(text, part))
+        if error is not None and n == holder:
+            lines += _caret(part.indent + column - part.start, error, columns, keys)
+    return lines, parts
+
+
+def _caret(place: int, error: Refusal, columns: int, keys: str) -> list[Content]:
+    """The caret, its message behind it, before it, or below it: where there is room."""
+    marks = ("^" + "~" * (width(safe(error.token)) - 1))[: max(1, columns - place)]
+    message = f"{safe(error.code)}  {safe(error.message)}"
+    way_out = advice(error, keys)
+    whole = f"{message}   {way_out}" if way_out else message
+    caret = Content.styled(marks, "bold $text-error")
+    blanks = " " * place
+    if place + len(marks) + 1 + width(whole) <= columns:
+        return [Content.assemble(blanks, caret, " ", _words(error, message), "   " if way_out else "", way_out)]
+    if place + len(marks) + 1 + width(message) <= columns:
+        return [Content.assemble(blanks, caret, " ", _words(error, message)), *_hint(way_out, columns)]
+    if width(message) + 1 <= place:
+        text = Content.assemble(" " * (place - width(message) - 1), _words(error, message), " ", caret)
+        if place + len(marks) + 2 + width(way_out) <= columns:
+            return [Content.assemble(text, "  ", way_out)]
+        return [text, *_hint(way_out, columns)]
+    return [Content.assemble(blanks, caret), *_message(error, columns, keys)]
+
+
+def _message(error: Refusal, columns: int, keys: str) -> list[Content]:
+    message = f"{safe(error.code)}  {safe(error.message)}"
+    parts = broken(message, columns)
+    first = _words(error, message[parts[0].start : parts[0].end])
+    rest = [Content(" " * part.indent + message[part.start : part.end]) for part in parts[1:]]
+    return [first, *rest, *_hint(advice(error, keys), columns)]
+
+
+def _words(error: Refusal, message: str) -> Content:
+    code = safe(error.code)
+    return Content.assemble((code, "bold $text-error"), message.removeprefix(code))
+
+
+def _hint(text: str, columns: int) -> list[Content]:
+    if not text:
+        return []
+    return [
+        Content.styled(fit(text[part.start : part.end], columns - part.indent), "") for part in broken(text, columns)
+    ]
+
+
+def _lowered(text: str, columns: int) -> list[Content]:
+    shown = safe(text)
+    return [
+        Content.assemble(("→ " if n == 0 else "  ", "dim"), _line(shown, part))
+        for n, part in enumerate(broken(shown, columns - 2))
+    ]
+
+
+def _note(text: str, columns: int) -> list[Content]:
+    return [
+        Content.assemble(
+            ("note: " if n == 0 else " " * (6 - part.indent), "dim"), " " * part.indent, text[part.start : part.end]
+        )
+        for n, part in enumerate(broken(text, columns - 6))
+    ]
+
+
+def _other(other: OtherKernel, columns: int) -> list[Content]:
+    """The kernels' names and what is told of them, and their lines below."""
+    title = f"{safe(other.names)}: "
+    text, style = f"{title}{safe(other.told)}", "$text-warning" if other.refused else "dim"
+    told = []
+    for part in broken(text, columns):
+        named = max(0, len(title) - part.start)
+        shown = text[part.start : part.end]
+        told.append(Content.assemble(" " * part.indent, (shown[:named], "bold"), (shown[named:], style)))
+    return [*told, *(line for text in other.lines for line in _lowered(text, columns))]
+
+
+def _line(text: str, part: Slice) -> Content:
+    """One line of a specification; what a token is, is told by its place in the whole text."""
+    line = Content(" " * part.indent + text[part.start : part.end])
+    shift = part.indent - part.start
+    for span in spans(text):
+        start, end = max(span.start, part.start), min(span.end, part.end)
+        if start < end:
+            line = line.stylize(span.style, start + shift, end + shift)
+    return line

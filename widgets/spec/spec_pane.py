@@ -1,0 +1,206 @@
+"""The specification as it forms, edited as text, and what this kernel says of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import Input, Label
+
+from probes.completion.choice import NOTHING
+from probes.syntax.text import collapsed
+from widgets.search_line import SearchLine
+from widgets.spec.completing_pane import Complete, CompletingPane
+from widgets.spec.layout import Specification, column_in
+from widgets.spec.lowered_lines import SpecTail
+
+
+class SpecPane(CompletingPane):
+    """Shows a `Specification` and edits its text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+l", "lowered", "Lines", id="spec.lowered", tooltip="The lines for this kernel and for others"),
+        Binding(
+            "pageup",
+            "page(-1)",
+            "Page up",
+            show=False,
+            id="spec.page_up",
+            tooltip="A screenful up, in the list or the lines",
+        ),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="spec.page_down", tooltip="A screenful down"),
+        Binding(
+            "escape",
+            "leave",
+            "Back",
+            key_display="esc",
+            id="spec.leave",
+            tooltip="Close the list; again: back to the fields",
+        ),
+    ]
+
+    DEFAULT_CSS = """
+    SpecPane {
+        height: auto;
+        background: $surface;
+        & > VerticalScroll { height: auto; max-height: 100%; }
+        & Horizontal { height: 1; display: none; }
+        &.-filtering Horizontal { display: block; }
+        & .prompt { width: 7; color: $text-accent; text-style: bold; }
+    }
+    """
+
+    shown: reactive[Specification] = reactive(Specification(), repaint=False)
+    """What is told of the text, the last answer to `Edited`; the filter in it is what was last agreed on."""
+
+    class Edited(Message):
+        """The user changed the text."""
+
+        def __init__(self, control: SpecPane, text: str) -> None:
+            super().__init__()
+            self._control = control
+            self.text = text
+
+        @property
+        def control(self) -> SpecPane:
+            """The pane."""
+            return self._control
+
+    class FilterChanged(Edited):
+        """The user wants another filter; empty: none."""
+
+    class ArmRequested(Message):
+        """What the text says is to be armed."""
+
+    class LinesWanted(Message):
+        """The lines for other kernels are on the screen now, and may not be known."""
+
+    class Left(Message):
+        """The text or the filter was left; the keyboard may go back where it came from."""
+
+    def __init__(
+        self,
+        *,
+        complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
+    ) -> None:
+        super().__init__(complete)
+        self.border_title = "specification"
+        self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
+        self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """The text with its verdict, the lines below, the filter, the completions."""
+        yield self._lines
+        with Horizontal():
+            yield Label("filter ", classes="prompt", markup=False)
+            yield self._filter
+        yield self.found_list
+
+    def show(self, shown: Specification) -> None:
+        """Show another text, with what is told of it."""
+        self.editor.take_over(shown.text)
+        self.shown = shown
+
+    def watch_shown(self, shown: Specification) -> None:
+        """Show it; what is being typed stays."""
+        self.editor.shown = self._tail.shown = shown
+        if not self.has_class("-filtering"):
+            with self.prevent(Input.Changed):
+                self._filter.value = shown.filter
+        self.refresh_bindings()
+
+    @property
+    def lowered(self) -> bool:
+        """Whether the lines for the kernel are on the screen."""
+        return self._tail.lowered
+
+    def action_lowered(self) -> None:
+        """Show or hide the lines for the kernel."""
+        self._tail.lowered = not self._tail.lowered
+        if self.lowered:
+            self.post_message(self.LinesWanted())
+
+    # -- the text --------------------------------------------------------------------------------------------------
+
+    def action_edit(self) -> None:
+        """Edit the text; where there is none yet, show how one begins."""
+        self.screen.set_focus(self.editor)
+        self.editor.cursor_position = len(self.editor.value)
+        if not self.editor.value:
+            self.action_offer()
+
+    def action_page(self, step: int) -> None:
+        """Farther up or down, in the list or in the lines."""
+        if self.found_list.opened:
+            super().action_page(step)
+        elif step < 0:
+            self._lines.scroll_page_up(animate=False)
+        else:
+            self._lines.scroll_page_down(animate=False)
+
+    def put_right(self) -> bool:
+        """Put the suggested name in the place of the wrong one, else the text that was put right."""
+        verdict, text = self.shown.verdict, self.editor.value
+        error = verdict.error if verdict is not None else None
+        if verdict is None or error is None or self.shown.text != text:
+            return False
+        if error.corrected and not error.nearest:
+            self.editor.put(error.corrected, len(error.corrected))
+            return True
+        if not error.nearest or not error.token:
+            return False
+        at = column_in(text, verdict)
+        if at is None or not text.startswith(error.token, at):
+            at = text.find(error.token)
+        if at >= 0:
+            name = error.nearest[0]
+            self.editor.put(text[:at] + name + text[at + len(error.token) :], at + len(name))
+        return at >= 0
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.input is self.editor:
+            self.post_message(self.Edited(self, event.value))
+            self.see()
+
+    @on(Input.Submitted)
+    def _agreed(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input is self.editor:
+            self.close_list()
+            self.post_message(self.ArmRequested())
+            return
+        text = collapsed(event.value)
+        if text != self.shown.filter:
+            self.post_message(self.FilterChanged(self, text))
+        self._leave()
+
+    # -- the filter ------------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Edit the filter."""
+        self._filter.cursor_position = len(self._filter.value)
+        self.add_class("-filtering")
+        self.screen.set_focus(self._filter)
+
+    def action_leave(self) -> None:
+        """Close the list, or the lines; else leave the filter as it was before, or the text as it is."""
+        if self.found_list.opened:
+            self.close_list()
+            return
+        if self.lowered and not self.has_class("-filtering"):
+            self.action_lowered()
+            return
+        with self.prevent(Input.Changed):
+            self._filter.value = self.shown.filter
+        self._leave()
+
+    def _leave(self) -> None:
+        self.remove_class("-filtering")
+        self.post_message(self.Left())
