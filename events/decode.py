@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from events.format import ByteOrder, EventFormat, Field, FieldKind, HeaderPage, Loc
+from events.format import ByteOrder, EventFormat, Field, FieldKind, FieldLocation, HeaderPage
 from events.subbuffer import DATA_BYTES, index, payload
 
 Scalar = int | str | bool | bytes | None
@@ -89,7 +89,7 @@ class Layout:
         return tuple(row)
 
     def _converter(self, field: Field) -> Convert | None:
-        if field.loc is not Loc.INLINE:
+        if field.loc is not FieldLocation.INLINE:
             return self._dynamic(field)
         if field.kind is FieldKind.STRING:
             return self._string(field)
@@ -111,7 +111,7 @@ class Layout:
 
     def _dynamic(self, field: Field) -> Convert:
         element: Callable[[bytes], Value] = text_of if field.kind is FieldKind.STRING else self.elements(field)
-        base = field.end if field.loc is Loc.REL else 0
+        base = field.end if field.loc is FieldLocation.REL else 0
         may_be_empty = field.kind is not FieldKind.STRING  # a string has its NUL at least, else it could not be read
 
         def one(buffer: bytes, start: int, length: int, value: Value) -> Value:
@@ -152,7 +152,7 @@ def _element_code(field: Field) -> str:
 
 def _code(field: Field) -> str:
     """Struct code of the whole field."""
-    if field.loc is not Loc.INLINE:
+    if field.loc is not FieldLocation.INLINE:
         return "I" if field.size == 4 else f"{field.size}s"
     if field.count is None and field.kind in _WHOLE:
         return _element_code(field)

@@ -37,7 +37,7 @@ class FieldKind(enum.StrEnum):
     """A structure, or an integer wider than 8 bytes."""
 
 
-class Loc(enum.StrEnum):
+class FieldLocation(enum.StrEnum):
     """Where the data of a field is."""
 
     INLINE = ""
@@ -64,7 +64,7 @@ class Field:
     """Bytes of one element; for strings 1."""
     count: int | None = None
     """None: one value. Else an array of so many; 0: as many as there are bytes."""
-    loc: Loc = Loc.INLINE
+    loc: FieldLocation = FieldLocation.INLINE
     spec: str = ""
     """How `print fmt` prints it: `Lu`, `Lx`, `s`, `pS`; empty where that is not said."""
 
@@ -202,16 +202,16 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
     offset, size = int(match.group(2)), int(match.group(3))
     if offset + size > _LARGEST:
         raise FormatError(f"field {name} ends at byte {offset + size}")
-    base, loc = ctype, Loc.INLINE
-    for candidate in (Loc.DATA, Loc.REL):
+    base, loc = ctype, FieldLocation.INLINE
+    for candidate in (FieldLocation.DATA, FieldLocation.REL):
         if ctype.startswith(candidate.value):
             base, loc = ctype[len(candidate.value) :].strip(), candidate
-    if loc is Loc.DATA and size == 8 and base in _TEXTS:
+    if loc is FieldLocation.DATA and size == 8 and base in _TEXTS:
         size = 4  # of a synthetic event: in a slot of 8 bytes, in the first of them (trace_events_synth.c)
     element = base.split("[", 1)[0].removeprefix("const ").strip()
     bounds = _ARRAY_TYPE.findall(base + dims)
     several = element in _CHARS and len(bounds) > 1  # strings
-    if loc is not Loc.INLINE and (size % 4 or not size or (size > 4 and not several)):
+    if loc is not FieldLocation.INLINE and (size % 4 or not size or (size > 4 and not several)):
         raise FormatError(f"{name}: a location has 4 bytes, not {size}")
     signed, spec = match.group(4) == "1", specs.get(name, "")
     width = _width(element, size, bounds, loc, long_size)
@@ -228,7 +228,7 @@ def _without_dimensions(text: str) -> tuple[str, str]:
     return text, dims
 
 
-def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int) -> int:
+def _width(element: str, size: int, bounds: list[str], loc: FieldLocation, long_size: int) -> int:
     """Bytes of one element."""
     known = long_size if "*" in element or element in _LONGS else _WIDTHS.get(element, 0)
     if not bounds:
@@ -236,17 +236,17 @@ def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int)
     if known:
         return known
     number = bounds[-1]
-    if loc is Loc.INLINE and _NUMBER.fullmatch(number) and size % int(number) == 0:
+    if loc is FieldLocation.INLINE and _NUMBER.fullmatch(number) and size % int(number) == 0:
         return size // int(number)
     return 1
 
 
 def _shape(
-    element: str, size: int, bounds: list[str], loc: Loc, width: int, spec: str
+    element: str, size: int, bounds: list[str], loc: FieldLocation, width: int, spec: str
 ) -> tuple[FieldKind, int | None]:
     """What an element is, and how many of them there are."""
     kind = _kind(element, width, spec)
-    if loc is not Loc.INLINE:
+    if loc is not FieldLocation.INLINE:
         if element not in _CHARS:
             return kind, 0
         # A probe's `name:string[2]` is `__data_loc char[][2] name`: two locations of 4 bytes.

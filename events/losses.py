@@ -34,7 +34,7 @@ class Loss(NamedTuple):
         return f"{many} lost on CPU {self.cpu}: calls around here may be incomplete, or missing"
 
 
-class Losses:
+class RingLosses:
     """Those of a store, as long as rows behind them are kept; numbered in the order in which they were read."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from events.decode import Layout, Value
-from events.format import ByteOrder, EventFormat, Field, Loc
+from events.format import ByteOrder, EventFormat, Field, FieldLocation
 from events.text import text_values
 
 
@@ -77,10 +77,10 @@ def detail(record: Record) -> tuple[Detail, ...]:
 
 
 def _data(own: Field, raw: bytes, record: bytes, order: ByteOrder) -> bytes:
-    if own.loc is Loc.INLINE:
+    if own.loc is FieldLocation.INLINE:
         return raw
     data = b""
-    base = own.end if own.loc is Loc.REL else 0
+    base = own.end if own.loc is FieldLocation.REL else 0
     for at in range(0, len(raw), 4):
         loc = int.from_bytes(raw[at : at + 4], order)
         data += record[base + (loc & 0xFFFF) :][: loc >> 16]

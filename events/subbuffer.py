@@ -47,7 +47,7 @@ DATA_BYTES = {
 """Bytes of data behind the first word of an event, by the byte that holds type_len; 0: ask `payload`."""
 
 
-class Walked(NamedTuple):
+class SubbufferEvents(NamedTuple):
     """Events of some sub-buffers, one sequence a column; all have one length."""
 
     stamps: Sequence[int]
@@ -151,7 +151,7 @@ Lists = tuple[list[int], list[int], list[int]]
 """Stamps, keys and ids."""
 
 
-def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0) -> Walked:
+def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0) -> SubbufferEvents:
     """All events of sub-buffers that lie one behind the other.
 
     Args:
@@ -168,7 +168,7 @@ def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0)
         readable = len(page) >= header.data_offset and ts < TS_LIMIT
         first = header.data_offset >> 2
         undecodable += not (readable and go_on(page, header, base + (start >> 2), first, ts, lists))
-    return Walked(*lists, undecodable)
+    return SubbufferEvents(*lists, undecodable)
 
 
 def go_on(page: bytes, header: HeaderPage, base: int, at: int, ts: int, lists: Lists) -> bool:

@@ -20,7 +20,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernel.guards.limits import Measured
+    from kernel.guards.limits import MeasuredRate
     from probes.facts.facts import Trouble
     from probes.plans.plan import Plan
     from probes.verdict import Verdict
@@ -42,11 +42,11 @@ class TargetUnusable(KernelError):
         self.troubles = troubles
 
 
-class NotAmongSeveral(TargetUnusable):
+class SingleTargetOnly(TargetUnusable):
     """It was named with other targets, and can be one alone only."""
 
 
-class NotReached(TargetUnusable):
+class HostUnreachable(TargetUnusable):
     """No line to a host came about; `cut`: it was there, and was cut before the far side served us."""
 
     def __init__(self, message: str, remedy: str = "", *, cut: bool = False) -> None:
@@ -54,11 +54,11 @@ class NotReached(TargetUnusable):
         self.cut = cut
 
 
-class NotAsked(TargetUnusable):
+class PasswordNeeded(TargetUnusable):
     """ssh would have asked a person for a password or about a host key, and was told not to."""
 
 
-class GoneForGood(TargetUnusable):
+class ConnectionGone(TargetUnusable):
     """What was there before the line was cut is there no more: to try again is of no use."""
 
 
@@ -85,13 +85,13 @@ class ProbeRefused(KernelError):
 class TooFast(KernelError):
     """A probe was not armed: its events would come faster than the limits allow."""
 
-    def __init__(self, message: str, remedy: str, plan: Plan, measured: Measured) -> None:
+    def __init__(self, message: str, remedy: str, plan: Plan, measured: MeasuredRate) -> None:
         super().__init__(message, remedy)
         self.plan = plan
         self.measured = measured
 
 
-class LeftAlone(KernelError):
+class SettingChanged(KernelError):
     """A setting was not put back: it does not say any more what we made it say."""
 
     def __init__(self, path: str) -> None:

@@ -42,7 +42,7 @@ class Origin(enum.StrEnum):
     """Named by its path."""
 
 
-class Entry(NamedTuple):
+class PresetFile(NamedTuple):
     """One file of presets."""
 
     name: str
@@ -89,7 +89,7 @@ class Presets:
             if (folder / PROJECT).is_dir():
                 yield folder / PROJECT
 
-    def all(self) -> tuple[Entry, ...]:
+    def all(self) -> tuple[PresetFile, ...]:
         """Every file, the project's first, then the user's, then those that come along."""
         found = [*self._of(Origin.PROJECT), *self._of(Origin.USER)]
         shipped = [*self._of(Origin.SHIPPED)]
@@ -99,7 +99,7 @@ class Presets:
             *(entry._replace(shadowed=entry.name in own) for entry in shipped),
         )
 
-    def find(self, word: str) -> Entry:
+    def find(self, word: str) -> PresetFile:
         """The one of a name, `user:NAME`, `project:NAME`, `shipped:NAME`, or a path. Raises PresetError.
 
         Its `preset` is there; one that can't be read is an error with its path and line.
@@ -131,7 +131,7 @@ class Presets:
             raise PresetError(f"{path} is there already") from None
         return path
 
-    def _named(self, word: str) -> Entry:
+    def _named(self, word: str) -> PresetFile:
         origin, _, name = word.rpartition(":")
         if not NAME.fullmatch(name):
             raise PresetError(f"{ascii(word)[1:-1]} is no name of a preset")
@@ -149,7 +149,7 @@ class Presets:
             raise PresetError(f"no preset is named {ascii(word)[1:-1]}; {hint}")
         return found[0]
 
-    def _of(self, origin: Origin) -> Iterator[Entry]:
+    def _of(self, origin: Origin) -> Iterator[PresetFile]:
         folders: dict[Origin, Path | None] = {
             Origin.PROJECT: self.project,
             Origin.USER: self.user,
@@ -160,19 +160,19 @@ class Presets:
             if origin is Origin.SHIPPED or not distrust(path):
                 yield self._read(path, origin)
 
-    def _of_path(self, path: Path) -> Entry:
+    def _of_path(self, path: Path) -> PresetFile:
         if not path.is_file():
             raise PresetError(f"{path}: no such file")
         return self._read(path, Origin.FILE)
 
-    def _read(self, path: Path, origin: Origin) -> Entry:
+    def _read(self, path: Path, origin: Origin) -> PresetFile:
         try:
             preset = read_preset(read_text(path))
         except PresetError as error:
-            return Entry(path.stem, origin, path, None, str(error))
+            return PresetFile(path.stem, origin, path, None, str(error))
         if origin is not Origin.FILE and preset.name != path.stem:
-            return Entry(path.stem, origin, path, None, f"it is named {preset.name}, and its file is not")
-        return Entry(preset.name, origin, path, preset)
+            return PresetFile(path.stem, origin, path, None, f"it is named {preset.name}, and its file is not")
+        return PresetFile(preset.name, origin, path, preset)
 
 
 def read_text(path: Path) -> str:

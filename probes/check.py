@@ -19,7 +19,7 @@ from probes.functions.function_index import tracepoints_like
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
 from probes.plans.plan import Plan
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
 from probes.rules.events.filter_meaning import MISREAD
 from probes.rules.messages.hints import hint_for
@@ -143,7 +143,7 @@ def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
         probe = armable(text) if verdict.ok else None
     except ParseError:
         return verdict
-    if not isinstance(probe, Probe) or probe.kind is not Kind.TRACEPOINT:
+    if not isinstance(probe, Probe) or probe.kind is not ProbeKind.TRACEPOINT:
         return verdict
     name = probe.place.symbol
     if not (near := tracepoints_like(name, facts)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
-from probes.probe import Kind, Place, Probe
+from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.syntax.parse_error import refuse
@@ -136,7 +136,7 @@ def parse_command(text: str) -> Command:
 
 def is_function(probe: Armable) -> bool:
     """Return whether a probe sits on a function of the kernel."""
-    return isinstance(probe, Probe) and probe.kind not in (Kind.TRACEPOINT, Kind.EVENT)
+    return isinstance(probe, Probe) and probe.kind not in (ProbeKind.TRACEPOINT, ProbeKind.EVENT)
 
 
 def is_own(text: str) -> bool:
@@ -191,8 +191,8 @@ def _event(text: str) -> Probe:
     group, event = split_name(name) if name is not None else ("", "")
     separator = name[len(group)] if name is not None and group else "/"
     return Probe(
-        Place(words[1].text),
-        kind=Kind(head[0]),
+        ProbePlace(words[1].text),
+        kind=ProbeKind(head[0]),
         fetchargs=arguments_of(words),
         filter=condition,
         group=group,

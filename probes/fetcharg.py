@@ -99,7 +99,7 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class SymbolAddress:
     """`@jiffies+8`, `@0xffffffff81000000`, `@+0x10` (file offset of a user probe)."""
 
     text: str
@@ -145,7 +145,7 @@ class EventField:
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentTask:
     """`$current->comm`: the running task, and its members."""
 
     path: tuple[Hop, ...] = ()
@@ -194,11 +194,11 @@ Expression = (
     | Comm
     | Stack
     | Register
-    | Symbol
+    | SymbolAddress
     | Dereference
     | Immediate
     | EventField
-    | Current
+    | CurrentTask
     | Cast
     | PerCpu
 )

@@ -21,10 +21,10 @@ from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
 from probes.rules.events.synthetic import read_bare, read_dynamic
 from probes.rules.messages.hints import hint_for
-from probes.rules.parsed_event import Built
-from probes.rules.readers import EVENT_READERS, Reading, kprobe, uprobe
+from probes.rules.parsed_event import ParsedEvent
+from probes.rules.readers import EVENT_READERS, RuleContext, kprobe, uprobe
 from probes.rules.user_verdict import is_user
-from probes.syntax.refused import At, Refused
+from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import split
 from probes.verdict import Refusal, Verdict
 
@@ -94,7 +94,7 @@ def _verdict(
     command = " ".join(words)
     if len(text) > MAX_LINE:
         return Verdict(command, Refusal("line_too_long", _OWN["line_too_long"]))
-    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    reading = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     reading.existing = built_events(existing, reading)
     try:
         if interface.endswith(_FILTER):
@@ -107,17 +107,17 @@ def _verdict(
             check_trigger(text, interface, _triggers(existing), reading)
         else:
             _read(text, words, interface, reading)
-    except At as error:
+    except RefusedWord as error:
         return _refused(error, words, reading.dialect)
     return Verdict(command)
 
 
-def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
+def built_events(lines: Sequence[str], reading: RuleContext) -> tuple[ParsedEvent, ...]:
     """Read lines of dynamic_events, or accepted commands, also `FILE|COMMAND`; what can't be read is left out."""
-    built: list[Built] = []
+    built: list[ParsedEvent] = []
     # They are there, so what they name is.
     around = replace(reading.environment, symbol=lambda _: SymbolCount(0, 1), file_error=lambda _: "")
-    lenient = Reading(reading.dialect, reading.btf, reading.facts, around, registers=False)
+    lenient = RuleContext(reading.dialect, reading.btf, reading.facts, around, registers=False)
     for line in lines:
         file = _file_of(line)
         if file.endswith((_TRIGGER, _FILTER)):
@@ -127,7 +127,7 @@ def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
         for interface in dict.fromkeys((file or DYNAMIC_EVENTS, DYNAMIC_EVENTS)):
             try:
                 found = _read(command, [word.text for word in split(command)], interface, lenient)
-            except At:
+            except RefusedWord:
                 continue
             if found is not None:
                 built.append(found)
@@ -149,7 +149,7 @@ def _file_of(line: str) -> str:
     return "synthetic_events" if _MERE_NAME.match(line) else ""
 
 
-def _filter(text: str, interface: str, reading: Reading) -> None:
+def _filter(text: str, interface: str, reading: RuleContext) -> None:
     """A filter written to an event's `filter`; `0` takes it away."""
     group, event = event_of(interface)
     found = find_event(group, event, reading.existing, reading.environment)
@@ -159,7 +159,7 @@ def _filter(text: str, interface: str, reading: Reading) -> None:
         check_filter(text, found.fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
-def _read(text: str, words: list[str], interface: str, reading: Reading) -> Built | None:
+def _read(text: str, words: list[str], interface: str, reading: RuleContext) -> ParsedEvent | None:
     """Read one command in the order in which the kernel asks its kinds. Raises At.
 
     Like the kernel's, the words of the command may be replaced on the way: error_log shows them so.
@@ -186,7 +186,7 @@ def _read(text: str, words: list[str], interface: str, reading: Reading) -> Buil
     if found is None:
         logged = interface == DYNAMIC_EVENTS and reading.dialect.logs_no_match
         hint = "A synthetic event begins `s:NAME`: s:NAME TYPE FIELD; …" if words[0] == "s" else _kinds_of(words[0])
-        raise At(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0], hint=hint))
+        raise RefusedWord(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0], hint=hint))
     return found
 
 
@@ -200,7 +200,7 @@ _DELETES = {DYNAMIC_EVENTS: "-!", "kprobe_events": "-", "uprobe_events": "-"}
 _FAMILIES = {DYNAMIC_EVENTS: "", "kprobe_events": "k", "uprobe_events": "u"}
 
 
-def _synthetic(reading: Reading) -> frozenset[str]:
+def _synthetic(reading: RuleContext) -> frozenset[str]:
     return frozenset(event.event for event in reading.existing if event.letter == "s")
 
 
@@ -213,7 +213,7 @@ def _message(code: str, dialect: Dialect) -> str:
     return message_of(code) or _OWN.get(code, code)
 
 
-def _refused(at: At, words: list[str], dialect: Dialect) -> Verdict:
+def _refused(at: RefusedWord, words: list[str], dialect: Dialect) -> Verdict:
     """Place the caret (__trace_probe_log_err) and add what we know."""
     error = at.refused
     if at.command is not None:

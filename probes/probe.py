@@ -16,7 +16,7 @@ from probes.fetcharg import FetchArg
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 
 
-class When(enum.Enum):
+class ProbeEnds(enum.Enum):
     """At which end of the call: `entry`, `exit`, or `both` (two events, paired)."""
 
     ENTRY = "entry"
@@ -24,7 +24,7 @@ class When(enum.Enum):
     BOTH = "both"
 
 
-class Kind(enum.StrEnum):
+class ProbeKind(enum.StrEnum):
     """How the probe attaches; the letter is the kernel's own."""
 
     FPROBE = "f"
@@ -40,7 +40,7 @@ TEXT = "_text"
 """The symbol that begins the kernel's code: a place behind it is some function, by whatever name."""
 
 
-class Base(NamedTuple):
+class SymbolBase(NamedTuple):
     """A symbol that is the only one of its name, and how far behind it a function begins.
 
     Addresses belong to one boot of a kernel; within its code, or that of one module, nothing moves.
@@ -52,7 +52,7 @@ class Base(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProbePlace:
     """Where a probe sits."""
 
     symbol: str
@@ -63,7 +63,7 @@ class Place:
     """Bytes from the symbol."""
     written: str = ""
     """The offset as it was written (`+0x10`, `+0`), in place of its plain decimal; with `base` the whole place."""
-    base: Base | None = None
+    base: SymbolBase | None = None
     """How the kernel is told where the symbol is, where its name doesn't say: several functions have it. The symbol
     is for people and for BTF then.
     """
@@ -86,9 +86,9 @@ class Place:
 class Probe:
     """What a person wants to see; every tick of a field makes a new one (`dataclasses.replace`)."""
 
-    place: Place
-    when: When = When.ENTRY
-    kind: Kind = Kind.AUTO
+    place: ProbePlace
+    when: ProbeEnds = ProbeEnds.ENTRY
+    kind: ProbeKind = ProbeKind.AUTO
     fetchargs: tuple[FetchArg, ...] = ()
     filter: str = ""
     """A filter of the kernel on the recorded fields: `count > 4096`."""
@@ -130,16 +130,16 @@ class Probe:
         """Whether a fetcharg of an `f` makes it an exit probe, as the kernel sees it: it looks for the letters, even
         in a text.
         """
-        return self.kind is Kind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
+        return self.kind is ProbeKind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
 
     def __str__(self) -> str:
         name = f"{self.group}{self.separator}{self.event}" if self.group else self.event
-        by_name = Kind.FPROBE if self.place.base is None else Kind.KPROBE  # an fprobe knows names only
-        letter = by_name if self.kind is Kind.AUTO else self.kind
-        suffix = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}[self.when]
-        if letter is Kind.KRETPROBE and not self.suffix:
+        by_name = ProbeKind.FPROBE if self.place.base is None else ProbeKind.KPROBE  # an fprobe knows names only
+        letter = by_name if self.kind is ProbeKind.AUTO else self.kind
+        suffix = {ProbeEnds.ENTRY: "", ProbeEnds.EXIT: "%return", ProbeEnds.BOTH: "%both"}[self.when]
+        if letter is ProbeKind.KRETPROBE and not self.suffix:
             suffix = ""
-        if self.suffix is False and self.when is When.EXIT and self.returns_by_value:
+        if self.suffix is False and self.when is ProbeEnds.EXIT and self.returns_by_value:
             suffix = ""
         head = f"{letter}{self.maxactive}"
         words = [f"{head}:{name}" if name else head, f"{self.place}{suffix}"]

@@ -45,7 +45,7 @@ class StaticEvent:
         return f"{ON} {self.path} if {self.filter}" if self.filter else f"{ON} {self.path}"
 
 
-class Key(NamedTuple):
+class LatencyKey(NamedTuple):
     """A value that both events have."""
 
     begin: str
@@ -65,7 +65,7 @@ class Latency:
     begin: str
     """`group/event`, or the text of a probe."""
     end: str
-    keys: tuple[Key, ...]
+    keys: tuple[LatencyKey, ...]
     """One to three."""
     fields: tuple[str, ...] = ()
     filter: str = ""
@@ -114,7 +114,7 @@ def _latency(text: str) -> Latency:
     if not name or not is_identifier(name):
         raise refuse("bad_latency", 4, name or "", "It needs a name: lat:NAME")
     sides = [side[1:-1].strip() if side[0] == "{" else _path(side, text.find(side)) for side in (begin, end)]
-    pairs = tuple(Key(*_both(key)) for key in keys.split(","))
+    pairs = tuple(LatencyKey(*_both(key)) for key in keys.split(","))
     wanted = tuple(fields.split(",")) if fields else ()
     for word in (*(name for key in pairs for name in key), *wanted):
         if not is_identifier(word):

@@ -8,22 +8,22 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.facts.diagnosis import Sight, explain
+from kernel.facts.diagnosis import Observations, explain
 from tui.dialogs import target_list
-from widgets.dialogs.target_chooser import Choice
+from widgets.dialogs.target_chooser import TargetRow
 
 
-def this_machine() -> Choice:
+def this_machine() -> TargetRow:
     """The recorded kernel, as a user who is not root finds it."""
     facts = replace(open_target(str(shipped_recording())).facts(), uid=1000)
-    sight = Sight(tracefs_readable=False, capabilities=0)
-    return Choice("local", "this machine", facts.title, target_list.abilities(facts), explain(facts, sight))
+    sight = Observations(tracefs_readable=False, capabilities=0)
+    return TargetRow("local", "this machine", facts.title, target_list.abilities(facts), explain(facts, sight))
 
 
 @contextlib.contextmanager
 def fictitious_machine() -> Iterator[None]:
     """While it holds, `tui.dialogs.target_list.choices` looks at nothing of the machine that it runs on."""
-    over_ssh = [Choice(f"ssh://{host}", host, "over SSH") for host in ("board-arm64", "build")]
+    over_ssh = [TargetRow(f"ssh://{host}", host, "over SSH") for host in ("board-arm64", "build")]
     with contextlib.ExitStack() as stack:
         local = this_machine()
         stack.enter_context(patch.object(target_list, "_local", lambda: local))
@@ -33,7 +33,7 @@ def fictitious_machine() -> Iterator[None]:
         yield
 
 
-def recordings() -> list[Choice]:
+def recordings() -> list[TargetRow]:
     path = shipped_recording()
     assert path is not None
-    return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold")]
+    return [TargetRow(str(path), path.name, "a recording: nothing can be armed that it does not hold")]

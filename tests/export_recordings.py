@@ -8,7 +8,7 @@ from pathlib import Path
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.recording.reader import Recording, RecordingWriter
-from events.store.outage_mark import LineCut
+from events.store.outage_mark import Outage
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.recorder import CUTS
@@ -58,7 +58,7 @@ def _with_cut(whole: Recording, passes: list[Batch]) -> list[Batch]:
     store = Store(Decoder(whole.formats, whole.header))
     store.feed(*passes[:half])
     lost = store.latest
-    mark = LineCut.between(lost, lost + int(SECONDS * 10**9)).batch(lost)
+    mark = Outage.between(lost, lost + int(SECONDS * 10**9)).batch(lost)
     return [*passes[:half], mark, *passes[half:]]
 
 

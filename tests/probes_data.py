@@ -12,7 +12,7 @@ from typing import NamedTuple
 from btf.btf import Btf
 from kernel.facts.gather import parse_blacklist, readme_features
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField, SymbolCount
+from probes.facts.lookups import Environment, StaticEventField, SymbolCount
 
 KERNELS = ("6.1", "6.12", "7.2")
 
@@ -73,7 +73,7 @@ def kernel(name: str) -> Known:
 def environment(name: str) -> Environment:
     """What the commands of a kernel's cases ask about."""
     known = json.loads(_files(name)["environment"])
-    events = {path: tuple(EventField(*field) for field in fields) for path, fields in known["events"].items()}
+    events = {path: tuple(StaticEventField(*field) for field in fields) for path, fields in known["events"].items()}
     symbols = {symbol: SymbolCount(*count) for symbol, count in known["symbols"].items()}
     return Environment(
         lambda group, event: events.get(f"{group}:{event}"), lambda symbol: symbols.get(symbol, SymbolCount(0))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from probes.facts.facts import Feature
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.functions.signature import Signature
 from tests.spec_material import Material
 
@@ -44,7 +44,7 @@ class Where(NamedTuple):
     """`k`, `u`, `f`, `t`, `e`."""
     returns: bool = False
     signature: Signature | None = None
-    fields: Mapping[str, EventField] = {}
+    fields: Mapping[str, StaticEventField] = {}
 
 
 class Arguments:

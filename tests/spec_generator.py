@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from probes.facts.facts import Feature
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.syntax.text import UINT_MAX, kstrtol, kstrtoul, split
 from tests.spec_arguments import Arguments, Where
 from tests.spec_material import BAD_FILES, FILES, WELL_KNOWN, Material
@@ -186,7 +186,7 @@ class Generator:
         if made and rng.random() < 0.3:
             target = rng.choice(made).text.split(" ")[0].partition(":")[2] or target
             where = where._replace(
-                fields={name: EventField(name, "u64", 8) for name in ("a", "x", "value", "__probe_ip")}
+                fields={name: StaticEventField(name, "u64", 8) for name in ("a", "x", "value", "__probe_ip")}
             )
         if rng.random() < 0.6:
             target = target.replace("/", ".", 1)
@@ -213,7 +213,7 @@ class Generator:
             text = broken(text, rng)
         return Command(f"events/{target}/filter", text if text.strip() else "0")
 
-    def _expression(self, fields: Mapping[str, EventField]) -> str:
+    def _expression(self, fields: Mapping[str, StaticEventField]) -> str:
         """A filter."""
         rng = self._rng
         text = self._predicate(fields)
@@ -224,7 +224,7 @@ class Generator:
             )
         return text
 
-    def _predicate(self, fields: Mapping[str, EventField]) -> str:
+    def _predicate(self, fields: Mapping[str, StaticEventField]) -> str:
         rng = self._rng
         name = rng.choice([*fields, *fields, "common_pid", "comm", "CPU", "COMM", "common_type", "nosuch"])
         field = fields.get(name)

@@ -12,7 +12,7 @@ from btf.layout import fields
 from btf.types import Array, Ptr, Struct
 from btf.walk import strip
 from probes.facts.facts import TargetFacts
-from probes.facts.lookups import EventField, SymbolCount
+from probes.facts.lookups import StaticEventField, SymbolCount
 from probes.functions.function_index import index_of
 from probes.functions.signature import Signature, signature_of, tracepoint_of
 
@@ -36,7 +36,7 @@ class Material:
     """In the kernel's code, not traceable."""
     data: tuple[str, ...]
     tracepoints: tuple[str, ...]
-    events: Mapping[str, tuple[EventField, ...]]
+    events: Mapping[str, tuple[StaticEventField, ...]]
     """By `group/event`."""
     modules: Mapping[str, Btf]
     """Types of the modules that are loaded."""
@@ -72,7 +72,7 @@ def gather(
     btf: Btf,
     facts: TargetFacts,
     kallsyms: str,
-    event: Callable[[str, str], tuple[EventField, ...] | None],
+    event: Callable[[str, str], tuple[StaticEventField, ...] | None],
     available: Sequence[str],
     modules: Mapping[str, Btf],
     seed: int,

@@ -12,7 +12,7 @@ from events.recording.reader import RecordingWriter
 from probes.check import check_plan
 from probes.facts.facts import TargetFacts
 from probes.facts.json_values import facts_to_dict
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.plans.json_values import plan_to_dict
 from tests.events_data import captured, entry, event, formats_of, page
 
@@ -32,13 +32,13 @@ print fmt: "NR %ld = %ld", REC->id, REC->ret
 """
 
 
-def fields_of(group: str, name: str) -> tuple[EventField, ...] | None:
+def fields_of(group: str, name: str) -> tuple[StaticEventField, ...] | None:
     """As a target says them."""
     if f"{group}/{name}" == EXIT:
-        return EventField("id", "long", 8, True), EventField("ret", "long", 8, True)
+        return StaticEventField("id", "long", 8, True), StaticEventField("ret", "long", 8, True)
     found = (fmt for fmt in formats_of("7.2").values() if fmt.path == f"{group}/{name}")
     fields = next((fmt.fields for fmt in found), None)
-    return None if fields is None else tuple(EventField(f.name, f.type, f.size, f.signed) for f in fields)
+    return None if fields is None else tuple(StaticEventField(f.name, f.type, f.size, f.signed) for f in fields)
 
 
 AROUND = Environment(

@@ -20,14 +20,14 @@ from tui.commands import bindings
 from widgets.dialogs.help import HelpSection, section
 
 
-class About(NamedTuple):
+class ScreenNote(NamedTuple):
     """What is said of a screen besides its keys."""
 
     title: str
     intro: str
 
 
-class Pane(NamedTuple):
+class HelpPane(NamedTuple):
     """Where the keys of a kind of widget stand."""
 
     title: str
@@ -36,44 +36,46 @@ class Pane(NamedTuple):
 
 
 SCREENS: Final = {
-    "ComposeScreen": About(
+    "ComposeScreen": ScreenNote(
         "Build a probe",
         "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
         "F2, or Esc among the fields, searches for another function. "
         "Or type the specification (: or F6): what may stand next is listed, with types and offsets. What is typed "
         "is ticked, and what is ticked is typed.",
     ),
-    "LiveScreen": About(
+    "LiveScreen": ScreenNote(
         "Watch events",
         "New events come in at the bottom. Lost: overwritten in the kernel. Missed: the probe did not run. "
         ""
         "Dropped: by us. Unread: damaged, or of no known format.",
     ),
-    "HostsScreen": About(
+    "HostsScreen": ScreenNote(
         "Several hosts",
         "Above: how each host is, and what was lost there. Tab goes to them; below them stands what there is to say "
         "of the one under the cursor. Events of all come in at the bottom, by the clock of this machine.",
     ),
-    "DetailScreen": About("Details", "Every field of an event or a call, with its bytes."),
-    "LossScreen": About("Losses", "What was lost by CPU and by probe, and what helps against it."),
-    "TriggerDialog": About("Triggers", "Type a trigger; Enter adds it, where this kernel would take it."),
-    "EventExportDialog": About("Give events out", "Choose a format and a file; Enter writes it."),
-    "PresetScreen": About(
+    "DetailScreen": ScreenNote("Details", "Every field of an event or a call, with its bytes."),
+    "LossScreen": ScreenNote("Losses", "What was lost by CPU and by probe, and what helps against it."),
+    "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it, where this kernel would take it."),
+    "EventExportDialog": ScreenNote("Give events out", "Choose a format and a file; Enter writes it."),
+    "PresetScreen": ScreenNote(
         "Presets",
         "Type words of a preset, or #TAG. Beside the list stands what this target makes of the one under the cursor.",
     ),
-    "TargetScreen": About("Targets", "Where to probe: this machine, another over SSH, the lab, a recording."),
-    "DialectDialog": About(
+    "TargetScreen": ScreenNote("Targets", "Where to probe: this machine, another over SSH, the lab, a recording."),
+    "ProbeExportDialog": ScreenNote(
         "Export the probe", "The probe in the words of other tools; what one of them can't say stands there, too."
     ),
-    "FormDialog": About("A form", "Every line is checked while you type."),
-    "Confirm": About("A question", "Enter takes the marked button."),
-    "PastedProbes": About("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),
-    "PickList": About("A choice", "Enter takes the row under the cursor; Esc takes none."),
-    "Choose": About("A question", "The letters on the buttons answer at once; Enter takes the marked one."),
-    "TroubleDialog": About("Trouble", "What went wrong, and the way out."),
-    "ProgressDialog": About("Wait", "What is being done, and how far it is."),
-    "HelpScreen": About("Help", "The keys of the screen below."),
+    "FormDialog": ScreenNote("A form", "Every line is checked while you type."),
+    "ConfirmDialog": ScreenNote("A question", "Enter takes the marked button."),
+    "PastedProbes": ScreenNote("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),
+    "PickList": ScreenNote("A choice", "Enter takes the row under the cursor; Esc takes none."),
+    "ChoiceDialog": ScreenNote(
+        "A question", "The letters on the buttons answer at once; Enter takes the marked one."
+    ),
+    "ErrorDialog": ScreenNote("Trouble", "What went wrong, and the way out."),
+    "ProgressDialog": ScreenNote("Wait", "What is being done, and how far it is."),
+    "HelpScreen": ScreenNote("Help", "The keys of the screen below."),
 }
 """By the class of the screen, or of the nearest that it is made from."""
 
@@ -81,33 +83,33 @@ EVERYWHERE: Final = "In a dialog only F1 and ctrl+q of these; esc leaves it."
 """Of the keys of the application: a dialog keeps the others from what is below it."""
 
 PANES: Final = {
-    "FunctionList": Pane("Functions", "ComposeScreen"),
-    "ProbeEditor": Pane("Signature and fields", "ComposeScreen"),
-    "FieldList": Pane("Fields", "ComposeScreen"),
-    "FieldPane": Pane("Find a field", "ComposeScreen"),
-    "AttachPane": Pane("What to take instead", "ComposeScreen"),
-    "_Ways": Pane("The ways there are", "ComposeScreen"),
-    "SpecEditor": Pane("Specification as text", "ComposeScreen"),
-    "SpecPane": Pane("Below the specification", "ComposeScreen"),
-    "CompletingPane": Pane("Completion"),
-    "TailTable": Pane("Events and calls", "LiveScreen"),
-    "TailList": Pane("Follow or hold", "LiveScreen"),
-    "TablePane": Pane("Search", "LiveScreen"),
-    "ChosenPane": Pane("Only some", "LiveScreen"),
-    "FilterLine": Pane("The filter's line", "LiveScreen"),
-    "EventsPane": Pane("Columns, order, marks", "LiveScreen"),
-    "CallsPane": Pane("Order of calls", "LiveScreen"),
-    "GraphTable": Pane("The tree of calls", "LiveScreen"),
-    "GraphPane": Pane("What of the tree is shown", "LiveScreen"),
-    "SummaryPanel": Pane("Summary", "LiveScreen"),
-    "SummaryList": Pane("Rows of the summary", "LiveScreen"),
-    "AskLine": Pane("A value that is asked for", "LiveScreen"),
-    "EventDetail": Pane("The fields", "DetailScreen"),
-    "LossPanel": Pane("What helps", "LossScreen"),
-    "TargetChooser": Pane("The list of targets", "TargetScreen"),
-    "PresetChooser": Pane("The list of presets", "PresetScreen"),
-    "LineList": Pane("Any list"),
-    "Dialog": Pane("Any dialog"),
+    "FunctionList": HelpPane("Functions", "ComposeScreen"),
+    "ProbeEditor": HelpPane("Signature and fields", "ComposeScreen"),
+    "FieldList": HelpPane("Fields", "ComposeScreen"),
+    "FieldPane": HelpPane("Find a field", "ComposeScreen"),
+    "AttachPane": HelpPane("What to take instead", "ComposeScreen"),
+    "_Ways": HelpPane("The ways there are", "ComposeScreen"),
+    "SpecEditor": HelpPane("Specification as text", "ComposeScreen"),
+    "SpecPane": HelpPane("Below the specification", "ComposeScreen"),
+    "CompletingPane": HelpPane("Completion"),
+    "TailTable": HelpPane("Events and calls", "LiveScreen"),
+    "TailList": HelpPane("Follow or hold", "LiveScreen"),
+    "TablePane": HelpPane("Search", "LiveScreen"),
+    "FilteredPane": HelpPane("Only some", "LiveScreen"),
+    "FilterLine": HelpPane("The filter's line", "LiveScreen"),
+    "EventsPane": HelpPane("Columns, order, marks", "LiveScreen"),
+    "CallsPane": HelpPane("Order of calls", "LiveScreen"),
+    "GraphTable": HelpPane("The tree of calls", "LiveScreen"),
+    "GraphPane": HelpPane("What of the tree is shown", "LiveScreen"),
+    "SummaryPanel": HelpPane("Summary", "LiveScreen"),
+    "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),
+    "ValueInput": HelpPane("A value that is asked for", "LiveScreen"),
+    "EventDetail": HelpPane("The fields", "DetailScreen"),
+    "LossPanel": HelpPane("What helps", "LossScreen"),
+    "TargetChooser": HelpPane("The list of targets", "TargetScreen"),
+    "PresetChooser": HelpPane("The list of presets", "PresetScreen"),
+    "LineList": HelpPane("Any list"),
+    "Dialog": HelpPane("Any dialog"),
 }
 """By the class that has the keys, in the order of help."""
 
@@ -142,9 +144,11 @@ def _with_keyboard(screen: Screen[object]) -> list[str]:
     return list(dict.fromkeys(kind.__name__ for node in around for kind in type(node).__mro__))
 
 
-def about(kind: type) -> About:
+def about(kind: type) -> ScreenNote:
     """What is said of a screen of this class."""
-    return next((SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), About("This screen", ""))
+    return next(
+        (SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), ScreenNote("This screen", "")
+    )
 
 
 def reachable(screen: Screen[object]) -> dict[type, list[Binding]]:

@@ -12,7 +12,7 @@ from kernel.cleanup.undo import words_of
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session.arm_steps import Mode
-from kernel.session.rearm import Told
+from kernel.session.rearm import ArmedState
 from kernel.session.session import Armed
 from kernel.watch.watch import Watch
 from probes.command import Armable, UserProbe
@@ -23,7 +23,7 @@ from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.live.losses_model import MOST_ACTIVE, maxactive_of, with_maxactive
-from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
+from tui.messages import Disarmed, ProbeArmed, ProbeRejected, ProbeTooFast, RecordingChanged, Remedied
 
 
 def arm(
@@ -33,7 +33,7 @@ def arm(
     at_any_rate: bool = False,
     count_only: bool = False,
     triggers: Sequence[str] = (),
-) -> ProbeArmed | ProbeRejected | FoundTooFast:
+) -> ProbeArmed | ProbeRejected | ProbeTooFast:
     """Arm a probe, with triggers for its events; waits for the kernel."""
     there = armed_but_for_its_filter(watching, probe)
     try:
@@ -48,7 +48,7 @@ def arm(
         )
     except TooFast as error:
         found, plan = error.measured, error.plan
-        return FoundTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)))
+        return ProbeTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)))
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:
@@ -77,7 +77,7 @@ def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
 def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
     """Take probes away; waits for the kernel."""
     failures: list[str] = []
-    gone: list[tuple[Plan, Told]] = []
+    gone: list[tuple[Plan, ArmedState]] = []
     for armed in probes:
         try:
             was = watching.told_to(armed)
@@ -88,7 +88,7 @@ def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
     return Disarmed(tuple(failures), tuple(gone), watching)
 
 
-def arm_back(watching: Watch, gone: Sequence[tuple[Plan, Told]]) -> Remedied:
+def arm_back(watching: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
     """Arm probes again that were disarmed, with what they were told; waits for the kernel."""
     refused: list[str] = []
     for plan, was in gone:
@@ -101,22 +101,22 @@ def arm_back(watching: Watch, gone: Sequence[tuple[Plan, Told]]) -> Remedied:
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
 
-def record(watching: Watch, path: Path) -> Recorded:
+def record(watching: Watch, path: Path) -> RecordingChanged:
     """Write events to a recording from now on."""
     try:
         watching.record_to(path)
     except (OSError, KernelError) as error:
-        return Recorded(f"not recorded: {error}", failed=True)
-    return Recorded(f"recording to {path}")
+        return RecordingChanged(f"not recorded: {error}", failed=True)
+    return RecordingChanged(f"recording to {path}")
 
 
-def stop_recording(watching: Watch) -> Recorded:
+def stop_recording(watching: Watch) -> RecordingChanged:
     """Finish the recording; asks the kernel for the last names and counts."""
     try:
         path = watching.stop_recording()
     except OSError as error:
-        return Recorded(f"the recording has no end: {error.strerror}", failed=True)
-    return Recorded(f"written: {path.resolve()}" if path else "nothing was recorded")
+        return RecordingChanged(f"the recording has no end: {error.strerror}", failed=True)
+    return RecordingChanged(f"written: {path.resolve()}" if path else "nothing was recorded")
 
 
 def buffer_of(watching: Watch) -> int:

@@ -9,20 +9,20 @@ from textual.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kernel.attach.explain import Attaching
+    from kernel.attach.explain import AttachExplainer
     from kernel.connection.planner import Connection
     from kernel.errors import KernelError
     from kernel.graph.watch import GraphWatch
-    from kernel.guards.loss_counts import Counts
-    from kernel.session.rearm import Told
-    from kernel.watch.reconnect import Back
+    from kernel.guards.loss_counts import LossCounts
+    from kernel.session.rearm import ArmedState
+    from kernel.watch.reconnect import Reconnected
     from kernel.watch.watch import Watch
     from probes.attaching.callers import Callers
     from probes.attaching.values import Attachability
     from probes.command import Armable
     from probes.plans.plan import Plan
     from probes.verdict import Verdict
-    from tui.compose.specification import Typed
+    from tui.compose.specification import TypedText
     from tui.opening import Opening
     from tui.preview import PreviewReader
 
@@ -78,17 +78,17 @@ class TypesRead(Message):
 class TextRead(Message):
     """The target was asked about a text that was typed."""
 
-    def __init__(self, connection: Connection, text: str, found: Typed) -> None:
+    def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
         super().__init__()
         self.connection = connection
         self.text = text
         self.found = found
 
 
-class Explained(Message):
+class AttachExplained(Message):
     """A function was looked at closely: what can attach, why not, what instead."""
 
-    def __init__(self, attaching: Attaching, about: Attachability) -> None:
+    def __init__(self, attaching: AttachExplainer, about: Attachability) -> None:
         super().__init__()
         self.attaching = attaching
         self.about = about
@@ -97,7 +97,7 @@ class Explained(Message):
 class CodeRead(Message):
     """So much of the kernel's code was read, to find a function's callers in."""
 
-    def __init__(self, attaching: Attaching, function: str, share: float) -> None:
+    def __init__(self, attaching: AttachExplainer, function: str, share: float) -> None:
         super().__init__()
         self.attaching = attaching
         self.function = function
@@ -107,7 +107,7 @@ class CodeRead(Message):
 class CallersFound(Message):
     """The callers of a function were looked for."""
 
-    def __init__(self, attaching: Attaching, callers: Callers) -> None:
+    def __init__(self, attaching: AttachExplainer, callers: Callers) -> None:
         super().__init__()
         self.attaching = attaching
         self.callers = callers
@@ -134,7 +134,7 @@ class ProbeArmed(Message):
         self.rate = rate
 
 
-class FoundTooFast(Message):
+class ProbeTooFast(Message):
     """A probe was not armed: what would come is more than the limit."""
 
     def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
@@ -173,7 +173,7 @@ class ProbeRejected(Message):
 class LinesRead(Message):
     """Lines that were pasted into the specification were judged; `left_out` of them had no probe."""
 
-    def __init__(self, connection: Connection, found: tuple[Typed, ...], left_out: int) -> None:
+    def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
         super().__init__()
         self.connection = connection
         self.found = found
@@ -184,7 +184,7 @@ class Disarmed(Message):
     """Probes were taken away; `failures` say what could not be, `gone` what can be armed again as it was."""
 
     def __init__(
-        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, Told], ...] = (), watching: Watch | None = None
+        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, ArmedState], ...] = (), watching: Watch | None = None
     ) -> None:
         super().__init__()
         self.failures = failures
@@ -193,7 +193,7 @@ class Disarmed(Message):
         """They were armed there; None: nothing can be armed again."""
 
 
-class Recorded(Message):
+class RecordingChanged(Message):
     """A recording was begun or ended, or could not be."""
 
     def __init__(self, text: str, *, failed: bool = False) -> None:
@@ -202,26 +202,26 @@ class Recorded(Message):
         self.failed = failed
 
 
-class Counted(Message):
+class LossesCounted(Message):
     """The kernel was asked what was lost, and for the names of tasks."""
 
-    def __init__(self, watching: Watch, counts: Counts | None, names: dict[int, str]) -> None:
+    def __init__(self, watching: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
         super().__init__()
         self.watching = watching
         self.counts = counts
         self.names = names
 
 
-class CameBack(Message):
+class ConnectionRestored(Message):
     """A watch whose line was cut is there again."""
 
-    def __init__(self, watching: Watch, back: Back) -> None:
+    def __init__(self, watching: Watch, back: Reconnected) -> None:
         super().__init__()
         self.watching = watching
         self.back = back
 
 
-class LineGone(Message):
+class ConnectionLost(Message):
     """A line that was cut is not tried any more."""
 
     def __init__(self, watching: Watch, error: KernelError) -> None:

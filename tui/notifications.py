@@ -6,7 +6,7 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 from textual.reactive import var
 
-from widgets.notice import Said
+from widgets.notice import Notice
 
 _SECONDS = 3.0
 _SECONDS_PER_LETTER = 0.05
@@ -18,7 +18,7 @@ _URGENT = 3
 class SayingApp(App[None]):
     """Its key lines (`widgets.footer`) show `said`."""
 
-    said: var[tuple[Said, ...]] = var(())
+    said: var[tuple[Notice, ...]] = var(())
     """What still has to be read, oldest first."""
 
     def notify(
@@ -40,7 +40,7 @@ class SayingApp(App[None]):
             return
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
-        said = Said(message, title, urgent, topic)
+        said = Notice(message, title, urgent, topic)
         self.forget(topic)
         self.said = (*(one for one in self.said if one != said), said)
         self.set_timer(timeout or seconds, lambda: self._unsay(said))
@@ -49,5 +49,5 @@ class SayingApp(App[None]):
         """What was said of it is true no more."""
         self.said = tuple(one for one in self.said if not topic or one.topic != topic)
 
-    def _unsay(self, said: Said) -> None:
+    def _unsay(self, said: Notice) -> None:
         self.said = tuple(one for one in self.said if one is not said)

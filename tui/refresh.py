@@ -15,7 +15,7 @@ from textual.app import App
 from textual.timer import Timer
 
 from kernel.errors import KernelError
-from tui.messages import Counted, DataArrived
+from tui.messages import DataArrived, LossesCounted
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -39,7 +39,7 @@ def pause_after(cost: float) -> float:
     return min(max(TICK, cost / SHARE), SLOWEST)
 
 
-class Feed:
+class RefreshLoop:
     """Drives one watch at a time."""
 
     def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
@@ -127,7 +127,7 @@ class Feed:
         try:
             with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
                 watching.measure_clock()
-                self._app.post_message(Counted(watching, watching.counts(), watching.names()))
+                self._app.post_message(LossesCounted(watching, watching.counts(), watching.names()))
         finally:
             if self._asking is watching:
                 self._asking = None

@@ -15,11 +15,11 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from widgets.notice import Said, lines
+from widgets.notice import Notice, lines
 from widgets.safe_text import width
 
 
-class Key(NamedTuple):
+class FooterKey(NamedTuple):
     """One key."""
 
     key: str
@@ -31,25 +31,25 @@ class Key(NamedTuple):
     enabled: bool = True
 
 
-class Span(NamedTuple):
+class KeySpan(NamedTuple):
     """Where a key stands in the line."""
 
     start: int
     end: int
-    key: Key
+    key: FooterKey
 
 
-class KeyLine(Widget):
+class KeyFooter(Widget):
     """Follows the bindings of the screen it is on, and what its application says; a click presses the key."""
 
     DEFAULT_CSS = """
-    KeyLine { dock: bottom; height: auto; width: 1fr; background: $panel; color: $text; }
+    KeyFooter { dock: bottom; height: auto; width: 1fr; background: $panel; color: $text; }
     """
     ALLOW_SELECT = False
 
-    keys: reactive[tuple[Key, ...]] = reactive(())
+    keys: reactive[tuple[FooterKey, ...]] = reactive(())
     """What is shown."""
-    said: reactive[tuple[Said, ...]] = reactive((), layout=True)
+    said: reactive[tuple[Notice, ...]] = reactive((), layout=True)
     """What stands above them."""
 
     def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -64,7 +64,7 @@ class KeyLine(Widget):
         if hasattr(self.app, "said"):
             self.watch(self.app, "said", self._say)
 
-    def _say(self, said: tuple[Said, ...]) -> None:
+    def _say(self, said: tuple[Notice, ...]) -> None:
         self.said = said
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
@@ -74,12 +74,12 @@ class KeyLine(Widget):
     def _follow(self, screen: Screen[object]) -> None:
         if not screen.app.app_focus or not self.is_attached:
             return
-        found: dict[str, Key] = {}
-        last: list[Key] = []
+        found: dict[str, FooterKey] = {}
+        last: list[FooterKey] = []
         for _, binding, enabled, _ in screen.active_bindings.values():
             if not binding.show or binding.action in found:
                 continue
-            key = Key(binding.key, self.app.get_key_display(binding), binding.description, enabled)
+            key = FooterKey(binding.key, self.app.get_key_display(binding), binding.description, enabled)
             # Textual leaves out letters that a text line takes, but knows "slash" for no letter.
             if len(key.shown) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.shown):
                 continue
@@ -116,22 +116,22 @@ class KeyLine(Widget):
                 self.app.simulate_key(span.key.key)
 
 
-def laid_out(keys: tuple[Key, ...], columns: int) -> list[Span]:
+def laid_out(keys: tuple[FooterKey, ...], columns: int) -> list[KeySpan]:
     """Where the keys stand; the last one at the right end, others as far as there is room."""
     if not keys:
         return []
     *others, last = keys
     end = columns - 1
     start = max(1, end - _wide(last))
-    spans: list[Span] = []
+    spans: list[KeySpan] = []
     at = 1
     for key in others:
         if at + _wide(key) + 2 > start:
             break
-        spans.append(Span(at, at + _wide(key), key))
+        spans.append(KeySpan(at, at + _wide(key), key))
         at += _wide(key) + 2
-    return [*spans, Span(start, start + _wide(last), last)]
+    return [*spans, KeySpan(start, start + _wide(last), last)]
 
 
-def _wide(key: Key) -> int:
+def _wide(key: FooterKey) -> int:
     return width(key.shown) + 1 + width(key.label)

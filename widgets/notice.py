@@ -14,7 +14,7 @@ MOST_LINES: Final = 3
 """Of all that is said at a time; the newest goes before the older ones."""
 
 
-class Said(NamedTuple):
+class Notice(NamedTuple):
     """One message."""
 
     text: str
@@ -26,7 +26,7 @@ class Said(NamedTuple):
     """What is said of the same thing later takes its place."""
 
 
-def lines(said: Sequence[Said], columns: int) -> list[Content]:
+def lines(said: Sequence[Notice], columns: int) -> list[Content]:
     """The newest messages, as many as have room, each whole where that is possible; the oldest of them is on top."""
     found: list[Content] = []
     for one in reversed(said):
@@ -37,7 +37,7 @@ def lines(said: Sequence[Said], columns: int) -> list[Content]:
     return found
 
 
-def _lines(one: Said, columns: int, room: int) -> list[Content]:
+def _lines(one: Notice, columns: int, room: int) -> list[Content]:
     mark = "! " if one.urgent else "• "
     title = f"{one.title}: " if one.title else ""
     text = " ".join(line for line in safe_lines(title + one.text) if line)

@@ -15,7 +15,7 @@ from widgets.safe_text import safe_content
 from widgets.search_line import SearchLine
 
 
-class AskLine(Horizontal):
+class ValueInput(Horizontal):
     """Not there until something is asked; `Answered` has what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -23,7 +23,7 @@ class AskLine(Horizontal):
     ]
 
     DEFAULT_CSS = """
-    AskLine {
+    ValueInput {
         display: none;
         height: 1;
         background: $surface;

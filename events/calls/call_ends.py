@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.pairing import PROBE_BITS, End, EndOf, function_of, idle_task
+from events.calls.pairing import PROBE_BITS, End, EndRole, function_of, idle_task
 from events.decode import Value
 from events.record import Record
-from events.store.columns import Columns, Table, is_number
+from events.store.columns import Columns, FormatTable, is_number
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -21,7 +21,7 @@ _ODD = 0x9E3779B97F4A7C15
 """Spreads the bits of a value over all of a proof."""
 
 
-class Ends(NamedTuple):
+class CallEnds(NamedTuple):
     """Ends in the order of time; all arrays have one length."""
 
     seqs: NDArray[np.int64]
@@ -36,16 +36,16 @@ class Ends(NamedTuple):
     """Stack pointer at the call."""
     cpus: NDArray[np.int64]
 
-    def part(self, start: int, stop: int) -> Ends:
+    def part(self, start: int, stop: int) -> CallEnds:
         """Some of them; a view."""
-        return Ends._make(column[start:stop] for column in self)
+        return CallEnds._make(column[start:stop] for column in self)
 
-    def of(self, places: NDArray[np.intp]) -> Ends:
+    def of(self, places: NDArray[np.intp]) -> CallEnds:
         """Those at some places, in this order."""
-        return Ends._make(column[places] for column in self)
+        return CallEnds._make(column[places] for column in self)
 
 
-def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndOf]) -> Ends:
+def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> CallEnds:
     """The ends among rows that are there as columns."""
     parts = [
         _of_table(table, end)
@@ -60,18 +60,18 @@ def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndOf]) -> End
     ]
     if not parts:
         none = np.empty(0, np.int64)
-        return Ends(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64), none, none)
+        return CallEnds(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64), none, none)
     together = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(together[0], kind="stable")
-    return Ends(*together).of(order)
+    return CallEnds(*together).of(order)
 
 
-def _has(names: Container[str], end: EndOf) -> bool:
+def _has(names: Container[str], end: EndRole) -> bool:
     """Whether an event has what proves a call; not where a probe of its name had other fields before."""
     return all(name in names for name in (end.frame, *end.kept))
 
 
-def _of_table(table: Table, end: EndOf) -> Ends:
+def _of_table(table: FormatTable, end: EndRole) -> CallEnds:
     fields = {field.name: field for field in table.layout.format.fields}
     proofs = frames = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
     for name in end.kept:
@@ -86,7 +86,7 @@ def _of_table(table: Table, end: EndOf) -> Ends:
     return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
 
 
-def end_of(record: Record, end: EndOf) -> End | None:
+def end_of(record: Record, end: EndRole) -> End | None:
     """The end of a call that one event is; None where it lacks what proves a call.
 
     Its proof compares with others from here; `ends_among` has its own for events that came as bytes.
@@ -102,7 +102,7 @@ def end_of(record: Record, end: EndOf) -> End | None:
     return End(record.seq, record.ts, task, function, end.at_exit, proof & _MASK, frame)
 
 
-def _of_text(record: Record, found: End, end: EndOf) -> Ends:
+def _of_text(record: Record, found: End, end: EndRole) -> CallEnds:
     numbers = (found.seq, found.ts, found.task, found.function, record.cpu)
     seq, stamp, task, function, cpu = (np.array([number], np.int64) for number in numbers)
     proof, frames = (np.array([number], np.uint64) for number in (found.proof, found.frame))
@@ -110,7 +110,7 @@ def _of_text(record: Record, found: End, end: EndOf) -> Ends:
 
 
 def _ends(
-    end: EndOf,
+    end: EndRole,
     seqs: NDArray[np.int64],
     stamps: NDArray[np.int64],
     tasks: NDArray[np.int64],
@@ -118,9 +118,9 @@ def _ends(
     proofs: NDArray[np.uint64],
     frames: NDArray[np.int64],
     cpus: NDArray[np.int64],
-) -> Ends:
+) -> CallEnds:
     at_exit = np.full(len(seqs), end.at_exit)
-    return Ends(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus)
+    return CallEnds(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus)
 
 
 def _unsigned(values: NDArray[Any]) -> NDArray[np.uint64]:

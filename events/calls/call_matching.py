@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_ends import Ends, ends_among
-from events.calls.pairing import PROBE_BITS, Alone, Call, End, EndOf, Pairing
+from events.calls.call_ends import CallEnds, ends_among
+from events.calls.pairing import PROBE_BITS, Call, End, EndRole, Pairing, UnpairedReason
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
 
@@ -32,7 +32,7 @@ _ONE_BY_ONE = 256
 """Ends that go through `events.calls.pairing` where some were lost among them; of more, each half is asked about."""
 
 
-class Ended(NamedTuple):
+class FinishedCalls(NamedTuple):
     """Calls that are over. Of proven pairs all arrays have one length; they are in no order."""
 
     entries: Ints
@@ -40,7 +40,7 @@ class Ended(NamedTuple):
     exits: Ints
     """Those of their exits."""
     functions: Ints
-    """Numbers of their probes, as `EndOf.function`."""
+    """Numbers of their probes, as `EndRole.function`."""
     took: Ints
     """Nanoseconds from entry to exit."""
     alone: list[Call]
@@ -60,13 +60,13 @@ class CallMatching:
         """Events that the store dropped before they were looked at."""
         self.paired = 0
         """Proven pairs."""
-        self.alone: Counter[Alone] = Counter()
+        self.alone: Counter[UnpairedReason] = Counter()
         """Ends without a partner, by the reason."""
         self._store = store
         self._pairing = Pairing(store.lost_between, limit, events_lost=store.events_lost)
         if store.evicted:
             self._pairing.starts.forget()
-        self._ends: Mapping[str, EndOf] = {}
+        self._ends: Mapping[str, EndRole] = {}
         self._missed: Mapping[str, int | None] = {}
 
     @property
@@ -84,7 +84,7 @@ class CallMatching:
         """Sequence numbers of their entries."""
         return self._pairing.open_entries
 
-    def use(self, ends: Mapping[str, EndOf]) -> None:
+    def use(self, ends: Mapping[str, EndRole]) -> None:
         """Take what the events are, by their `group/name`."""
         self._ends = ends
         self._judge()
@@ -94,7 +94,7 @@ class CallMatching:
         self._missed = self._store.missed
         self._pairing.judge(self._ends, self._missed)
 
-    def take(self, columns: Columns) -> list[Ended]:
+    def take(self, columns: Columns) -> list[FinishedCalls]:
         """The calls that are over by rows that follow what was looked at; those that rows show which are dropped by
         now come first.
         """
@@ -104,10 +104,10 @@ class CallMatching:
         for ended in found:
             self.paired += len(ended.exits)
             reasons = [call.alone for call in ended.alone]
-            self.alone.update({reason: number for reason in Alone if (number := reasons.count(reason))})
+            self.alone.update({reason: number for reason in UnpairedReason if (number := reasons.count(reason))})
         return found
 
-    def _ended(self, columns: Columns) -> Iterator[Ended]:
+    def _ended(self, columns: Columns) -> Iterator[FinishedCalls]:
         if self.at < columns.first:  # some were dropped before they were looked at
             self.unseen += columns.first - self.at
             yield self._forgotten(columns.first)
@@ -122,12 +122,12 @@ class CallMatching:
                 begin = until
         yield from self._matched(ends.part(begin, len(ends.seqs)))
 
-    def _forgotten(self, seq: int) -> Ended:
+    def _forgotten(self, seq: int) -> FinishedCalls:
         """All that is open, from a row on."""
         none, calls = np.empty(0, np.int64), self._pairing.forget()
-        return Ended(none, none, none, none, calls, [seq] * len(calls))
+        return FinishedCalls(none, none, none, none, calls, [seq] * len(calls))
 
-    def _matched(self, ends: Ends) -> Iterator[Ended]:
+    def _matched(self, ends: CallEnds) -> Iterator[FinishedCalls]:
         size = len(ends.seqs)
         if not size:
             return
@@ -143,7 +143,7 @@ class CallMatching:
 
     def _one_by_one(
         self,
-        ends: Ends,
+        ends: CallEnds,
         entries: Places,
         exits: Places,
         places: Places,
@@ -151,7 +151,7 @@ class CallMatching:
         unsure: Mask | None = None,
         *,
         by_columns: bool = True,
-    ) -> Ended:
+    ) -> FinishedCalls:
         """Return the pairs that were found by columns, and the outcome of the other ends.
 
         `unsure`: `End.unsure` of each; None: of none. Where not `by_columns`, that is found out here.
@@ -164,7 +164,7 @@ class CallMatching:
         if unsure is not None and (hidden := unsure[entries]).any():
             seqs = np.stack((ends.seqs[entries[hidden]], ends.seqs[exits[hidden]]), axis=1)
             for entry, leave in seqs.tolist():
-                alone += (Call(entry, None, Alone.LOST), Call(None, leave, Alone.LOST))
+                alone += (Call(entry, None, UnpairedReason.LOST), Call(None, leave, UnpairedReason.LOST))
                 shown_by += (leave, leave)
             entries, exits = entries[~hidden], exits[~hidden]
         for end, is_paired in zip(_ends_at(ends, places, unsure), went_by.tolist(), strict=True):
@@ -178,10 +178,10 @@ class CallMatching:
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
         entered, left, functions, took = found
-        return Ended(entered, left, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
+        return FinishedCalls(entered, left, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
 
 
-def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
+def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
     """Where an exit follows its entry in its task with nothing between them but such pairs.
 
     Gives the places of the entries and of the exits, and those that `events.calls.pairing` has to look at, in order:
@@ -225,7 +225,7 @@ def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]
 
 
 def _ambiguous(
-    ends: Ends, begun: Places, ended: Places, innermost: int, left: Places, pairing: Pairing
+    ends: CallEnds, begun: Places, ended: Places, innermost: int, left: Places, pairing: Pairing
 ) -> NDArray[np.int64]:
     """Tasks of which a pair's entry may be that of another call in the same place; see `events.calls.pairing`.
 
@@ -262,7 +262,7 @@ def _by_task(tasks: Ints) -> Places:
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
-def _holds(ends: Ends, entries: Places, exits: Places) -> Mask:
+def _holds(ends: CallEnds, entries: Places, exits: Places) -> Mask:
     """Which pairs have nothing between them that may show their entry to be over before; see `events.calls.pairing`.
 
     Ends are in the order of their tasks.
@@ -275,7 +275,7 @@ def _holds(ends: Ends, entries: Places, exits: Places) -> Mask:
     return holds
 
 
-def _between(ends: Ends, entries: Places, left: Places, has_open: Callable[[int], bool]) -> Places:
+def _between(ends: CallEnds, entries: Places, left: Places, has_open: Callable[[int], bool]) -> Places:
     """Entries of pairs that may show a call to be over that is none: of each task, function and stack the highest
     between two of the ends that are left. Ends are in the order of their tasks.
     """
@@ -298,7 +298,7 @@ def _between(ends: Ends, entries: Places, left: Places, has_open: Callable[[int]
     return found
 
 
-def _ends_at(ends: Ends, places: Places, unsure: Mask | None) -> Iterator[End]:
+def _ends_at(ends: CallEnds, places: Places, unsure: Mask | None) -> Iterator[End]:
     columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs, ends.frames)
     plain = [column[places].tolist() for column in columns]
     plain.append([False] * len(places) if unsure is None else unsure[places].tolist())

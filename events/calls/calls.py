@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_matching import CallMatching, Ended
-from events.calls.pairing import Alone, Call, EndOf
+from events.calls.call_matching import CallMatching, FinishedCalls
+from events.calls.pairing import Call, EndRole, UnpairedReason
 from events.losses import Loss
 from events.store.columns import Columns
 from events.store.outage_mark import EVENT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
 
 _NONE = -1
-_REASONS = (None, *Alone)
+_REASONS = (None, *UnpairedReason)
 _MARK = len(_REASONS)
 _LOSS = _MARK + 1
 """In the place of a reason."""
@@ -35,7 +35,7 @@ _PIECE = 1 << 13
 """Events between two looks at the clock."""
 
 
-class Numbers(NamedTuple):
+class CallNumbers(NamedTuple):
     """Calls; all arrays have one length."""
 
     entries: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Numbers(NamedTuple):
         return np.maximum(self.entries, self.exits)
 
 
-class Mark(NamedTuple):
+class NonCallRow(NamedTuple):
     """A row that is no call."""
 
     seq: int
@@ -97,7 +97,7 @@ class Calls:
         return self._matching.paired
 
     @property
-    def alone(self) -> Counter[Alone]:
+    def alone(self) -> Counter[UnpairedReason]:
         """Ends without a partner, by the reason."""
         return self._matching.alone
 
@@ -126,7 +126,7 @@ class Calls:
         """Events that were not looked at yet."""
         return self._store.next_seq - max(self._matching.at, self._store.first_seq)
 
-    def use(self, ends: Mapping[str, EndOf]) -> None:
+    def use(self, ends: Mapping[str, EndRole]) -> None:
         """Take what the events are, by their `group/name`."""
         self._matching.use(ends)
 
@@ -145,7 +145,7 @@ class Calls:
 
     def take(self, columns: Columns) -> None:
         """Look at rows that are there as columns already; they follow what was looked at."""
-        marks = [Mark(seq) for seq in _marks_among(self._store, columns)]
+        marks = [NonCallRow(seq) for seq in _marks_among(self._store, columns)]
         marks = sorted([*marks, *self._losses_among(columns)], key=lambda mark: mark.seq)
         for ended in self._matching.take(columns):
             last = max((*ended.shown_by, *ended.exits.tolist()), default=_NONE)
@@ -153,9 +153,9 @@ class Calls:
             marks = [mark for mark in marks if mark.seq > last]
         if marks:
             none = np.empty(0, np.int64)
-            self._add(Ended(none, none, none, none, [], []), marks)
+            self._add(FinishedCalls(none, none, none, none, [], []), marks)
 
-    def _losses_among(self, columns: Columns) -> list[Mark]:
+    def _losses_among(self, columns: Columns) -> list[NonCallRow]:
         """Return the losses that stand before one of some rows: the first that is not older."""
         self._waiting += (loss for loss in self._store.losses.after(self._read) if loss.seq >= self._from)
         self._read = self._store.losses.next
@@ -163,17 +163,19 @@ class Calls:
         if not self._waiting or not len(stamps):
             return []
         first, latest = columns.first, int(stamps.max())
-        found, waiting = list[Mark](), list[Loss]()
+        found, waiting = list[NonCallRow](), list[Loss]()
         while self._waiting and self._waiting[0].seq < first + len(stamps):
             loss = self._waiting.popleft()
             at = max(loss.seq - first, 0)
             behind = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else stamps[:0]
             if len(behind):
-                found.append(Mark(first + at + int(behind[0]), loss))
+                found.append(NonCallRow(first + at + int(behind[0]), loss))
             elif loss.seq < self._store.first_seq or any(
                 loss.seq < boot < first + len(stamps) for boot in self._store.anew
             ):
-                found.append(Mark(first + at, loss))  # the event behind it has no row, or times have begun again
+                found.append(
+                    NonCallRow(first + at, loss)
+                )  # the event behind it has no row, or times have begun again
             else:
                 waiting.append(loss)
         self._waiting.extendleft(reversed(waiting))
@@ -201,16 +203,16 @@ class Calls:
             self._losses.get(row),
         )
 
-    def numbers(self, start: int, stop: int) -> Numbers:
+    def numbers(self, start: int, stop: int) -> CallNumbers:
         """Of the rows from `start` to before `stop`, as far as they are kept, what they are."""
         part = slice(max(start - self.first, 0), max(stop - self.first, 0))
         reasons = np.frombuffer(bytes(self._reasons[part]), np.uint8)
         entries, exits, took = (
             np.array(column[part], np.int64) for column in (self._entries, self._exits, self._took)
         )
-        return Numbers(entries, exits, took, reasons == 0, reasons >= _MARK)
+        return CallNumbers(entries, exits, took, reasons == 0, reasons >= _MARK)
 
-    def _add(self, ended: Ended, marks: list[Mark]) -> None:
+    def _add(self, ended: FinishedCalls, marks: list[NonCallRow]) -> None:
         """Add rows behind the event that showed a call to be over, in the order of those, and marks."""
         rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _MARK) for mark in marks]
         others = np.array([*map(_row, ended.alone), *rows_of_marks], np.int64).reshape(-1, 3)

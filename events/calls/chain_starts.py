@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from events.calls.call_ends import Ends
+    from events.calls.call_ends import CallEnds
     from events.calls.pairing import End
 
 PROBE: Final = (1 << 16) - 1
@@ -74,7 +74,7 @@ class ChainStarts:
             del self._free[next(iter(self._free))]
         return before < frame and not end.at_exit and end.function & PROBE not in self.never_missed
 
-    def hides_of(self, ends: Ends) -> NDArray[np.bool_] | None:
+    def hides_of(self, ends: CallEnds) -> NDArray[np.bool_] | None:
         """Take ends between which nothing was lost; return the same of each, None: nowhere."""
         self.begin(int(ends.stamps[0]))
         self._last = int(ends.stamps[-1])

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from events.calls.call_matching import CallMatching
-from events.search.comparison import LATENCY, Comparison, Number
+from events.search.comparison import LATENCY, Comparison, NumberComparison
 from events.search.condition import OF_ALL
 from events.store.columns import PIECE, Columns, Ints, Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from events.calls.pairing import EndOf
+    from events.calls.pairing import EndRole
     from events.search.condition import Condition
     from events.store.store import Store
 
 
-class Together:
+class JoinedEnds:
     """Pairs the rows of a store piece by piece, and judges each pair of which neither end passes alone."""
 
-    def __init__(self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndOf]]) -> None:
+    def __init__(self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]]) -> None:
         """Take what gives the events that are ends of calls, by their `group/name`."""
         self.condition = condition
         self._store = store
@@ -61,7 +61,7 @@ class Together:
 
         def of(part: Comparison) -> Mask:
             if part.field == LATENCY:
-                if not isinstance(part, Number):
+                if not isinstance(part, NumberComparison):
                     return np.zeros(len(took), np.bool_)
                 return part.compare(took)
             has, holds = known[part]

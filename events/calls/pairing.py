@@ -7,10 +7,11 @@ time in which events were lost. What has no partner that matches is told as such
 
 A call that another makes as its last act (a tail call) stands in its place on the stack, so several calls of one
 function may be open in one place; their exits follow one another at once, the innermost first. Only where there are
-as many of them as entries is it proven that none was missed; else each may be of several calls (`Alone.UNKNOWN`). Of
-the probes in `Pairing.chosen` exits are missing all the time, by a filter on what is returned: a tail call returns
-what its caller does, so such a filter leaves out all exits from a place or none, and the youngest entry counts. That
-holds as long as the kernel has missed none of their exits: a probe of which it has is not in `chosen`.
+as many of them as entries is it proven that none was missed; else each may be of several calls
+(`UnpairedReason.UNKNOWN`). Of the probes in `Pairing.chosen` exits are missing all the time, by a filter on what is
+returned: a tail call returns what its caller does, so such a filter leaves out all exits from a place or none, and
+the youngest entry counts. That holds as long as the kernel has missed none of their exits: a probe of which it has is
+not in `chosen`.
 
 The kernel misses exits (`maxactive`, `nmissed`), not entries. Where the entry of a call around another one in its
 place may have been lost (`events.calls.chain_starts`), the exit of either may be that of the other: neither is a
@@ -39,7 +40,7 @@ PROBE_BITS: Final = PROBE.bit_length()
 _MASK: Final = (1 << 64) - 1
 
 
-class Alone(enum.Enum):
+class UnpairedReason(enum.Enum):
     """Why an end has no other end."""
 
     NO_ENTRY = "its entry was not seen"
@@ -56,10 +57,10 @@ class Alone(enum.Enum):
 
 
 # To look a member up in its class costs more than the rest of an end.
-_NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY, _UNKNOWN = Alone
+_NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY, _UNKNOWN = UnpairedReason
 
 
-class EndOf(NamedTuple):
+class EndRole(NamedTuple):
     """How an event is an end of a call."""
 
     function: int
@@ -104,7 +105,7 @@ class Call(NamedTuple):
     """Row of the entry."""
     exit: int | None
     """Row of the exit."""
-    alone: Alone | None = None
+    alone: UnpairedReason | None = None
     """None: a proven pair."""
     loss: Loss | None = None
     """It is no call, but what the ring buffer lost before the row `exit`."""
@@ -132,7 +133,7 @@ def idle_task(cpu: int) -> int:
     return -1 - cpu
 
 
-class _Leaving(NamedTuple):
+class _ExitGroup(NamedTuple):
     """Exits from one place on the stack of a task, as long as nothing else comes of the task."""
 
     last: End
@@ -167,7 +168,7 @@ class Pairing:
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
-        self._leaving: dict[int, _Leaving] = {}
+        self._leaving: dict[int, _ExitGroup] = {}
         """Task with open entries whose last event was an exit -> what may still return in the place of that."""
 
     @property
@@ -190,7 +191,7 @@ class Pairing:
         calls = self._left(end)
         return calls + (self._leave(end) if end.at_exit else self._enter(end))
 
-    def judge(self, ends: Mapping[str, EndOf], missed: Mapping[str, int | None]) -> None:
+    def judge(self, ends: Mapping[str, EndRole], missed: Mapping[str, int | None]) -> None:
         """Take what is known of exits that are not there.
 
         Args:
@@ -253,7 +254,7 @@ class Pairing:
         # The task that has been still for longest is the likeliest to be gone.
         task, stack = next(iter(self._stacks.items()))
         forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
-        held = self._leaving.pop(task, _Leaving(end, [], [])).held
+        held = self._leaving.pop(task, _ExitGroup(end, [], [])).held
         self.open -= len(forgotten)
         calls += [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
         return calls + [Call(None, leave.seq, _UNKNOWN) for leave in held]
@@ -296,7 +297,7 @@ class Pairing:
         stack = self._stacks.get(end.task)
         if stack is None:
             return [Call(None, end.seq, _NO_ENTRY)]
-        last, held, beside = self._leaving.setdefault(end.task, _Leaving(end, [], []))
+        last, held, beside = self._leaving.setdefault(end.task, _ExitGroup(end, [], []))
         places = places_of(stack, end)
         if not places:
             chosen = last is not end and end.function & PROBE in self.chosen

@@ -17,7 +17,7 @@ STACK_BITS: Final = 14
 """THREAD_SIZE of the kernel is not smaller."""
 
 
-class Settled(NamedTuple):
+class MatchResult(NamedTuple):
     """A pair, or an end without a partner."""
 
     entry: End | None
@@ -56,7 +56,7 @@ def places_of(stack: Sequence[End], leave: End) -> list[int]:
     return places[::-1]
 
 
-def settle(entries: Sequence[End], exits: Sequence[End]) -> list[Settled]:
+def settle(entries: Sequence[End], exits: Sequence[End]) -> list[MatchResult]:
     """Say what became of calls that are over, with the exits that came since the first of them was entered.
 
     Args:
@@ -68,14 +68,14 @@ def settle(entries: Sequence[End], exits: Sequence[End]) -> list[Settled]:
         own, same = same_as(leave, entries), same_as(leave, exits)
         if len(own) == len(same):
             partner[own[-1 - same.index(leave)]] = leave
-    settled = [Settled(None, leave, True) for leave in exits if leave not in partner.values()]
+    settled = [MatchResult(None, leave, True) for leave in exits if leave not in partner.values()]
     for at in range(len(entries) - 1, -1, -1):
         entry, inner = entries[at], entries[at + 1 : at + 2]
         if entry not in partner:
-            settled.append(Settled(entry, None, bool(same_as(entry, exits))))
+            settled.append(MatchResult(entry, None, bool(same_as(entry, exits))))
         elif inner and is_same(entry, inner[0]) and shares_stack(entry, inner[0]):
             # A function comes back to itself in its place by way of others only: this may be a later call of it.
-            settled += [Settled(entry, None, True), Settled(None, partner[entry], True)]
+            settled += [MatchResult(entry, None, True), MatchResult(None, partner[entry], True)]
         else:
-            settled.append(Settled(entry, partner[entry]))
+            settled.append(MatchResult(entry, partner[entry]))
     return settled

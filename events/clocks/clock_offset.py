@@ -20,7 +20,7 @@ include/linux/timex.h)."""
 _KEPT = 64
 
 
-class Reading(NamedTuple):
+class ClockReading(NamedTuple):
     """One look at a far clock; all in nanoseconds."""
 
     before: int
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
     """The far clock says nothing smaller."""
 
 
-class Offset(NamedTuple):
+class ClockOffset(NamedTuple):
     """What has to be added to a far time stamp to have it on our clock; nanoseconds."""
 
     ns: int
@@ -49,37 +49,37 @@ class Offset(NamedTuple):
         return f"±{micros / 1e3:.2f} ms" if micros < 1_000_000 else f"±{micros / 1e6:.2f} s"
 
 
-def offset_of(reading: Reading) -> Offset:
+def offset_of(reading: ClockReading) -> ClockOffset:
     """What one reading says."""
     before, far, after, resolution = reading
     # Twice all, so that nothing is lost by halving: it was read from `before` to `after`, up to `resolution` later.
     least, most = before - far - resolution, after - far
-    return Offset((least + most) // 2, (most - least + 1) // 2 + 1)
+    return ClockOffset((least + most) // 2, (most - least + 1) // 2 + 1)
 
 
 class Clock:
     """The offset of one far clock, from readings that come now and then. Any thread may ask."""
 
     def __init__(self) -> None:
-        self._readings: deque[tuple[int, Offset]] = deque(maxlen=_KEPT)
+        self._readings: deque[tuple[int, ClockOffset]] = deque(maxlen=_KEPT)
 
-    def add(self, readings: Sequence[Reading]) -> None:
+    def add(self, readings: Sequence[ClockReading]) -> None:
         """Take readings."""
         for reading in readings:
             if reading.after >= reading.before:
                 self._readings.append((reading.before, offset_of(reading)))
 
-    def offset(self, now: int) -> Offset | None:
+    def offset(self, now: int) -> ClockOffset | None:
         """What is surest at a time of our clock, in nanoseconds; None: nothing was read yet."""
         aged = [_aged(offset, max(0, now - at)) for at, offset in tuple(self._readings)]
         return min(aged, key=lambda offset: offset.uncertainty, default=None)
 
 
-def _aged(offset: Offset, age: int) -> Offset:
-    return Offset(offset.ns, offset.uncertainty - (-age * DRIFT_PPM // 1_000_000))
+def _aged(offset: ClockOffset, age: int) -> ClockOffset:
+    return ClockOffset(offset.ns, offset.uncertainty - (-age * DRIFT_PPM // 1_000_000))
 
 
-class Timeline:
+class ClockTimeline:
     """Far time stamps on our clock; a better offset never turns the order of one machine's events."""
 
     def __init__(self) -> None:

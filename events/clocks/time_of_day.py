@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset, Reading
+    from events.clocks.clock_offset import ClockOffset, ClockReading
 
 _LIMIT: Final = 1 << 62
 _MOST: Final = 4096
@@ -22,19 +22,19 @@ _AGREES: Final = 100_000
 """Nanoseconds that a clock may drift until another offset holds: part of the error of every time."""
 
 
-class Measured(NamedTuple):
+class MeasuredOffset(NamedTuple):
     """An offset, and from when on it holds."""
 
     since: int
     """Nanoseconds of the trace clock."""
-    offset: Offset
+    offset: ClockOffset
 
 
 class WallClock:
     """Belongs to the thread that reads the store; `measured` may be called by any other."""
 
     def __init__(self) -> None:
-        self._boots: list[tuple[Measured, ...]] = [()]
+        self._boots: list[tuple[MeasuredOffset, ...]] = [()]
         """Offsets of each boot, the oldest first."""
         self._begun = 0
         """Boots whose events were read, but for the first."""
@@ -52,23 +52,23 @@ class WallClock:
             del self._boots[0]
             self._begun -= 1
 
-    def measured(self, readings: Iterable[Reading]) -> None:
+    def measured(self, readings: Iterable[ClockReading]) -> None:
         """Take readings of the trace clock of the boot that runs, made one after the other."""
-        from events.clocks.clock_offset import Offset, offset_of  # numpy comes with it
+        from events.clocks.clock_offset import ClockOffset, offset_of  # numpy comes with it
 
         found = [(offset_of(one), one) for one in readings if one.after >= one.before]
         if not found:
             return
         offset, reading = min(found, key=lambda pair: pair[0].uncertainty)
-        offset = Offset(offset.ns, offset.uncertainty + _AGREES)
+        offset = ClockOffset(offset.ns, offset.uncertainty + _AGREES)
         known = self._boots[-1]
         room = offset.uncertainty + known[-1].offset.uncertainty - _AGREES if known else 0
         if known and abs(offset.ns - known[-1].offset.ns) < room:
             return
         since = reading.far if known else -_LIMIT
-        self._boots[-1] = (*known[-(_MOST - 1) :], Measured(since, offset))
+        self._boots[-1] = (*known[-(_MOST - 1) :], MeasuredOffset(since, offset))
 
-    def offset(self, ts: int, boots_after: int = 0) -> Offset | None:
+    def offset(self, ts: int, boots_after: int = 0) -> ClockOffset | None:
         """Return what has to be added to a time stamp for nanoseconds since 1970; None: that was never measured.
 
         `boots_after`: how many boots came behind it, of those whose events were read.
@@ -91,13 +91,13 @@ class WallClock:
         return made
 
 
-def _measured(boot: object) -> Iterable[Measured]:
-    from events.clocks.clock_offset import Offset
+def _measured(boot: object) -> Iterable[MeasuredOffset]:
+    from events.clocks.clock_offset import ClockOffset
 
     for one in boot[:_MOST] if isinstance(boot, list) else ():
         if isinstance(one, list) and len(one) == 3 and all(type(n) is int and abs(n) <= _LIMIT for n in one):
             since, ns, uncertainty = one
-            yield Measured(since, Offset(ns, abs(uncertainty)))
+            yield MeasuredOffset(since, ClockOffset(ns, abs(uncertainty)))
 
 
 def boots_after(anew: Sequence[int], seq: int) -> int:

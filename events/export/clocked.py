@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from events.decode import Value
-from events.export.source import Head, Source
+from events.export.source import CommonField, Source
 from events.record import Record
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset
+    from events.clocks.clock_offset import ClockOffset
 
-HEADS = (Head("time", int), Head("uncertainty", int))
+HEADS = (CommonField("time", int), CommonField("uncertainty", int))
 """Nanoseconds since 1970, and those by which that may be off."""
 
 
-def _unknown(record: Record) -> Offset | None:  # noqa: ARG001 - as `TimedSource.offset` is called
+def _unknown(record: Record) -> ClockOffset | None:  # noqa: ARG001 - as `TimedSource.offset` is called
     return None
 
 
@@ -25,7 +25,7 @@ def _unknown(record: Record) -> Offset | None:  # noqa: ARG001 - as `TimedSource
 class TimedSource(Source):
     """What is known of events, times of day with it."""
 
-    offset: Callable[[Record], Offset | None] = field(default=_unknown, repr=False, compare=False)
+    offset: Callable[[Record], ClockOffset | None] = field(default=_unknown, repr=False, compare=False)
     """What to add to the time stamp of an event for nanoseconds since 1970; None: not known."""
 
     def head(self, record: Record) -> Mapping[str, Value]:
@@ -33,7 +33,7 @@ class TimedSource(Source):
         return {} if offset is None else {"time": record.ts + offset.ns, "uncertainty": offset.uncertainty}
 
 
-def timed(source: Source, offset: Callable[[Record], Offset | None]) -> TimedSource:
+def timed(source: Source, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
     """Return a source with times of day."""
     known = {one.name: getattr(source, one.name) for one in fields(Source)}
     return TimedSource(**{**known, "heads": HEADS}, offset=offset)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from events.decode import Value
-from events.format import Field, FieldKind, Loc
+from events.format import Field, FieldKind, FieldLocation
 from events.record import Record
 
 _AMBIGUOUS = re.compile(rb"\\(?=x[0-9a-f]{2})")
@@ -51,9 +51,9 @@ def _exact(field: Field, record: Record, value: Value) -> Value:
     if field.kind is not FieldKind.STRING or record.layout is None:
         return value
     raw = record.raw
-    if field.loc is Loc.INLINE:
+    if field.loc is FieldLocation.INLINE:
         return _string(raw[field.offset : field.end if field.size else None])
-    base = field.end if field.loc is Loc.REL else 0
+    base = field.end if field.loc is FieldLocation.REL else 0
     found: list[str | None] = []
     for at in range(field.offset, field.end, 4):
         place = int.from_bytes(raw[at : at + 4], record.layout.byteorder)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from events.record import Record
 
 
-class Passing:
+class ExportFilter:
     """Decides which events a writer is given: those that pass, or all where it pairs calls and decides itself."""
 
     def __init__(self, passes: Callable[[Record], bool] | None = None, *, pairs: bool = False) -> None:

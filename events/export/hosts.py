@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from events.decode import Value
-from events.export.source import Head, Source
+from events.export.source import CommonField, Source
 from events.format import EventFormat
 from events.record import Record
 
-HEADS = (Head("host", str), Head("time", int), Head("uncertainty", int), Head("late", bool))
+HEADS = (
+    CommonField("host", str),
+    CommonField("time", int),
+    CommonField("uncertainty", int),
+    CommonField("late", bool),
+)
 _OF_RECORD = tuple(one.name for one in fields(Record))
 
 

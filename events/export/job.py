@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from events.export.catalogue import Format
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.formats.parquet import require_pyarrow
 from events.export.source import Source, Writer
 from events.graph.record_ends import NO_RETURNS
@@ -58,7 +58,9 @@ def prepare(form: Format) -> None:
 class Job:
     """The rows that a store has, into one file; belongs to the thread that feeds the store."""
 
-    def __init__(self, store: Store, writer: Writer, passing: Passing | None = None, *, grows: bool = False) -> None:
+    def __init__(
+        self, store: Store, writer: Writer, passing: ExportFilter | None = None, *, grows: bool = False
+    ) -> None:
         """Take the rows that there are now, what writes them, and the filter.
 
         `grows`: `extend` takes more rows, and who calls it ends the file.
@@ -71,7 +73,7 @@ class Job:
         self.dropped = 0
         """Rows that the store let go of before they were written."""
         self.finished = False
-        self.passing = passing or Passing()
+        self.passing = passing or ExportFilter()
         self._store = store
         self._writer = writer
         self._seq, self._stop = store.first_seq, store.next_seq
@@ -90,7 +92,7 @@ class Job:
 
     @property
     def text(self) -> str:
-        """See `Passing.text`."""
+        """See `ExportFilter.text`."""
         return self.passing.text(self._writer.left_out)
 
     def extend(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from events.calls.pairing import EndOf
+from events.calls.pairing import EndRole
 from events.decode import Value
 from events.format import PROBE_FIELDS, EventFormat
 from events.graph.record_ends import EVENTS
@@ -16,7 +16,7 @@ from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 
-class About(NamedTuple):
+class ProbeNote(NamedTuple):
     """What the probe behind an event says of it."""
 
     subject: str = ""
@@ -31,7 +31,7 @@ class About(NamedTuple):
     """It is of a probe in a program."""
 
 
-class Head(NamedTuple):
+class CommonField(NamedTuple):
     """Something that every event has besides what the trace says of it."""
 
     name: str
@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
 UNNAMED = "<...>"
 """A task whose name is not known: the kernel learns some only later."""
-UNKNOWN = About()
+UNKNOWN = ProbeNote()
 """An event that nobody says anything of."""
 
 
@@ -79,11 +79,11 @@ def is_name(value: Value | float, text: str) -> bool:
 class Source:
     """See the module."""
 
-    about: Mapping[str, About] = field(default_factory=dict)
+    about: Mapping[str, ProbeNote] = field(default_factory=dict)
     """By the events' `group/name`."""
     formats: tuple[EventFormat, ...] = ()
     """Of all events that may come: columns are made of their fields before the first one does."""
-    ends: Mapping[str, EndOf] = field(default_factory=dict)
+    ends: Mapping[str, EndRole] = field(default_factory=dict)
     """The events that are ends of calls, by their `group/name`."""
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Calls during which a probe did not run, by `group/event`; None: the kernel does not count them."""
@@ -107,12 +107,12 @@ class Source:
     """Whether events have kernel stacks, or may: what has columns has one for them."""
     passes: Callable[[Record], bool] | None = None
     """Whether an event passes the filter, for formats that have whole calls; None: all do."""
-    heads: tuple[Head, ...] = ()
+    heads: tuple[CommonField, ...] = ()
     """What stands in front of all that is given out of an event: where several hosts are, which one it is of."""
     _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)
     """What `fields` gave, by the identity of a format: to compare two of them takes as long as an event."""
 
-    def of(self, event: str) -> About:
+    def of(self, event: str) -> ProbeNote:
         """What is known of an event."""
         return self.about.get(event, UNKNOWN)
 

@@ -1,7 +1,7 @@
 """Events in their order, each with what it is of a call: where a span begins and ends is only known later.
 
 An entry waits until its exit proves it, and holds back what comes behind it, so that spans come out nested. That is
-bounded: when too much waits, the entry is passed by (`Part.LATE`), and is given together with its exit when that
+bounded: when too much waits, the entry is passed by (`SpanPart.LATE`), and is given together with its exit when that
 comes.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from events.calls.call_ends import end_of
-from events.calls.pairing import Alone, End, EndOf, Pairing
+from events.calls.pairing import End, EndRole, Pairing, UnpairedReason
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
 
 
-class Part(enum.Enum):
+class SpanPart(enum.Enum):
     """What an event is of a call."""
 
     EVENT = "event"
@@ -35,10 +35,10 @@ class Part(enum.Enum):
     """As `CALL`, of a call that ended before one that began inside of it: of another probe on the same function."""
 
 
-class Item(NamedTuple):
+class SpanItem(NamedTuple):
     """One event in its place."""
 
-    part: Part
+    part: SpanPart
     record: Record
     """Of a `CALL` its entry."""
     leave: Record | None = None
@@ -62,7 +62,7 @@ class Spans:
 
     def __init__(
         self,
-        ends: Mapping[str, EndOf],
+        ends: Mapping[str, EndRole],
         lost_between: Callable[[int, int], bool],
         waiting: int = MOST_WAITING,
         passes: Callable[[Record], bool] | None = None,
@@ -82,7 +82,7 @@ class Spans:
         self._most = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()
-        self._known: dict[int, tuple[Part, str]] = {}
+        self._known: dict[int, tuple[SpanPart, str]] = {}
         """Sequence number of an end in the queue -> what it turned out to be."""
         self._late: dict[int, Record] = {}
         self._passed: set[int] = set()
@@ -90,7 +90,7 @@ class Spans:
         self._entry_of: dict[int, Record] = {}
         """Exit in the queue -> its entry that was late."""
 
-    def take(self, record: Record) -> Iterator[Item]:
+    def take(self, record: Record) -> Iterator[SpanItem]:
         """One event more; gives what is ready."""
         self._queue.append(record)
         if self._passes is not None and not self._passes(record):
@@ -106,7 +106,7 @@ class Spans:
                 elif call.exit in self._passed:
                     self._passed.discard(call.exit)
                 elif call.exit is not None:
-                    self._decide(call.exit, Part.EVENT, alone)
+                    self._decide(call.exit, SpanPart.EVENT, alone)
                 elif call.entry is not None:
                     yield from self._never_proven(call.entry, alone)
         yield from self._ready()
@@ -117,47 +117,49 @@ class Spans:
         end_of_call = self._ends.get(record.event)
         return end_of(record, end_of_call) if end_of_call else None
 
-    def finish(self) -> Iterator[Item]:
+    def finish(self) -> Iterator[SpanItem]:
         """What is held back; entries that wait stay alone."""
         for seq in sorted(self._late):
             yield from self._never_proven(seq, NOT_OVER)
         for record in self._queue:
             if record.seq in self._undecided:
-                self._decide(record.seq, Part.EVENT, Alone.UNKNOWN.value if self._is_exit(record) else NOT_OVER)
+                self._decide(
+                    record.seq, SpanPart.EVENT, UnpairedReason.UNKNOWN.value if self._is_exit(record) else NOT_OVER
+                )
         yield from self._ready()
 
     def _is_exit(self, record: Record) -> bool:
         end = self._end(record)
         return end is not None and end.at_exit
 
-    def _pair(self, entry: int, leave: int, *, crosses: bool) -> Iterator[Item]:
+    def _pair(self, entry: int, leave: int, *, crosses: bool) -> Iterator[SpanItem]:
         if leave in self._passed:
             self._passed.discard(leave)
-            yield from self._never_proven(entry, Alone.UNKNOWN.value)
+            yield from self._never_proven(entry, UnpairedReason.UNKNOWN.value)
             return
         if not {entry, leave} <= self._failing:
             self._failing -= {entry, leave}
         late = self._late.pop(entry, None)
         if crosses and late is None:
             late = next(record for record in self._queue if record.seq == entry)
-            self._decide(entry, Part.LATE)
+            self._decide(entry, SpanPart.LATE)
         if late is not None:
-            self._decide(leave, Part.CROSSING if crosses else Part.CALL)
+            self._decide(leave, SpanPart.CROSSING if crosses else SpanPart.CALL)
             self._entry_of[leave] = late
         else:
-            self._decide(entry, Part.BEGIN)
-            self._decide(leave, Part.END)
+            self._decide(entry, SpanPart.BEGIN)
+            self._decide(leave, SpanPart.END)
 
-    def _decide(self, seq: int, part: Part, alone: str = "") -> None:
+    def _decide(self, seq: int, part: SpanPart, alone: str = "") -> None:
         self._undecided.discard(seq)
         self._known[seq] = (part, alone)
 
-    def _never_proven(self, entry: int, alone: str) -> Iterator[Item]:
+    def _never_proven(self, entry: int, alone: str) -> Iterator[SpanItem]:
         late = self._late.pop(entry, None)
         if late is not None:
-            yield Item(Part.EVENT, late, alone=alone, passes=self._is_passing(entry))
+            yield SpanItem(SpanPart.EVENT, late, alone=alone, passes=self._is_passing(entry))
         else:
-            self._decide(entry, Part.EVENT, alone)
+            self._decide(entry, SpanPart.EVENT, alone)
 
     def _is_passing(self, *seqs: int) -> bool:
         """Whether one of some events passes; they are given now, and not asked about again."""
@@ -165,7 +167,7 @@ class Spans:
         self._failing.difference_update(seqs)
         return passes
 
-    def _ready(self) -> Iterator[Item]:
+    def _ready(self) -> Iterator[SpanItem]:
         queue = self._queue
         while queue:
             record = queue[0]
@@ -176,17 +178,22 @@ class Spans:
                 queue.popleft()
                 if self._is_exit(record):
                     self._passed.add(record.seq)
-                    yield Item(Part.EVENT, record, alone=Alone.UNKNOWN.value, passes=self._is_passing(record.seq))
+                    yield SpanItem(
+                        SpanPart.EVENT,
+                        record,
+                        alone=UnpairedReason.UNKNOWN.value,
+                        passes=self._is_passing(record.seq),
+                    )
                     continue
                 self._late[record.seq] = record
-                yield Item(Part.LATE, record)
+                yield SpanItem(SpanPart.LATE, record)
                 continue
             queue.popleft()
-            part, alone = self._known.pop(record.seq, (Part.EVENT, ""))
-            if part is Part.LATE:
-                yield Item(part, record)
-            elif part in (Part.CALL, Part.CROSSING):
+            part, alone = self._known.pop(record.seq, (SpanPart.EVENT, ""))
+            if part is SpanPart.LATE:
+                yield SpanItem(part, record)
+            elif part in (SpanPart.CALL, SpanPart.CROSSING):
                 entry = self._entry_of.pop(record.seq)
-                yield Item(part, entry, record, passes=self._is_passing(entry.seq, record.seq))
+                yield SpanItem(part, entry, record, passes=self._is_passing(entry.seq, record.seq))
             else:
-                yield Item(part, record, alone=alone, passes=self._is_passing(record.seq))
+                yield SpanItem(part, record, alone=alone, passes=self._is_passing(record.seq))

@@ -20,7 +20,7 @@ _REGISTER_BITS = 64
 _SIGN = 1 << (_REGISTER_BITS - 1)
 
 
-class Argument(NamedTuple):
+class CallArgument(NamedTuple):
     """One argument."""
 
     name: str
@@ -43,10 +43,10 @@ class Argument(NamedTuple):
         return low - (1 << bits) if is_signed and low >> (bits - 1) else low
 
 
-class Arguments(NamedTuple):
+class CallArguments(NamedTuple):
     """The arguments of one call."""
 
-    known: tuple[Argument, ...]
+    known: tuple[CallArgument, ...]
     is_cut: bool
     """There are more, which the record does not hold."""
 
@@ -60,7 +60,7 @@ class ArgumentTypes:
         self.params = lru_cache(maxsize=4096)(self._look_up)
         """Parameters of a function by its name without the module, each with its type; None: BTF has it not."""
 
-    def of(self, function: str, registers: Sequence[int]) -> Arguments | None:
+    def of(self, function: str, registers: Sequence[int]) -> CallArguments | None:
         """What a call was given.
 
         Args:
@@ -73,18 +73,18 @@ class ArgumentTypes:
         params = self.params(function)
         if params is None or not registers:
             return None
-        found: list[Argument] = []
+        found: list[CallArgument] = []
         at = 0
         for param, kind in params:
             if at == len(registers):
-                return Arguments(tuple(found), True)
+                return CallArguments(tuple(found), True)
             wanted = _registers_for(kind)
             own = tuple(registers[at : at + wanted])
-            found.append(Argument(param.name, param.type_id, kind, own, len(own) < wanted))
+            found.append(CallArgument(param.name, param.type_id, kind, own, len(own) < wanted))
             at += wanted
             if len(own) < wanted:
-                return Arguments(tuple(found), False)
-        return Arguments(tuple(found), False)
+                return CallArguments(tuple(found), False)
+        return CallArguments(tuple(found), False)
 
     def _look_up(self, function: str) -> tuple[tuple[Param, Type], ...] | None:
         for btf in self._btfs:
@@ -114,7 +114,7 @@ def kernel_text(function: str, registers: Sequence[int], types: ArgumentTypes | 
     return "(" + ", ".join([*parts, *(["..."] if found.is_cut else [])]) + ")"
 
 
-def _kernel_argument(argument: Argument) -> str:
+def _kernel_argument(argument: CallArgument) -> str:
     value, kind = argument.registers[0], argument.type
     signed = value - (1 << _REGISTER_BITS) if value & _SIGN else value
     match kind:

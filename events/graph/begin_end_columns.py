@@ -37,7 +37,7 @@ class Edge(enum.IntEnum):
     POINT = 2
 
 
-class What(enum.IntEnum):
+class RowKind(enum.IntEnum):
     """What a row of the tree is."""
 
     CALL = 0
@@ -51,7 +51,7 @@ class What(enum.IntEnum):
     """Another event; `function` is the id of its format."""
 
 
-class Brackets(NamedTuple):
+class BeginEndColumns(NamedTuple):
     """Columns of one length."""
 
     ts: Ints
@@ -63,7 +63,7 @@ class Brackets(NamedTuple):
     edge: NDArray[np.uint8]
     what: NDArray[np.uint8]
     function: NDArray[np.uint64]
-    """Address of the function; see `What` for the others."""
+    """Address of the function; see `RowKind` for the others."""
     place: Ints
     """Of a call: how deep it is, in the measure of a `Deeper`."""
     proof: NDArray[np.uint64]
@@ -78,20 +78,20 @@ class Brackets(NamedTuple):
         """Number of events."""
         return len(self.ts)
 
-    def of(self, wanted: Mask | NDArray[np.intp] | slice) -> Brackets:
+    def of(self, wanted: Mask | NDArray[np.intp] | slice) -> BeginEndColumns:
         """Some of the events."""
-        return Brackets(*(column[wanted] for column in self.columns()))
+        return BeginEndColumns(*(column[wanted] for column in self.columns()))
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All columns, in their order."""
         return tuple(getattr(self, name) for name in self._fields)
 
 
-def together(parts: Sequence[Brackets]) -> Brackets:
+def together(parts: Sequence[BeginEndColumns]) -> BeginEndColumns:
     """One behind the other."""
     if len(parts) == 1:
         return parts[0]
-    return Brackets(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
+    return BeginEndColumns(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
 def by_depth(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401, ARG001 - arrays or numbers
@@ -109,28 +109,28 @@ def by_stack(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401
 
 
 _EDGES = {
-    EndKind.ENTRY: (Edge.BEGIN, What.CALL),
-    EndKind.EXIT: (Edge.END, What.CALL),
-    EndKind.SWITCH: (Edge.BEGIN, What.SWITCH),
-    EndKind.IRQ_ENTRY: (Edge.BEGIN, What.IRQ),
-    EndKind.IRQ_EXIT: (Edge.END, What.IRQ),
-    EndKind.SOFTIRQ_ENTRY: (Edge.BEGIN, What.SOFTIRQ),
-    EndKind.SOFTIRQ_EXIT: (Edge.END, What.SOFTIRQ),
-    EndKind.COMMENT: (Edge.POINT, What.COMMENT),
+    EndKind.ENTRY: (Edge.BEGIN, RowKind.CALL),
+    EndKind.EXIT: (Edge.END, RowKind.CALL),
+    EndKind.SWITCH: (Edge.BEGIN, RowKind.SWITCH),
+    EndKind.IRQ_ENTRY: (Edge.BEGIN, RowKind.IRQ),
+    EndKind.IRQ_EXIT: (Edge.END, RowKind.IRQ),
+    EndKind.SOFTIRQ_ENTRY: (Edge.BEGIN, RowKind.SOFTIRQ),
+    EndKind.SOFTIRQ_EXIT: (Edge.END, RowKind.SOFTIRQ),
+    EndKind.COMMENT: (Edge.POINT, RowKind.COMMENT),
 }
 _EDGE = np.array([_EDGES[kind][0] for kind in EndKind], np.uint8)
 _WHAT = np.array([_EDGES[kind][1] for kind in EndKind], np.uint8)
 
 
-def of_graph(ends: GraphEnds) -> Brackets:
+def of_graph(ends: GraphEnds) -> BeginEndColumns:
     """What the tracer recorded. A task switch begins in the task that leaves, and ends in the one that comes."""
     edge, what = _EDGE[ends.kind], _WHAT[ends.kind]
     pid = ends.pid
     idle = pid == 0
     task = np.where(idle, idle_task(0) - ends.cpu.astype(np.int32), pid) if idle.any() else pid
-    call = what == What.CALL
+    call = what == RowKind.CALL
     function = ends.function if call.all() else np.where(call, ends.function, ends.other.view(np.uint64))
-    made = Brackets(
+    made = BeginEndColumns(
         ends.ts.view(np.int64),
         ends.seq,
         task,
@@ -144,12 +144,12 @@ def of_graph(ends: GraphEnds) -> Brackets:
         ends.retval,
         ends.has_retval,
     )
-    return _with_returns(made) if (what == What.SWITCH).any() else made
+    return _with_returns(made) if (what == RowKind.SWITCH).any() else made
 
 
-def _with_returns(made: Brackets) -> Brackets:
+def _with_returns(made: BeginEndColumns) -> BeginEndColumns:
     """Add the ends of task switches: where the thread that comes is back."""
-    switch = np.flatnonzero(made.what == What.SWITCH)
+    switch = np.flatnonzero(made.what == RowKind.SWITCH)
     back = made.of(switch)
     comes = back.function.view(np.int64)
     task = np.where(comes == 0, idle_task(0) - back.cpu.astype(np.int64), comes).astype(np.int32)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from events.graph.begin_end_columns import Ints, Mask, What
+from events.graph.begin_end_columns import Ints, Mask, RowKind
 from events.graph.call_columns import CallColumns
 
 
@@ -24,13 +24,13 @@ def outside_calls(columns: CallColumns, start: int, stop: int) -> OutsideCalls:
     first = columns.first
     what, parent = columns.column("what"), columns.column("parent")
     part = slice(start - first, stop - first)
-    is_plain = (what[part] == What.CALL) | (what[part] == What.COMMENT)
+    is_plain = (what[part] == RowKind.CALL) | (what[part] == RowKind.COMMENT)
     around = parent[part].copy()
     outside: Mask = around < 0
     pairs: list[tuple[Ints, Ints]] = []
     # Around what is in no call stand interrupts only, and few: a softirq, what interrupts it, an NMI.
     left = np.flatnonzero(around >= first)
-    while len(left := left[what[around[left] - first] != What.CALL]):
+    while len(left := left[what[around[left] - first] != RowKind.CALL]):
         up = around[left]
         pairs.append((left[is_plain[left]], up[is_plain[left]]))
         around[left] = parent[up - first]

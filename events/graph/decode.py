@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from events.format import EventFormat, Field
 from events.graph.call_ends import EndKind, GraphEnds, joined, zeros
 from events.graph.record_ends import EVENTS
-from events.store.columns import PIECE, Table
+from events.store.columns import PIECE, FormatTable
 from events.store.store import Store
 
 _IRQ_SYSTEMS = frozenset(("irq", "irq_vectors", "ipi"))
@@ -76,7 +76,7 @@ def _piece(store: Store, start: int, stop: int) -> GraphEnds:
     return made.of(~columns.is_text) if columns.is_text.any() else made
 
 
-def _fill(made: GraphEnds, number: int, table: Table) -> None:
+def _fill(made: GraphEnds, number: int, table: FormatTable) -> None:
     """The rows of one format."""
     fmt = table.layout.format
     role = role_of(fmt)
@@ -92,7 +92,7 @@ def _fill(made: GraphEnds, number: int, table: Table) -> None:
         _fill_end(made, at, table, role.kind)
 
 
-def _fill_end(made: GraphEnds, at: _Rows, table: Table, kind: EndKind) -> None:
+def _fill_end(made: GraphEnds, at: _Rows, table: FormatTable, kind: EndKind) -> None:
     """What the tracer says of a call."""
     names = table.layout.format.names
     made.function[at] = _column(table, "func")
@@ -111,16 +111,16 @@ def _fill_end(made: GraphEnds, at: _Rows, table: Table, kind: EndKind) -> None:
         made.has_retval[at] = table.lengths >= _field(table, "retval").end
 
 
-def _field(table: Table, name: str) -> Field:
+def _field(table: FormatTable, name: str) -> Field:
     return next(field for field in table.layout.format.fields if field.name == name)
 
 
-def _column(table: Table, name: str) -> NDArray[Any]:
+def _column(table: FormatTable, name: str) -> NDArray[Any]:
     """Numbers of a field; 0 where the record ends before it."""
     return table.column(_field(table, name)).values
 
 
-def _recorded(table: Table, args: Field) -> NDArray[np.int64]:
+def _recorded(table: FormatTable, args: Field) -> NDArray[np.int64]:
     """Argument registers behind the fixed part of each record."""
     room = np.maximum(table.lengths - args.offset, 0)
     counts: NDArray[np.int64] = np.minimum(room // max(args.width, 1), _MOST_ARGUMENTS)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import Ints, Mask, What
-from events.graph.tree import CallTree, Flag
+from events.graph.begin_end_columns import Ints, Mask, RowKind
+from events.graph.tree import CallRowFlag, CallTree
 from events.summary.distribution import rank, rounded
 
 
@@ -32,7 +32,7 @@ class HotSpot(NamedTuple):
     """Calls that returned an error."""
 
 
-class Spent(NamedTuple):
+class CallTimes(NamedTuple):
     """What is counted, a row a call; copied out of a tree, so that another thread may count."""
 
     function: NDArray[np.uint64]
@@ -41,7 +41,7 @@ class Spent(NamedTuple):
     failed: NDArray[np.bool_]
 
 
-def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> Spent:
+def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> CallTimes:
     """Return the calls that a tree has kept of which it is known how long they took.
 
     How many more there were says `CallTree.left_out`.
@@ -53,7 +53,7 @@ def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) 
     """
     columns = tree.columns
     duration = columns.column("duration")
-    wanted = (columns.column("what") == What.CALL) & (duration >= 0)
+    wanted = (columns.column("what") == RowKind.CALL) & (duration >= 0)
     if task is not None:
         wanted &= columns.column("task") == task
     if passing is not None:
@@ -61,11 +61,11 @@ def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) 
     took = duration[wanted]
     flags = columns.column("flags")[wanted]
     own = np.maximum(took - columns.column("inside")[wanted], 0)
-    own[(flags & Flag.NO_ENTRY) != 0] = 0  # what was inside of it was not seen either
-    return Spent(columns.column("function")[wanted], took, own, (flags & Flag.FAILED) != 0)
+    own[(flags & CallRowFlag.NO_ENTRY) != 0] = 0  # what was inside of it was not seen either
+    return CallTimes(columns.column("function")[wanted], took, own, (flags & CallRowFlag.FAILED) != 0)
 
 
-def hot_spots(calls: Spent) -> list[HotSpot]:
+def hot_spots(calls: CallTimes) -> list[HotSpot]:
     """By function, the one that took most time by itself first. 1,000,000 calls take some 0.2 s."""
     if not len(calls.function):
         return []

@@ -10,8 +10,8 @@ import numpy as np
 
 from events.calls.call_ends import ends_among
 from events.calls.call_matching import CallMatching
-from events.calls.pairing import EndOf
-from events.graph.begin_end_columns import Brackets, by_depth, by_stack, of_graph
+from events.calls.pairing import EndRole
+from events.graph.begin_end_columns import BeginEndColumns, by_depth, by_stack, of_graph
 from events.graph.decode import ends_of, is_graph
 from events.graph.probe_pairs import of_pairs
 from events.graph.tree import LIMIT, CallTree
@@ -23,10 +23,10 @@ _LEAST: Final = 1 << 11
 """Rows between two looks at the clock, at first."""
 
 
-class GrowingTree:
+class LiveTree:
     """Reads the rows of a store from the oldest on."""
 
-    def __init__(self, store: Store, ends: Mapping[str, EndOf], limit: int = LIMIT) -> None:
+    def __init__(self, store: Store, ends: Mapping[str, EndRole], limit: int = LIMIT) -> None:
         """Take the events that are ends of calls, by `group/name`: what counts where no tracer ran."""
         self.traced = has_graph(store)
         """Whether these are the tracer's calls."""
@@ -72,13 +72,13 @@ class GrowingTree:
         self.tree.let_go(before)
         self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
 
-    def _read(self, start: int, stop: int) -> Brackets:
+    def _read(self, start: int, stop: int) -> BeginEndColumns:
         if self.traced:
             return of_graph(ends_of(self._store, start, stop))
         columns = self._store.columns(start, stop)
         return of_pairs(ends_among(self._store, columns, self.ends), self._matching.take(columns))
 
-    def _take(self, events: Brackets) -> None:
+    def _take(self, events: BeginEndColumns) -> None:
         if not events.size:
             return
         before = self._last if self._last >= 0 else int(events.ts[0])

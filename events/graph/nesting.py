@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, Ints, Mask, What
+from events.graph.begin_end_columns import NOWHERE, BeginEndColumns, Deeper, Edge, Ints, Mask, RowKind
 from events.graph.stepwise import step_over, step_through
 
 Places = NDArray[np.intp]
@@ -34,7 +34,7 @@ class Nesting(NamedTuple):
     """BEGIN: the event that shows that it has ended, though its end was not seen."""
 
 
-def nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
+def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
     """Nest events; those of different groups have nothing to do with each other."""
     order = np.argsort(groups, kind="stable")
     # Most often a piece is one task's, or sorted already.
@@ -63,7 +63,7 @@ def _back(found: Nesting, order: Places) -> Nesting:
     return made
 
 
-def _nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
+def _nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
     size = events.size
     nothing = np.full(size, -1, np.intp)
     found = Nesting(nothing, nothing.copy(), np.zeros(size, np.int64), nothing.copy())
@@ -90,7 +90,7 @@ def _groups(firsts: Places, wrong: Mask) -> list[int]:
     return numbers
 
 
-def _pair(events: Brackets, groups: Ints, partner: Places) -> tuple[Mask, Places]:
+def _pair(events: BeginEndColumns, groups: Ints, partner: Places) -> tuple[Mask, Places]:
     """Pair what can be paired; gives ends that are left with a begin before them, and all that is left."""
     same = _mixed(events, groups)
     left = np.flatnonzero(events.edge != Edge.POINT)
@@ -110,12 +110,12 @@ def _pair(events: Brackets, groups: Ints, partner: Places) -> tuple[Mask, Places
     return wrong | _unequal(events, partner), left
 
 
-def _mixed(events: Brackets, groups: Ints) -> NDArray[np.uint64]:
+def _mixed(events: BeginEndColumns, groups: Ints) -> NDArray[np.uint64]:
     """A number for what both ends of a call have in common; that it is the same by chance is looked for later."""
     mixed = groups.view(np.uint64) * _ODD
-    switch = events.what == What.SWITCH
+    switch = events.what == RowKind.SWITCH
     function = np.where(switch, np.uint64(0), events.function) if switch.any() else events.function
-    call = events.what == What.CALL
+    call = events.what == RowKind.CALL
     place = events.place if call.all() else np.where(call, events.place, 0)
     for column in (function, place.view(np.uint64), events.proof + events.what):
         mixed ^= column
@@ -124,20 +124,20 @@ def _mixed(events: Brackets, groups: Ints) -> NDArray[np.uint64]:
     return mixed
 
 
-def _unequal(events: Brackets, partner: Places) -> Mask:
+def _unequal(events: BeginEndColumns, partner: Places) -> Mask:
     """Pairs that only look like ones."""
     begins = np.flatnonzero((events.edge == Edge.BEGIN) & (partner >= 0))
     ends = partner[begins]
-    call = events.what[begins] == What.CALL
+    call = events.what[begins] == RowKind.CALL
     same = (events.what[begins] == events.what[ends]) & (events.proof[begins] == events.proof[ends])
-    same &= (events.function[begins] == events.function[ends]) | (events.what[begins] == What.SWITCH)
+    same &= (events.function[begins] == events.function[ends]) | (events.what[begins] == RowKind.SWITCH)
     same &= ~call | (events.place[begins] == events.place[ends])
     wrong = np.zeros(events.size, np.bool_)
     wrong[begins[~same]] = True
     return wrong
 
 
-def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
+def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
     """Fill in levels and parents; gives what is not deeper than the call around it."""
     size = events.size
     found.parent[:] = -1
@@ -156,7 +156,7 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
     levels = found.level[rows]
     by_level = rows[np.argsort(levels.astype(np.uint16), kind="stable")]
     bounds = np.append(0, np.cumsum(np.bincount(levels)))
-    call = events.what == What.CALL
+    call = events.what == RowKind.CALL
     place = events.place if call.all() else np.where(call, events.place, NOWHERE)
     for level in range(1, len(bounds) - 1):
         outer = by_level[bounds[level - 1] : bounds[level]]
@@ -167,7 +167,7 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
         is_call = call[inner]
         is_deeper = deeper(place[inner], place[around], events.function[inner] == events.function[around])
         # A task does nothing while it is off its CPU: that it came back was not seen.
-        wrong[inner] = (is_call & ~is_deeper) | (events.what[around] == What.SWITCH)
+        wrong[inner] = (is_call & ~is_deeper) | (events.what[around] == RowKind.SWITCH)
         other = inner[~is_call]
         if len(other):  # as deep as what it is in
             place[other] = place[found.parent[other]]

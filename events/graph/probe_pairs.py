@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_ends import Ends
-from events.calls.call_matching import Ended
-from events.graph.begin_end_columns import Brackets, Edge, What
+from events.calls.call_ends import CallEnds
+from events.calls.call_matching import FinishedCalls
+from events.graph.begin_end_columns import BeginEndColumns, Edge, RowKind
 
 
-def of_pairs(ends: Ends, ended: Sequence[Ended]) -> Brackets:
+def of_pairs(ends: CallEnds, ended: Sequence[FinishedCalls]) -> BeginEndColumns:
     """Return ends in the order of time; `function` is the number of the probe.
 
     Args:
@@ -23,13 +23,13 @@ def of_pairs(ends: Ends, ended: Sequence[Ended]) -> Brackets:
         ended: the calls that these rows show to be over. An exit without one there is an end without a begin.
     """
     size = len(ends.seqs)
-    return Brackets(
+    return BeginEndColumns(
         ends.stamps,
         ends.seqs,
         ends.tasks.astype(np.int32),
         ends.cpus.astype(np.int16),
         np.where(ends.at_exit, Edge.END, Edge.BEGIN).astype(np.uint8),
-        np.full(size, What.CALL, np.uint8),
+        np.full(size, RowKind.CALL, np.uint8),
         ends.functions.astype(np.uint64),
         ends.frames,
         _proofs(ends, ended),
@@ -39,7 +39,7 @@ def of_pairs(ends: Ends, ended: Sequence[Ended]) -> Brackets:
     )
 
 
-def _proofs(ends: Ends, ended: Sequence[Ended]) -> NDArray[np.uint64]:
+def _proofs(ends: CallEnds, ended: Sequence[FinishedCalls]) -> NDArray[np.uint64]:
     """Return a number that only the two ends of a pair have in common: the row of its entry."""
     entry = np.where(ends.at_exit, -1 - ends.seqs, ends.seqs)
     for pairs in ended:

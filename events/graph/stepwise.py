@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, What
+from events.graph.begin_end_columns import NOWHERE, BeginEndColumns, Deeper, Edge, RowKind
 
 if TYPE_CHECKING:
     from events.graph.nesting import Nesting
@@ -29,8 +29,8 @@ class _Event(NamedTuple):
     @property
     def same(self) -> tuple[int, int, int, int]:
         """What both ends have in common."""
-        call = self.what == What.CALL
-        function = 0 if self.what == What.SWITCH else self.function
+        call = self.what == RowKind.CALL
+        function = 0 if self.what == RowKind.SWITCH else self.function
         return self.what, function, self.place if call else 0, self.proof
 
 
@@ -56,16 +56,16 @@ class _Stack:
         """An event that is no part of a pair yet."""
         if event.edge == Edge.END and self._leave(event):
             return
-        while self.open and self.open[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
+        while self.open and self.open[-1].event.what == RowKind.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
-        if event.what == What.CALL and event.edge != Edge.POINT:
+        if event.what == RowKind.CALL and event.edge != Edge.POINT:
             while self.open and not self._is_inside(event):
                 self.over(event.at)
         self._found.level[event.at] = len(self.open)
         self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
             around = self.open[-1].place if self.open else NOWHERE
-            self.open.append(_Open(event, event.place if event.what == What.CALL else around))
+            self.open.append(_Open(event, event.place if event.what == RowKind.CALL else around))
 
     def _is_inside(self, event: _Event) -> bool:
         """Whether a call can be inside of the innermost one."""
@@ -87,11 +87,11 @@ class _Stack:
         self._found.partner[opened], self._found.partner[event.at] = event.at, opened
         return True
 
-    def skip(self, events: Brackets, start: int, stop: int) -> None:
+    def skip(self, events: BeginEndColumns, start: int, stop: int) -> None:
         """Events from `start` to before `stop` are pairs, and points."""
         while self.open and start < stop:
             top = self.open[-1]
-            if top.event.what == What.SWITCH:
+            if top.event.what == RowKind.SWITCH:
                 self.over(start)
                 continue
             part = slice(start, stop)
@@ -106,13 +106,13 @@ class _Stack:
 
 def _is_beside(one: _Event, leave: _Event) -> bool:
     """Return whether a call is of another function or probe, in the place on the stack of one that an exit ends."""
-    is_call = one.what == leave.what == What.CALL and one.edge == Edge.BEGIN
+    is_call = one.what == leave.what == RowKind.CALL and one.edge == Edge.BEGIN
     return is_call and one.place == leave.place != 0 and one.function != leave.function
 
 
 def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Of pairs and points the begins of calls that are in no other call: what is inside of one shows nothing more."""
-    call = what == What.CALL
+    call = what == RowKind.CALL
     begin = call & (edge == Edge.BEGIN)
     height = np.cumsum(begin.astype(np.int64) - (call & (edge == Edge.END)))
     outermost: NDArray[np.bool_] = begin & (height == 1)
@@ -120,7 +120,7 @@ def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.b
 
 
 def step_over(
-    events: Brackets, start: int, stop: int, left: NDArray[np.intp], deeper: Deeper, found: Nesting
+    events: BeginEndColumns, start: int, stop: int, left: NDArray[np.intp], deeper: Deeper, found: Nesting
 ) -> None:
     """Go through what is left of the events from `start` to before `stop`, all of one task, when pairs are found."""
     stack = _Stack(deeper, found)
@@ -132,7 +132,7 @@ def step_over(
     stack.skip(events, at, stop)
 
 
-def step_through(events: Brackets, start: int, stop: int, deeper: Deeper, found: Nesting) -> None:
+def step_through(events: BeginEndColumns, start: int, stop: int, deeper: Deeper, found: Nesting) -> None:
     """Go through all of them; replaces what was found."""
     found.partner[start:stop] = found.parent[start:stop] = found.over[start:stop] = -1
     stack = _Stack(deeper, found)
@@ -140,7 +140,7 @@ def step_through(events: Brackets, start: int, stop: int, deeper: Deeper, found:
         stack.take(event)
 
 
-def _events(events: Brackets, places: NDArray[np.intp]) -> list[_Event]:
+def _events(events: BeginEndColumns, places: NDArray[np.intp]) -> list[_Event]:
     part = events.of(places)
     columns = (part.edge, part.what, part.function, part.place, part.proof)
     return list(map(_Event, places.tolist(), *(column.tolist() for column in columns)))

@@ -2,7 +2,7 @@
 
 Built as events come, by columns. A row is a call, an interrupt, a time off the CPU, or an event between the calls;
 everything inside of it are the rows of its task up to `after`. Nothing is nested across a gap, and what has only one
-end is marked and counted: see `Flag`.
+end is marked and counted: see `CallRowFlag`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import Brackets, Deeper, Edge, Ints, Mask, What, by_depth
+from events.graph.begin_end_columns import BeginEndColumns, Deeper, Edge, Ints, Mask, RowKind, by_depth
 from events.graph.call_columns import DTYPES, CallColumns
 from events.graph.nesting import Nesting, Places, nest
-from events.graph.open_calls import GivenUp, OpenCalls, counted
+from events.graph.open_calls import AbandonedCalls, OpenCalls, counted
 
 LIMIT: Final = 1 << 20
 """Rows that are kept (some 90 bytes each)."""
@@ -27,7 +27,7 @@ OPEN_END: Final = 1 << 62
 _MAX_ERRNO: Final = 4095
 
 
-class Flag(enum.IntFlag):
+class CallRowFlag(enum.IntFlag):
     """What is true of a row; the value in `CallTree.flags`."""
 
     OPEN = 1
@@ -45,7 +45,7 @@ class Flag(enum.IntFlag):
 
 
 @dataclass(frozen=True)
-class Row:
+class CallRow:
     """One row; plain numbers."""
 
     row: int
@@ -60,7 +60,7 @@ class Row:
     own: int
     """Nanoseconds that were not spent in the rows inside; -1: not known."""
     function: int
-    """Address of the function; see `What` for the others."""
+    """Address of the function; see `RowKind` for the others."""
     parent: int
     """Row around it; -1: none that is kept."""
     after: int
@@ -70,8 +70,8 @@ class Row:
     cpu: int
     level: int
     """Rows that are around it."""
-    what: What
-    flags: Flag
+    what: RowKind
+    flags: CallRowFlag
 
 
 class CallTree:
@@ -80,9 +80,9 @@ class CallTree:
     def __init__(self, deeper: Deeper = by_depth, limit: int = LIMIT) -> None:
         """Take what proves a nesting, and the most rows to keep."""
         self.columns = CallColumns()
-        self.counts: Counter[Flag] = Counter()
+        self.counts: Counter[CallRowFlag] = Counter()
         """Calls with one end only, by the reason; interrupts and task switches do not count."""
-        self.ended: Counter[What] = Counter()
+        self.ended: Counter[RowKind] = Counter()
         """Calls, interrupts and softirqs of which both ends were seen."""
         self.left_out = 0
         """Calls that were dropped, the oldest; without those whose end was missed, or seen alone and untimed."""
@@ -107,14 +107,14 @@ class CallTree:
     @property
     def closed(self) -> int:
         """Calls of which both ends were seen."""
-        return self.ended[What.CALL]
+        return self.ended[RowKind.CALL]
 
     @property
     def open(self) -> int:
         """Calls that have begun and not ended yet."""
         return self._open.count
 
-    def row(self, row: int) -> Row:
+    def row(self, row: int) -> CallRow:
         """A row. Raises IndexError where it was dropped, or there is none yet."""
         if not self.first <= row < self.next:
             raise IndexError(row)
@@ -123,14 +123,14 @@ class CallTree:
         spent, duration = self.columns.column("inside")[at].item(), one["duration"]
         one["own"] = max(duration - spent, 0) if duration >= 0 else -1
         one["parent"] = one["parent"] if one["parent"] >= self.first else -1
-        one["what"], one["flags"] = What(one["what"]), Flag(one["flags"])
-        return Row(row=row, **one)
+        one["what"], one["flags"] = RowKind(one["what"]), CallRowFlag(one["flags"])
+        return CallRow(row=row, **one)
 
     def gap(self) -> None:
         """Events went by unseen: what is open stays so for ever."""
-        self._give_up(self._open.give_up(), Flag.LOST, self.next)
+        self._give_up(self._open.give_up(), CallRowFlag.LOST, self.next)
 
-    def take(self, events: Brackets, broken: Mask | None = None) -> None:
+    def take(self, events: BeginEndColumns, broken: Mask | None = None) -> None:
         """Take events, which follow those that came before.
 
         Args:
@@ -166,12 +166,12 @@ class CallTree:
     def _drop(self, count: int) -> None:
         """Drop the oldest rows."""
         what, duration, flags = (self.columns.column(name)[:count] for name in ("what", "duration", "flags"))
-        self.left_out += int(((what == What.CALL) & ((duration >= 0) | (flags & Flag.OPEN != 0))).sum())
+        self.left_out += int(((what == RowKind.CALL) & ((duration >= 0) | (flags & CallRowFlag.OPEN != 0))).sum())
         self.columns.drop(count)
 
-    def _number(self, both: Brackets, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
+    def _number(self, both: BeginEndColumns, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
         """The row of each event, and the row that comes next at its time; the first ones have theirs already."""
-        alone = (found.partner < 0) & (both.what != What.SWITCH)  # a thread that comes for the first time we see
+        alone = (found.partner < 0) & (both.what != RowKind.SWITCH)  # a thread that comes for the first time we see
         is_row = (both.edge != Edge.END) | alone
         is_row[:held] = False
         count = np.cumsum(is_row)
@@ -180,13 +180,15 @@ class CallTree:
         rows[:held] = held_rows
         return rows, before
 
-    def _append(self, both: Brackets, found: Nesting, rows: Ints, held: int) -> None:
+    def _append(self, both: BeginEndColumns, found: Nesting, rows: Ints, held: int) -> None:
         """Add the rows of the events, as if none had an end."""
         at = np.flatnonzero(rows[held:] >= 0) + held
         edge = both.edge[at]
         begin, end = edge == Edge.BEGIN, edge == Edge.END
         parent = found.parent[at]
-        flags = begin * np.uint8(Flag.OPEN) | end * np.uint8(Flag.NO_ENTRY) | self._returned(both, at) * end
+        flags = (
+            begin * np.uint8(CallRowFlag.OPEN) | end * np.uint8(CallRowFlag.NO_ENTRY) | self._returned(both, at) * end
+        )
         self.columns.append(
             {
                 "seq": both.seq[at],
@@ -204,29 +206,31 @@ class CallTree:
                 "flags": flags,
             }
         )
-        self.counts[Flag.NO_ENTRY] += int((end & (both.what[at] == What.CALL)).sum())
+        self.counts[CallRowFlag.NO_ENTRY] += int((end & (both.what[at] == RowKind.CALL)).sum())
 
     @staticmethod
-    def _returned(both: Brackets, at: Places) -> NDArray[np.uint8]:
+    def _returned(both: BeginEndColumns, at: Places) -> NDArray[np.uint8]:
         """Flags about the return value of ends."""
         value = both.retval[at]
         # An int in a wide register has no sign there.
         narrow = (value >> 31) == 1
         value = np.where(narrow, value - (1 << 32), value)
         failed = (value < 0) & (value >= -_MAX_ERRNO)
-        has: NDArray[np.uint8] = both.has_retval[at] * (np.uint8(Flag.RETVAL) | failed * np.uint8(Flag.FAILED))
+        has: NDArray[np.uint8] = both.has_retval[at] * (
+            np.uint8(CallRowFlag.RETVAL) | failed * np.uint8(CallRowFlag.FAILED)
+        )
         return has
 
-    def _close(self, both: Brackets, found: Nesting, rows: Ints, before: Ints) -> None:
+    def _close(self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
         """Fill in the ends of rows that have one."""
         begins = np.flatnonzero((both.edge == Edge.BEGIN) & (found.partner >= 0))
         ends = found.partner[begins]
-        for what in (What.CALL, What.IRQ, What.SOFTIRQ):
+        for what in (RowKind.CALL, RowKind.IRQ, RowKind.SOFTIRQ):
             self.ended[what] += int((both.what[begins] == what).sum())
         duration = both.duration[ends]
         duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
         self._spend(
-            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (both.what[begins] < What.SWITCH)
+            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (both.what[begins] < RowKind.SWITCH)
         )
         self._set(
             rows[begins],
@@ -245,36 +249,38 @@ class CallTree:
         wanted &= at >= 0
         np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
 
-    def _miss(self, both: Brackets, found: Nesting, rows: Ints, before: Ints) -> None:
+    def _miss(self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
         """Calls that are over, whose end was not seen."""
         missed = np.flatnonzero(found.over >= 0)
         if len(missed):
-            self.counts[Flag.NO_EXIT] += counted(both.of(missed))
-            self._end(rows[missed], before[found.over[missed]], Flag.NO_EXIT)
+            self.counts[CallRowFlag.NO_EXIT] += counted(both.of(missed))
+            self._end(rows[missed], before[found.over[missed]], CallRowFlag.NO_EXIT)
 
-    def _go_on(self, both: Brackets, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask) -> None:
+    def _go_on(
+        self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask
+    ) -> None:
         """What is open after these events."""
         is_open = (both.edge == Edge.BEGIN) & (found.partner < 0) & (found.over < 0)
         last = int(segments[-1])
         if last:  # gaps: what was open at one stays open for ever
             lost = np.flatnonzero(is_open & (segments < last))
             starts = np.searchsorted(segments, segments[lost] + 1)
-            self.counts[Flag.LOST] += counted(both.of(lost))
-            self._end(rows[lost], before[starts], Flag.LOST)
+            self.counts[CallRowFlag.LOST] += counted(both.of(lost))
+            self._end(rows[lost], before[starts], CallRowFlag.LOST)
             is_open &= segments == last
-            self._give_up(self._open.give_up(~waiting), Flag.LOST, before[int(np.searchsorted(segments, 1))])
+            self._give_up(self._open.give_up(~waiting), CallRowFlag.LOST, before[int(np.searchsorted(segments, 1))])
             waiting = np.ones(len(self._open.rows), np.bool_)
         self._open.exchange(waiting, both.of(is_open), rows[is_open])
         if (still := self._open.still()) is not None:
-            self._give_up(self._open.give_up(still), Flag.NO_EXIT, self.next)
+            self._give_up(self._open.give_up(still), CallRowFlag.NO_EXIT, self.next)
 
-    def _give_up(self, gone: GivenUp | None, why: Flag, after: int) -> None:
+    def _give_up(self, gone: AbandonedCalls | None, why: CallRowFlag, after: int) -> None:
         """Expect no end of calls any more."""
         if gone is not None:
             self.counts[why] += gone.counted
             self._end(gone.rows, np.full(len(gone.rows), after), why)
 
-    def _end(self, rows: Ints, after: Ints, why: Flag) -> None:
+    def _end(self, rows: Ints, after: Ints, why: CallRowFlag) -> None:
         """Rows whose end was not seen."""
         self._set(rows, {"after": after, "flags": np.full(len(rows), why, np.uint8)})
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from events.graph.begin_end_columns import Ints, Mask
 from events.graph.context_rows import OutsideCalls, outside_calls
-from events.graph.tree import CallTree, Flag
+from events.graph.tree import CallRowFlag, CallTree
 
 
-class Wanted(NamedTuple):
+class VisibleOptions(NamedTuple):
     """What a person wants to see."""
 
     task: int | None = None
@@ -27,18 +27,18 @@ class Wanted(NamedTuple):
     """Levels that are unfolded."""
 
 
-class Visible:
+class VisibleRows:
     """Places 0 to `len() - 1`, each a row of the tree."""
 
     def __init__(
-        self, tree: CallTree, wanted: Wanted | None = None, passing: Callable[[slice], Mask] | None = None
+        self, tree: CallTree, wanted: VisibleOptions | None = None, passing: Callable[[slice], Mask] | None = None
     ) -> None:
         """Take the tree, and which of some rows of its columns pass the filter; None: all do."""
         self.tree = tree
         self._passing = passing
         self.dropped = 0
         """Places whose rows the tree has dropped: those before are gone."""
-        self._wanted = wanted or Wanted()
+        self._wanted = wanted or VisibleOptions()
         self._turned: set[int] = set()
         """Rows that are folded though their level is not, or the other way round."""
         self._room = np.empty(1 << 12, np.int64)
@@ -55,11 +55,11 @@ class Visible:
         return self._room[: self._size]
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> VisibleOptions:
         """What is on the list."""
         return self._wanted
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: VisibleOptions) -> None:
         """Show something else; folding by hand is forgotten where other levels are unfolded."""
         if wanted.levels != self._wanted.levels:
             self._turned.clear()
@@ -118,7 +118,7 @@ class Visible:
         one = self.tree.row(row)
         if self._wanted.task not in (None, one.task):
             self._wanted = self._wanted._replace(task=one.task)
-        if one.duration < self._wanted.least and not one.flags & Flag.OPEN:
+        if one.duration < self._wanted.least and not one.flags & CallRowFlag.OPEN:
             self._wanted = self._wanted._replace(least=0)
         parent = one.parent
         while parent >= 0:
@@ -156,7 +156,7 @@ class Visible:
         if wanted.task is not None:
             seen &= tree.columns.column("task")[part] == wanted.task
         if wanted.least:
-            open_ = (tree.columns.column("flags")[part] & Flag.OPEN) != 0
+            open_ = (tree.columns.column("flags")[part] & CallRowFlag.OPEN) != 0
             seen &= open_ | (tree.columns.column("duration")[part] >= wanted.least)
         if self._passing is not None:
             seen &= self._passing(part)

@@ -38,7 +38,7 @@ _PROBED = "[unknown/kretprobe'd]"
 """What stands for the caller where another return probe has put a trampoline in its place (trace_output.c)."""
 
 
-class Place(NamedTuple):
+class SymbolOffset(NamedTuple):
     """An address by its symbol."""
 
     name: str
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     module: str = ""
 
 
-class Entry(NamedTuple):
+class KallsymsEntry(NamedTuple):
     """One line of the table."""
 
     address: int
@@ -63,20 +63,20 @@ class Entry(NamedTuple):
         return self.letter in _CODE
 
 
-class Table(NamedTuple):
-    """Columns of the table: what `Entry` has of each line."""
+class KallsymsTable(NamedTuple):
+    """Columns of the table: what `KallsymsEntry` has of each line."""
 
     addresses: Sequence[int]
     letters: Sequence[str]
     names: Sequence[str]
     modules: Sequence[str]
 
-    def by_address(self) -> Table:
+    def by_address(self) -> KallsymsTable:
         """Return it sorted; lines of one address keep their order."""
         if len(self.addresses) < 2:
             return self
         sort = operator.itemgetter(*sorted(range(len(self.addresses)), key=self.addresses.__getitem__))
-        return Table(array("Q", sort(self.addresses)), *map(sort, self[1:]))
+        return KallsymsTable(array("Q", sort(self.addresses)), *map(sort, self[1:]))
 
     def address_of(self, *names: str) -> int | None:
         """Return the lowest address of the first of some names that the kernel itself has; None: none of them."""
@@ -89,7 +89,7 @@ class Table(NamedTuple):
         return None
 
 
-_EMPTY = Table((), (), (), ())
+_EMPTY = KallsymsTable((), (), (), ())
 
 
 class Symbols:
@@ -98,7 +98,7 @@ class Symbols:
     def __init__(self, data: bytes = b"") -> None:
         """Take the content of /proc/kallsyms; empty: nothing is known."""
         self._data = data
-        self._table: Table | None = None
+        self._table: KallsymsTable | None = None
         self._low, self._high = 0, _HIGHEST
 
     @classmethod
@@ -135,12 +135,12 @@ class Symbols:
         self._data = b""
 
     @property
-    def _rows(self) -> Table:
+    def _rows(self) -> KallsymsTable:
         if self._table is None:
             self.prepare()
         return self._table or _EMPTY
 
-    def find(self, address: int) -> Place | None:
+    def find(self, address: int) -> SymbolOffset | None:
         """The symbol around an address; None: there is none."""
         addresses = self._rows.addresses
         at = bisect_right(addresses, address) - 1
@@ -152,9 +152,9 @@ class Symbols:
         if not module and not self._low <= address < self._high:
             return None
         stop = self._stop(start, module)
-        return Place(name, address - start, stop - start, module) if address < stop else None
+        return SymbolOffset(name, address - start, stop - start, module) if address < stop else None
 
-    def named(self, name: str) -> list[Entry]:
+    def named(self, name: str) -> list[KallsymsEntry]:
         """All symbols of a name, by address."""
         first, repeated = self._places
         places = repeated.get(name) or ([first[name]] if name in first else [])
@@ -178,7 +178,7 @@ class Symbols:
             before = address
         return found
 
-    def beginning(self, start: str) -> list[Entry]:
+    def beginning(self, start: str) -> list[KallsymsEntry]:
         """All symbols whose names begin so, by name and address."""
         names = self._rows.names
         if start and start.find(".") == len(start) - 1:  # the compiler's copies of a function
@@ -217,7 +217,7 @@ class Symbols:
         names = list(self._rows.names)
         return array("I", sorted(range(len(names)), key=names.__getitem__))
 
-    def at(self, address: int) -> list[Entry]:
+    def at(self, address: int) -> list[KallsymsEntry]:
         """All symbols of one address: a function may have several names."""
         return [self._entry(place) for place in self._places_at(address)]
 
@@ -226,7 +226,7 @@ class Symbols:
         places = self._places_at(address)
         return self._rows.names[places.start : places.stop]
 
-    def aliases(self, entry: Entry) -> tuple[str, ...]:
+    def aliases(self, entry: KallsymsEntry) -> tuple[str, ...]:
         """Return other names of a function's code, each of which is of no other symbol."""
         if not entry.code:
             return ()
@@ -245,18 +245,18 @@ class Symbols:
                 bounds[module] = bounds.get(module, (address,))[0], address
         return bounds
 
-    def preceding(self, address: int) -> Iterator[Entry]:
+    def preceding(self, address: int) -> Iterator[KallsymsEntry]:
         """Symbols in front of an address, the nearest first; as far as a module reaches."""
         at = bisect_left(self._rows.addresses, address)
         return (self._entry(place) for place in range(at - 1, max(at - _FAR, 0) - 1, -1))
 
-    def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
+    def neighbours(self, address: int) -> tuple[KallsymsEntry | None, KallsymsEntry | None]:
         """The functions before and behind the one that begins at an address, in the order of the linker."""
         places, names = self._places_at(address), set(self.names_at(address))
         before, behind = range(places.start - 1, -1, -1), range(places.stop, len(self._rows.addresses))
         return self._first_other(before, names), self._first_other(behind, names)
 
-    def _first_other(self, places: range, names: set[str]) -> Entry | None:
+    def _first_other(self, places: range, names: set[str]) -> KallsymsEntry | None:
         """The nearest function that has none of these names, and is no part of another."""
         _, letters, every, _ = self._rows
         for at in places[:_FAR]:
@@ -265,9 +265,9 @@ class Symbols:
                 return self._entry(at)
         return None
 
-    def _entry(self, at: int) -> Entry:
+    def _entry(self, at: int) -> KallsymsEntry:
         addresses, letters, names, modules = self._rows
-        return Entry(addresses[at], letters[at], names[at], modules[at])
+        return KallsymsEntry(addresses[at], letters[at], names[at], modules[at])
 
     def _stop(self, start: int, module: str) -> int:
         """First address behind the symbol: that of the next one of the same module."""
@@ -306,7 +306,7 @@ class Symbols:
         return (self.lookup(address) or "") if offset else place.name
 
 
-def _kernels_table(data: bytes) -> Table | None:
+def _kernels_table(data: bytes) -> KallsymsTable | None:
     """Return the lines as the kernel writes them (s_show()): 16 digits, a letter, a name; None: some are not so."""
     addresses, names, modules, letters = array("Q"), list[str](), list[str](), list[str]()
     at = 0
@@ -320,10 +320,10 @@ def _kernels_table(data: bytes) -> Table | None:
         names += part.names
         modules += part.modules
         at = stop
-    return Table(addresses, "".join(letters), names, modules)
+    return KallsymsTable(addresses, "".join(letters), names, modules)
 
 
-def _kernels_lines(data: bytes) -> Table | None:
+def _kernels_lines(data: bytes) -> KallsymsTable | None:
     """Return the same of a piece."""
     if not data.isascii() or any(byte in data for byte in _OTHER_SPACES):
         return None
@@ -346,11 +346,13 @@ def _kernels_lines(data: bytes) -> Table | None:
     apart = heads[16::_HEAD] == heads[18::_HEAD] == " " * len(lines) and " " not in letters and "\t" not in letters
     only = data.count(b" ") == 2 * len(lines) and data.count(b"\t", tab) == data.count(b"\t[", tab)
     return (
-        Table(addresses, letters, names, modules) if apart and only and all(names) and _NOWHERE not in heads else None
+        KallsymsTable(addresses, letters, names, modules)
+        if apart and only and all(names) and _NOWHERE not in heads
+        else None
     )
 
 
-def _any_table(data: bytes) -> Table:
+def _any_table(data: bytes) -> KallsymsTable:
     """Return the lines that have an address, a word and a name, whatever stands between and behind."""
     found = []
     for line in data.split(b"\n"):
@@ -360,5 +362,5 @@ def _any_table(data: bytes) -> Table:
         except ValueError:
             continue
         if 0 < address < _HIGHEST:
-            found.append(Entry(address, words[1], words[2], "".join(words[3:]).strip("[] \r")))
-    return Table(*map(list, zip(*found, strict=True))) if found else _EMPTY
+            found.append(KallsymsEntry(address, words[1], words[2], "".join(words[3:]).strip("[] \r")))
+    return KallsymsTable(*map(list, zip(*found, strict=True))) if found else _EMPTY

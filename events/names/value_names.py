@@ -16,7 +16,7 @@ from events.format import PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
 from events.names.syscalls import call_name
-from events.search.search import Reading
+from events.search.search import NumberFormat
 from events.text import show
 
 _MAX_ERRNO = 4095
@@ -108,7 +108,7 @@ class Namer:
         """Whether values of this kind are addresses, which only the symbols can name."""
         return self._shape(column)[0] == "function" or (field is not None and is_address(field))
 
-    def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> Reading:
+    def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> NumberFormat:
         """How the numbers of a field read, for a search; see `text`."""
         kind, _ = self._shape(column)
         is_bool = field.kind is FieldKind.BOOL
@@ -117,8 +117,8 @@ class Namer:
             return self.text(bool(value) if is_bool else value, column, is_retval, field, is_call=is_call)
 
         if is_call or is_bool or kind in ("bool", "enum", "function") or is_address(field):
-            return Reading(_is_hex(kind, field), text)
-        return Reading(_is_hex(kind, field), text if is_retval else None, is_retval)
+            return NumberFormat(_is_hex(kind, field), text)
+        return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
         """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""

@@ -73,7 +73,7 @@ class RecordingError(Exception):
         self.reason = reason
 
 
-class Entry(NamedTuple):
+class ChunkEntry(NamedTuple):
     """One chunk of a file."""
 
     kind: int
@@ -123,7 +123,7 @@ class ChunkFile:
         self._data = memoryview(data)
         self.entries = list(self._scan())
 
-    def _scan(self) -> Iterator[Entry]:
+    def _scan(self) -> Iterator[ChunkEntry]:
         data = self._data
         if len(data) < _FILE.size:
             raise RecordingError(self.name, 0, "no recording of probewright")
@@ -140,7 +140,7 @@ class ChunkFile:
             number += 1
             if raw > LARGEST_CHUNK or number > MOST_CHUNKS:
                 raise RecordingError(self.name, at, "a chunk or the number of chunks is beyond all limits")
-            entry = Entry(kind, codec, at + _CHUNK.size, stored, raw, crc)
+            entry = ChunkEntry(kind, codec, at + _CHUNK.size, stored, raw, crc)
             at = entry.offset + stored
             if at > len(data):
                 return
@@ -149,7 +149,7 @@ class ChunkFile:
                 return
             yield entry
 
-    def raw(self, entry: Entry, limit: int = LARGEST_CHUNK) -> bytes:
+    def raw(self, entry: ChunkEntry, limit: int = LARGEST_CHUNK) -> bytes:
         """Unpack a chunk of at most `limit` raw bytes. Raises RecordingError."""
         stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         if zlib.crc32(stored) != entry.crc:
@@ -164,7 +164,7 @@ class ChunkFile:
             raise RecordingError(self.name, entry.offset, "damaged: wrong length")
         return raw
 
-    def head(self, entry: Entry, most: int) -> bytes:
+    def head(self, entry: ChunkEntry, most: int) -> bytes:
         """Return the first bytes of a chunk, `most` or all; damage shows when the content is read."""
         stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         try:

@@ -15,7 +15,15 @@ from typing import Any
 from events.batch import Batch
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
 from events.names.kallsyms import Symbols
-from events.recording.chunks import LARGEST_CHUNK, ChunkFile, ChunkKind, Codec, Entry, RecordingError, unpack_batches
+from events.recording.chunks import (
+    LARGEST_CHUNK,
+    ChunkEntry,
+    ChunkFile,
+    ChunkKind,
+    Codec,
+    RecordingError,
+    unpack_batches,
+)
 from events.recording.writer import RecordingWriter
 from foreign.document import MOST_BYTES, read_object
 from foreign.files import read_file
@@ -91,7 +99,7 @@ class Recording:
         return plans if isinstance(plans, list) else []
 
     @cached_property
-    def _named(self) -> dict[int, tuple[str, str, Entry, int]]:
+    def _named(self) -> dict[int, tuple[str, str, ChunkEntry, int]]:
         """(kind, name, entry, bytes before the content) of all blobs by their offset; only the names are unpacked."""
         found = {}
         for entry in self._file.entries:
@@ -110,7 +118,7 @@ class Recording:
         return found
 
     @cached_property
-    def _blobs(self) -> dict[tuple[str, str], tuple[Entry, int]]:
+    def _blobs(self) -> dict[tuple[str, str], tuple[ChunkEntry, int]]:
         """The last blob of each kind and name."""
         return {(kind, name): (entry, start) for kind, name, entry, start in self._named.values()}
 
@@ -175,7 +183,7 @@ class Recording:
                 found[self._format(path, text, entry)] = None
         return tuple(found)
 
-    def _format(self, path: str, text: bytes, entry: Entry) -> EventFormat:
+    def _format(self, path: str, text: bytes, entry: ChunkEntry) -> EventFormat:
         try:
             system, _, _ = path.rpartition("/")
             return parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
@@ -217,7 +225,7 @@ class Recording:
             if entry.kind == ChunkKind.PAGES:
                 yield from self._passes(entry)
 
-    def _passes(self, entry: Entry) -> Iterator[Batch]:
+    def _passes(self, entry: ChunkEntry) -> Iterator[Batch]:
         try:
             yield from unpack_batches(self._file.raw(entry), entry.stored)
         except struct.error as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from events.format import Field
-    from events.store.columns import Mask, Table
+    from events.store.columns import FormatTable, Mask
 
 NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "==": operator.eq,
@@ -68,7 +68,7 @@ class Comparison:
         """Whether it holds of one event."""
 
     @abstractmethod
-    def of_table(self, table: Table, comm: Comm) -> Mask:
+    def of_table(self, table: FormatTable, comm: Comm) -> Mask:
         """Of which rows it holds."""
 
     def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
@@ -81,7 +81,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Number(Comparison):
+class NumberComparison(Comparison):
     """A field that is one number, or a word of `PID` or `CPU`, compared with a number."""
 
     number: int
@@ -105,7 +105,7 @@ class Number(Comparison):
         told = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
         return int(end) - int(begin) if told else None  # type: ignore[arg-type]
 
-    def _took_of_table(self, table: Table) -> Mask:
+    def _took_of_table(self, table: FormatTable) -> Mask:
         """Return the stacks of several rows."""
         import numpy as np
 
@@ -131,7 +131,7 @@ class Number(Comparison):
         unsigned = field is not None and not field.signed and field.width in (4, 8)
         return self.number + (1 << 8 * field.width if field and unsigned else 0)
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
+    def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of both
         """Of which rows it holds."""
         from events.store.columns import is_number
 
@@ -166,7 +166,7 @@ def _returned(value: int) -> int:
 
 
 @dataclass(frozen=True)
-class Text(Comparison):
+class TextComparison(Comparison):
     """A field that is one string, or a word of `COMM`, or `event`, compared with a text; `~`: an
     `events.search.glob`.
     """
@@ -198,7 +198,7 @@ class Text(Comparison):
             value = FAULT
         return isinstance(value, str) and self.holds(value)
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:
+    def of_table(self, table: FormatTable, comm: Comm) -> Mask:
         """Of which rows it holds."""
         import numpy as np
 
@@ -258,7 +258,7 @@ class InCgroup(Comparison):
         path = self.cgroups.path_of(record.pid, record.ts, record.seq)
         return path is not None and self.holds(path)
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of all
+    def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of all
         """Of which rows it holds."""
         import numpy as np
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from events.names.event_names import CGROUP
 from events.record import Record
-from events.search.comparison import COMM, CPU, LATENCY, PID, Comm, Comparison, InCgroup, Text
-from events.search.field_kinds import Sort
+from events.search.comparison import COMM, CPU, LATENCY, PID, Comm, Comparison, InCgroup, TextComparison
+from events.search.field_kinds import ValueKind
 
 if TYPE_CHECKING:
-    from events.store.columns import Columns, Mask, Table
+    from events.store.columns import Columns, FormatTable, Mask
 
 OF_ALL: Final = {
-    **dict.fromkeys(COMM, Sort.TEXT),
-    **dict.fromkeys((*PID, *CPU), Sort.NUMBER),
-    "event": Sort.TEXT,
-    **dict.fromkeys(CGROUP, Sort.TEXT),
+    **dict.fromkeys(COMM, ValueKind.TEXT),
+    **dict.fromkeys((*PID, *CPU), ValueKind.NUMBER),
+    "event": ValueKind.TEXT,
+    **dict.fromkeys(CGROUP, ValueKind.TEXT),
 }
 """What every event has; a field of the event's own with such a name comes first."""
 
@@ -42,7 +42,7 @@ class Term(Protocol):
 
 
 @dataclass(frozen=True)
-class Not:
+class Negation:
     """What does not hold."""
 
     term: Term
@@ -61,7 +61,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Both:
+class BinaryCondition:
     """`&&`, or `||` where one is enough."""
 
     left: Term
@@ -117,7 +117,7 @@ class Condition:
             found[table.places] = self._of_table(table)
         return found
 
-    def _of_table(self, table: Table) -> Mask:
+    def _of_table(self, table: FormatTable) -> Mask:
         return self.term.rows(lambda part: part.of_table(table, self.comm))
 
     def tasks(self, names: Mapping[int, str]) -> frozenset[tuple[int, int]]:
@@ -125,7 +125,7 @@ class Condition:
 
         Those of names: their number and a thread that it holds of. Those of cgroups: how often the answers changed.
         """
-        parts = [part for part in self.term.parts() if isinstance(part, Text) and part.field in COMM]
+        parts = [part for part in self.term.parts() if isinstance(part, TextComparison) and part.field in COMM]
         held = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
         return frozenset(held | {(-1, part.cgroups.revision) for part in self.of_cgroups})
 

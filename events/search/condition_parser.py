@@ -11,9 +11,9 @@ from typing import Final
 
 from events.names.errnos import errno_of
 from events.names.event_names import CGROUP
-from events.search.comparison import LATENCY, NUMERIC, Comm, InCgroup, Number, Text
-from events.search.condition import OF_ALL, Both, Condition, Not, Term
-from events.search.field_kinds import Sort
+from events.search.comparison import LATENCY, NUMERIC, Comm, InCgroup, NumberComparison, TextComparison
+from events.search.condition import OF_ALL, BinaryCondition, Condition, Negation, Term
+from events.search.field_kinds import ValueKind
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
@@ -64,7 +64,7 @@ class _Token:
 @dataclass
 class _Reader:
     tokens: list[_Token]
-    fields: Mapping[str, Sort]
+    fields: Mapping[str, ValueKind]
     cgroups: Cgroups | None
     place: int = 0
     depth: int = field(default=0)
@@ -82,14 +82,14 @@ class _Reader:
         term = self.both()
         while self.peek() == "||":
             self.take()
-            term = Both(term, self.both(), either=True)
+            term = BinaryCondition(term, self.both(), either=True)
         return term
 
     def both(self) -> Term:
         term = self.one()
         while self.peek() == "&&":
             self.take()
-            term = Both(term, self.one())
+            term = BinaryCondition(term, self.one())
         return term
 
     def one(self) -> Term:
@@ -99,7 +99,7 @@ class _Reader:
             raise ConditionError("this is nested too deep", token.at)
         try:
             if token.kind == "sign" and token.text == "!":
-                return Not(self.one())
+                return Negation(self.one())
             if token.kind == "sign" and token.text == "(":
                 term = self.either()
                 closing = self.take()
@@ -121,22 +121,22 @@ class _Reader:
             raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
         if value.kind not in ("word", "quoted"):
             raise ConditionError("a value is missing", value.at)
-        if sort is Sort.NEITHER:
+        if sort is ValueKind.NEITHER:
             raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
-        number = _number(value.text) if value.kind == "word" and sort is not Sort.TEXT else None
+        number = _number(value.text) if value.kind == "word" and sort is not ValueKind.TEXT else None
         if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
-            return Number(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
-        if sort is Sort.NUMBER:
+            return NumberComparison(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
+        if sort is ValueKind.NUMBER:
             raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:
-            why = f"{name.text} is a text: == != ~" if sort is Sort.TEXT else f"{value.text} is no number"
-            raise ValueRefused(why, sign.at if sort is Sort.TEXT else value.at)
+            why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number"
+            raise ValueRefused(why, sign.at if sort is ValueKind.TEXT else value.at)
         text = value.text[1:-1] if value.kind == "quoted" else value.text
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
-        return Text(name.text, sign.text, text)
+        return TextComparison(name.text, sign.text, text)
 
 
 def _near(text: str, names: Iterable[str]) -> str:
@@ -151,7 +151,7 @@ def _errno_hint(text: str) -> str:
     return f": -{text}" if errno_of(f"-{text}") is not None else ""
 
 
-def condition(text: str, fields: Mapping[str, Sort], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
+def condition(text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
     """What a person typed.
 
     Args:
@@ -173,7 +173,7 @@ def condition(text: str, fields: Mapping[str, Sort], comm: Comm, cgroups: Cgroup
     return Condition(text, term, comm)
 
 
-def why_no_condition(text: str, fields: Mapping[str, Sort]) -> str:
+def why_no_condition(text: str, fields: Mapping[str, ValueKind]) -> str:
     """What is wrong with what looks like a condition; empty where it is one, or a plain text."""
     if _LIKE_ONE.match(text):
         try:

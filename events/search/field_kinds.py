@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Iterable
 
-from events.format import EventFormat, Field, FieldKind, Loc
+from events.format import EventFormat, Field, FieldKind, FieldLocation
 
 _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
 
-class Sort(enum.Enum):
+class ValueKind(enum.Enum):
     """Of the values of all events that have a field of one name."""
 
     NUMBER = "a number"
@@ -21,20 +21,20 @@ class Sort(enum.Enum):
     """Events differ, or they come as text."""
 
 
-def sort_of(field: Field) -> Sort:
+def sort_of(field: Field) -> ValueKind:
     """Of one field."""
     if field.count is not None:
-        return Sort.NEITHER
+        return ValueKind.NEITHER
     if field.kind is FieldKind.STRING:
-        return Sort.TEXT
-    return Sort.NUMBER if field.kind in _NUMBERS and field.loc is Loc.INLINE else Sort.NEITHER
+        return ValueKind.TEXT
+    return ValueKind.NUMBER if field.kind in _NUMBERS and field.loc is FieldLocation.INLINE else ValueKind.NEITHER
 
 
-def sorts_of(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, Sort]:
+def sorts_of(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, ValueKind]:
     """By name; each of the names has one."""
-    found: dict[str, set[Sort]] = {name: set() for name in names}
+    found: dict[str, set[ValueKind]] = {name: set() for name in names}
     for fmt in formats:
         for field in fmt.fields:
             if field.name in found:
                 found[field.name].add(sort_of(field))
-    return {name: next(iter(sorts)) if len(sorts) == 1 else Sort.UNKNOWN for name, sorts in found.items()}
+    return {name: next(iter(sorts)) if len(sorts) == 1 else ValueKind.UNKNOWN for name, sorts in found.items()}

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from events.store.columns import Mask
-from events.store.row_numbers import KeptNumbers
+from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
     from events.calls.calls import Calls
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
 
 _PIECE: Final = 1 << 12
 """Calls that are looked at at once."""
 
 
-class SelectedCalls:
+class FilteredCalls:
     """Rows of `events.calls.calls.Calls`, numbered from 0 on; no row ever changes its number."""
 
-    def __init__(self, calls: Calls, events: Selected) -> None:
+    def __init__(self, calls: Calls, events: FilteredRows) -> None:
         """Take all calls, and the events that pass."""
         self.events = events
         self._calls = calls
-        self._kept = KeptNumbers()
+        self._kept = RowNumbers()
         self._looked = calls.first
 
     @property

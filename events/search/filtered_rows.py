@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from events.calls.joined_ends import Together
+from events.calls.joined_ends import JoinedEnds
 from events.store.columns import PIECE, Columns, Ints, Mask
 from events.store.outage_mark import is_mark
-from events.store.row_numbers import KeptNumbers
+from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
-    from events.calls.pairing import EndOf
+    from events.calls.pairing import EndRole
     from events.search.condition import Condition
     from events.store.store import Store
 
 
-class Selection(Protocol):
+class RowSelection(Protocol):
     """Which rows of a store are shown, and in which order."""
 
     @property
@@ -39,7 +39,7 @@ class Selection(Protocol):
         """Sequence number of the event of a row. Raises IndexError where there is no such row."""
 
 
-class Everything:
+class AllRows:
     """All rows."""
 
     def __init__(self, store: Store) -> None:
@@ -64,17 +64,17 @@ class Everything:
         return seq
 
 
-class Selected:
+class FilteredRows:
     """Rows that pass: 8 bytes each, dropped with their events."""
 
     def __init__(
-        self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndOf]] | None = None
+        self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]] | None = None
     ) -> None:
         """Take the condition, and what gives the events that are ends of calls by now; None: none are."""
         self.condition = condition
         self.store = store
-        self._together = Together(store, condition, ends) if ends and condition.of_calls else None
-        self._kept = KeptNumbers()
+        self._together = JoinedEnds(store, condition, ends) if ends and condition.of_calls else None
+        self._kept = RowNumbers()
         self.looked = store.first_seq
         """Events before this one were looked at."""
 

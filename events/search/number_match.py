@@ -14,7 +14,7 @@ DECIMAL = re.compile("(-?)([0-9]*)")
 HEX = re.compile("(?:0?x)?([0-9a-f]*)")
 
 
-class Wanted(NamedTuple):
+class NumberPattern(NamedTuple):
     """What the text of a hole must have; at both ends: it is all of the text, if that has no blank and no `=`."""
 
     text: str
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
         return self.text in text
 
 
-def decimal(values: NDArray[Any], wanted: Wanted) -> Mask:
+def decimal(values: NDArray[Any], wanted: NumberPattern) -> Mask:
     """Numbers whose decimal text has it."""
     match = DECIMAL.fullmatch(wanted.text)
     if not match:
@@ -48,17 +48,17 @@ def decimal(values: NDArray[Any], wanted: Wanted) -> Mask:
     return found & ~negative if wanted.begins and digits else found
 
 
-def hexadecimal(values: NDArray[Any], wanted: Wanted) -> Mask:
+def hexadecimal(values: NDArray[Any], wanted: NumberPattern) -> Mask:
     """Numbers whose text as 0x... may have it."""
     match = HEX.fullmatch(wanted.text)
     if wanted.text == "0":
         return np.ones(len(values), np.bool_)
     if not match:
         return np.zeros(len(values), np.bool_)
-    return _digits(values.astype(np.uint64), match[1], 16, Wanted("", begins=False, ends=False))
+    return _digits(values.astype(np.uint64), match[1], 16, NumberPattern("", begins=False, ends=False))
 
 
-def _digits(sizes: NDArray[np.uint64], digits: str, base: int, wanted: Wanted) -> Mask:
+def _digits(sizes: NDArray[np.uint64], digits: str, base: int, wanted: NumberPattern) -> Mask:
     """Numbers >= 0 whose digits have these, at their beginning or end where that is wanted."""
     found = np.ones(len(sizes), np.bool_)
     if not digits:

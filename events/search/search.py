@@ -29,7 +29,7 @@ _SIEVED = 1_000_000
 """Rows a second that a sieve does even when the machine is busy."""
 
 
-class Found(NamedTuple):
+class SearchStep(NamedTuple):
     """Result of one step."""
 
     seq: int | None
@@ -51,7 +51,7 @@ class Sieve(Protocol):
         """Rows that may match; every row that does is among them."""
 
 
-class Reading(NamedTuple):
+class NumberFormat(NamedTuple):
     """How the numbers of a field read; anything else than this is decimal."""
 
     hexadecimal: bool = False
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
     """Only -4095 to -1 can have a name."""
 
 
-class Style(Protocol):
+class LineStyle(Protocol):
     """How a record reads as one line: `comm-pid event name=value name=value`."""
 
     def text(self, record: Record) -> str:
@@ -71,11 +71,11 @@ class Style(Protocol):
     def fields(self, fmt: EventFormat) -> Sequence[Field]:
         """What stands in the line."""
 
-    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+    def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         """How a field that is one number reads."""
 
 
-class Plain:
+class PlainStyle:
     """All fields, without names."""
 
     def text(self, record: Record) -> str:
@@ -86,9 +86,9 @@ class Plain:
         """All of them."""
         return fmt.fields
 
-    def reading(self, fmt: EventFormat, field: Field) -> Reading:  # noqa: ARG002 - no format is special
+    def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:  # noqa: ARG002 - no format is special
         """As `show` has them."""
-        return Reading(names=lambda value: show(bool(value))) if field.kind is FieldKind.BOOL else Reading()
+        return NumberFormat(names=lambda value: show(bool(value))) if field.kind is FieldKind.BOOL else NumberFormat()
 
 
 def plain_text(record: Record) -> str:
@@ -99,12 +99,12 @@ def plain_text(record: Record) -> str:
     return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
 
-PLAIN = Plain()
+PLAIN = PlainStyle()
 
 
 def step(
     store: Store, match: Match, start: int, direction: int, budget: float, events: frozenset[int] | None
-) -> Found:
+) -> SearchStep:
     """Look at rows from `start` on until one matches, the rows end, or `budget` seconds have passed."""
     deadline = time.monotonic() + budget
     seq = max(start, store.first_seq) if direction > 0 else min(start, store.next_seq - 1)
@@ -115,13 +115,13 @@ def step(
         rows, after = _some(store, match, seq, direction * size, events)
         for looked, row in enumerate(rows, 1):
             if match(store.record(row)):
-                return Found(row, row + direction, True)
+                return SearchStep(row, row + direction, True)
             if looked % _STRIDE == 0 and time.monotonic() >= deadline:
-                return Found(None, row + direction, False)
+                return SearchStep(None, row + direction, False)
         seq = after
         if time.monotonic() >= deadline:
             break
-    return Found(None, seq, not store.first_seq <= seq < store.next_seq)
+    return SearchStep(None, seq, not store.first_seq <= seq < store.next_seq)
 
 
 def _some(

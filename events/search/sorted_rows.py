@@ -10,19 +10,19 @@ import numpy as np
 
 from events.decode import text_of
 from events.names.event_names import event_name
-from events.store.columns import PIECE, Ints, Table, is_number, is_string
+from events.store.columns import PIECE, FormatTable, Ints, is_number, is_string
 
 if TYPE_CHECKING:
     from events.record import Record
     from events.search.comparison import Comm
-    from events.search.filtered_rows import Selection
+    from events.search.filtered_rows import RowSelection
     from events.store.store import Store
 
 MOST: Final = 250_000
 """Rows that are put in order, the newest: what a moment is enough for."""
 
 
-class Ordered:
+class SortedRows:
     """A selection to which nothing comes."""
 
     first = 0
@@ -43,8 +43,8 @@ class Ordered:
 
 
 def ordered(
-    store: Store, selection: Selection, field: str, descending: bool = False, *, own: bool = False
-) -> Ordered:
+    store: Store, selection: RowSelection, field: str, descending: bool = False, *, own: bool = False
+) -> SortedRows:
     """The newest `MOST` rows of a selection by a field: numbers, then texts, at the end what has no such field.
 
     `time`, `cpu`, `task` and `event` are those of every event, unless `own`: then it is a field whatever its name is.
@@ -53,7 +53,7 @@ def ordered(
     rows = range(max(selection.first, selection.next - MOST), selection.next)
     wanted = sorted(selection.seq(row) for row in rows)
     if field == "time" and not own:
-        return Ordered(wanted[::-1] if descending else wanted)
+        return SortedRows(wanted[::-1] if descending else wanted)
     numbers: list[tuple[int, int]] = []
     texts: list[tuple[str, int]] = []
     of_all = "" if own else field
@@ -67,7 +67,7 @@ def ordered(
         keys.sort(key=itemgetter(0), reverse=descending)
     found = [seq for _, seq in (*numbers, *texts)]
     there = set(found)
-    return Ordered([*found, *(seq for seq in wanted if seq not in there)])
+    return SortedRows([*found, *(seq for seq in wanted if seq not in there)])
 
 
 def _keys(store: Store, wanted: Ints, field: str, of_all: str) -> Iterator[tuple[int, int | str]]:
@@ -103,7 +103,7 @@ def _task(comm: str, pid: int) -> str:
     return f"{comm}-{pid:010d}"
 
 
-def _of_all(table: Table, of_all: str, comm: Comm, rows: Ints) -> Sequence[int | str]:
+def _of_all(table: FormatTable, of_all: str, comm: Comm, rows: Ints) -> Sequence[int | str]:
     """Of some events of a format what every event has; none where it is no such thing."""
     if of_all == "cpu":
         return [int(cpu) for cpu in table.cpus[rows]]
@@ -114,7 +114,7 @@ def _of_all(table: Table, of_all: str, comm: Comm, rows: Ints) -> Sequence[int |
     return ()
 
 
-def _values(table: Table, field: str, rows: Ints) -> Sequence[int | str | None]:
+def _values(table: FormatTable, field: str, rows: Ints) -> Sequence[int | str | None]:
     """Of some events of a format a field; none where it has no order."""
     found = next((one for one in table.layout.format.fields if one.name == field), None)
     if found is not None and is_number(found):

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from events.decode import text_of
 from events.format import EventFormat, Field
 from events.record import Record
-from events.search.number_match import DECIMAL, HEX, Wanted, decimal, hexadecimal
-from events.search.search import Reading, Style
-from events.store.columns import Columns, Mask, StringBytes, Table, is_number, is_string
+from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
+from events.search.search import LineStyle, NumberFormat
+from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_number, is_string
 from events.text import FAULT
 
 _MOST_ERRORS = 4095
@@ -29,7 +29,7 @@ _NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
 _ESCAPE_END = re.compile("^x?[0-9a-f]{0,2}")
 
 
-Alignment = tuple[tuple[int, Wanted], ...]
+Alignment = tuple[tuple[int, NumberPattern], ...]
 """What must hold of holes, by their numbers, all of it."""
 
 _TASK, _PID, _FIELDS = 0, 1, 2
@@ -39,7 +39,7 @@ _TASK, _PID, _FIELDS = 0, 1, 2
 class TextMatch:
     """A part of the line; capitals count only where the needle has some. An `events.search.search.Sieve`."""
 
-    def __init__(self, needle: str, style: Style, comm: Callable[[int], str], comms: Collection[str]) -> None:
+    def __init__(self, needle: str, style: LineStyle, comm: Callable[[int], str], comms: Collection[str]) -> None:
         """Take what is looked for, how a line reads, the names of tasks by thread id, and all these names."""
         self._folded = needle.lower() == needle
         self._needle = needle
@@ -49,7 +49,7 @@ class TextMatch:
         self._haystack = b""
         self._there: dict[bytes, bool] = {}
         """What was looked for in these bytes."""
-        self._tasks: dict[Wanted, bool] = {}
+        self._tasks: dict[NumberPattern, bool] = {}
         self._ways: dict[int, tuple[EventFormat, Sequence[Field], list[Alignment]]] = {}
 
     def __call__(self, record: Record) -> bool:
@@ -67,7 +67,7 @@ class TextMatch:
     def _fold(self, text: str) -> str:
         return text.lower() if self._folded else text
 
-    def _rows(self, table: Table) -> Mask:
+    def _rows(self, table: FormatTable) -> Mask:
         fields, ways = self._ways_of(table.layout.format)
         found = np.zeros(len(table), np.bool_)
         for conditions in ways:
@@ -103,7 +103,7 @@ class TextMatch:
         reading = self._style.reading(fmt, field)
         return is_number(field) and (reading.names is None or reading.only_errors)
 
-    def _hole(self, table: Table, field: Field | None, hole: int, wanted: Wanted) -> Mask:
+    def _hole(self, table: FormatTable, field: Field | None, hole: int, wanted: NumberPattern) -> Mask:
         if hole == _TASK:
             if not self._some_task(wanted):
                 return np.zeros(len(table), np.bool_)
@@ -124,7 +124,7 @@ class TextMatch:
             return np.zeros(len(table), np.bool_)
         return self._strings(table.string_bytes(field), wanted)
 
-    def _some_task(self, wanted: Wanted) -> bool:
+    def _some_task(self, wanted: NumberPattern) -> bool:
         if wanted not in self._tasks:
             self._tasks[wanted] = any(wanted.holds(self._fold(comm)) for comm in self._comms)
         return self._tasks[wanted]
@@ -135,7 +135,7 @@ class TextMatch:
             self._there[part] = (_coarse(part) if self._folded else part) in self._haystack
         return self._there[part]
 
-    def _numbers(self, values: NDArray[Any], reading: Reading, wanted: Wanted) -> Mask:
+    def _numbers(self, values: NDArray[Any], reading: NumberFormat, wanted: NumberPattern) -> Mask:
         if values.dtype == np.bool_:
             values = values.view(np.uint8)
         if reading.hexadecimal:
@@ -156,7 +156,7 @@ class TextMatch:
             rows[named] |= _of_distinct(values[named], lambda value: wanted.holds(self._fold(names(value))))
         return rows
 
-    def _strings(self, strings: StringBytes, wanted: Wanted) -> Mask:
+    def _strings(self, strings: StringBytes, wanted: NumberPattern) -> Mask:
         data = strings.data.lower() if self._folded else strings.data
         needle = wanted.text.encode("utf-8", "surrogatepass")
         if not needle:
@@ -204,18 +204,18 @@ def alignments(needle: str, literals: list[str], holes: int, numbers: Container[
                     and not (behind < len(literals) and _both(blank + rest, literals[behind]))
                 ):
                     continue
-                conditions.append((behind, Wanted(text, begins=True, ends=bool(blank))))
+                conditions.append((behind, NumberPattern(text, begins=True, ends=bool(blank))))
             yield tuple(conditions)
     for hole in range(holes):
-        yield ((hole, Wanted(needle, begins=False, ends=False)),)
+        yield ((hole, NumberPattern(needle, begins=False, ends=False)),)
 
 
-def _end_of(left: str, hole: int) -> tuple[Wanted, str]:
+def _end_of(left: str, hole: int) -> tuple[NumberPattern, str]:
     """What a hole must end with when `left` goes before what stands behind it, and what goes before the hole."""
     if hole == _TASK:
-        return Wanted(left, begins=False, ends=True), ""
+        return NumberPattern(left, begins=False, ends=True), ""
     before, mark, text = left.rpartition("-" if hole == _PID else "=")
-    return Wanted(text, begins=bool(mark), ends=True), before + mark
+    return NumberPattern(text, begins=bool(mark), ends=True), before + mark
 
 
 def _both(one: str, other: str) -> bool:

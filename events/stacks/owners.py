@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
-from events.store.blocks import Blocks, Stacks
+from events.store.blocks import Blocks, SlabStacks
 from events.store.columns import Columns, Ints, Mask, record_places
-from events.store.row_columns import Run, joined
+from events.store.row_columns import RowColumns, joined
 from events.subbuffer import WORD_BITS, WORD_MASK
 from events.text import parse_line
 
@@ -70,7 +70,7 @@ class StackOwners:
         """Assign no stack that comes to an event that is here."""
         self._open.clear()
 
-    def take(self, cpus: Sequence[int], runs: Sequence[Run]) -> tuple[list[Run], frozenset[int]]:
+    def take(self, cpus: Sequence[int], runs: Sequence[RowColumns]) -> tuple[list[RowColumns], frozenset[int]]:
         """Return runs without the stacks that were assigned, and the CPUs whose last event may still get its stack.
 
         Args:
@@ -93,7 +93,7 @@ class StackOwners:
         self._breaks.clear()
         return left, frozenset(waiting)
 
-    def _kinds(self, runs: Sequence[Run]) -> Ints | None:
+    def _kinds(self, runs: Sequence[RowColumns]) -> Ints | None:
         """Return what each row is here; None: no matter, as none has to do with stacks."""
         if not runs:
             return None
@@ -110,7 +110,7 @@ class StackOwners:
             return _KERNEL if path in KERNEL_STACKS else _USER
         return _CARRIER if path in self.carriers else _OTHER
 
-    def _assign(self, cpu: int, run: Run, kinds: Ints) -> Mask:
+    def _assign(self, cpu: int, run: RowColumns, kinds: Ints) -> Mask:
         """Return which rows are stacks that were assigned."""
         places = np.flatnonzero(kinds)
         if int(kinds.max()) == _CARRIER:  # no stack came: what may get one later is all that matters
@@ -127,13 +127,13 @@ class StackOwners:
         owners[:known] = -1  # these were assigned when they came
         stacks = np.flatnonzero(owners >= 0)
         own = rows.of(stacks)
-        self._blocks.add_stacks(Stacks(rows.keys[owners[stacks]], own.keys, own.ids, own.stamps))
+        self._blocks.add_stacks(SlabStacks(rows.keys[owners[stacks]], own.keys, own.ids, own.stamps))
         self._open[cpu] = rows.of(_still_open(rows, epochs, len(breaks)))
         gone = np.zeros(len(run.ids), np.bool_)
         gone[places[stacks - known]] = True
         return gone
 
-    def _contexts_of(self, run: Run) -> Ints:
+    def _contexts_of(self, run: RowColumns) -> Ints:
         number = int(run.keys[0]) >> WORD_BITS
         if self._blocks.slabs[number].text:
             return np.array([self._context_of_line(key) for key in run.keys.tolist()], np.int64)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.store.row_columns import EMPTY, Run, joined
+from events.store.row_columns import EMPTY, RowColumns, joined
 from events.subbuffer import WORD_BITS
 
 BLOCK_ROWS = 4096
@@ -26,7 +26,7 @@ _STACKS_OVERHEAD = 500
 """Bytes that Python needs for the stacks of a slab's events."""
 
 
-class Stacks(NamedTuple):
+class SlabStacks(NamedTuple):
     """Stacks of events in one slab, an array a column, in the order of the events."""
 
     owners: NDArray[np.int64]
@@ -55,12 +55,12 @@ class Block:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.rows = Run(
+        self.rows = RowColumns(
             np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int32)
         )
         self.used = 0
 
-    def part(self, start: int, stop: int) -> Run:
+    def part(self, start: int, stop: int) -> RowColumns:
         """The rows of these sequence numbers, as far as they are here; a view."""
         first, after = max(0, start - self.first), min(self.used, stop - self.first)
         return self.rows.part(first, max(first, after))
@@ -76,7 +76,7 @@ class Blocks:
         self.next_seq = 0
         self.bytes = 0
         """What rows and slabs take."""
-        self._stacks: dict[int, Stacks] = {}
+        self._stacks: dict[int, SlabStacks] = {}
         """Stacks, by the slab of their events."""
         self._next_slab = 0
         self._oldest_slab = 0
@@ -96,19 +96,19 @@ class Blocks:
         for number in range(first, after):
             self._drop_slab(number)
 
-    def add_stacks(self, stacks: Stacks) -> None:
+    def add_stacks(self, stacks: SlabStacks) -> None:
         """Keep which stacks are of which events."""
         slabs = stacks.owners >> WORD_BITS
         for number in np.unique(slabs).tolist():
             if number not in self.slabs:  # the event was dropped before its stack came
                 continue
             here = slabs == number
-            added = Stacks(*(column[here] for column in stacks))
+            added = SlabStacks(*(column[here] for column in stacks))
             known = self._stacks.get(number)
             self.bytes += len(added.keys) * _STACK_BYTES + (_STACKS_OVERHEAD if known is None else 0)
             both = [np.concatenate(column) for column in zip(known, added, strict=True)] if known else added
             order = np.argsort(both[0], kind="stable")
-            self._stacks[number] = Stacks(*(column[order] for column in both))
+            self._stacks[number] = SlabStacks(*(column[order] for column in both))
 
     def stacks_of(self, key: int) -> list[tuple[int, int, int]]:
         """Return time stamp, key and id of the stacks of an event, in the order in which they came."""
@@ -124,7 +124,7 @@ class Blocks:
         """Number that the next slab gets."""
         return self._next_slab
 
-    def append(self, run: Run) -> None:
+    def append(self, run: RowColumns) -> None:
         """Add rows at the end."""
         at, total = 0, len(run.stamps)
         while at < total:
@@ -159,7 +159,7 @@ class Blocks:
         stamps, keys, ids = self.blocks[number].rows
         return int(stamps[offset]), int(keys[offset]), int(ids[offset])
 
-    def rows(self, start: int, stop: int) -> Run:
+    def rows(self, start: int, stop: int) -> RowColumns:
         """The rows from `start` to before `stop`, as far as they are kept; not to be written into."""
         start, stop = max(start, self.first_seq), min(stop, self.next_seq)
         if start >= stop:

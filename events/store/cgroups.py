@@ -36,7 +36,7 @@ _IDLE: Final = 0
 """Thread id of the idle tasks, which are in no cgroup but the first."""
 
 
-class Home(NamedTuple):
+class TaskCgroup(NamedTuple):
     """A task's cgroup, as it was looked up."""
 
     path: str
@@ -44,13 +44,13 @@ class Home(NamedTuple):
     """Its number in /proc/cgroups; 0: that of version 2."""
 
 
-def parse_home(text: str) -> Home | None:
+def parse_home(text: str) -> TaskCgroup | None:
     """Read `/proc/TID/cgroup`: lines `HIERARCHY:CONTROLLERS:PATH` (kernel/cgroup/cgroup.c, proc_cgroup_show).
 
     Of several hierarchies that of version 2 counts where it is used, else the one that systemd names, else the one
     with the longest path. None: there is none.
     """
-    best: tuple[tuple[bool, bool, int], Home] | None = None
+    best: tuple[tuple[bool, bool, int], TaskCgroup] | None = None
     for line in text.splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -59,7 +59,7 @@ def parse_home(text: str) -> Home | None:
         path = path.removesuffix(" (deleted)")
         rank = (number == "0" and path != "/", controllers == "name=systemd", len(path))
         if best is None or rank > best[0]:
-            best = rank, Home(path, int(number))
+            best = rank, TaskCgroup(path, int(number))
     return best[1] if best else None
 
 
@@ -95,7 +95,7 @@ class Cgroups:
 
     def __init__(
         self,
-        recorded: Mapping[int, Home] | None = None,
+        recorded: Mapping[int, TaskCgroup] | None = None,
         most_tasks: int = _MOST_TASKS,
         most_changes: int = _MOST_CHANGES,
     ) -> None:
@@ -135,7 +135,7 @@ class Cgroups:
         self.unknown.clear()
         self.know(self._recorded, _ALWAYS)
 
-    def know(self, homes: Mapping[int, Home], now: int) -> None:
+    def know(self, homes: Mapping[int, TaskCgroup], now: int) -> None:
         """Take what was looked up at a time in nanoseconds, or a little later."""
         for pid, home in homes.items():
             if home.path != "/":
@@ -273,18 +273,18 @@ class Cgroups:
 # -- in a recording ----------------------------------------------------------------------------------------------
 
 
-def pack(homes: Mapping[int, Home]) -> bytes:
+def pack(homes: Mapping[int, TaskCgroup]) -> bytes:
     """`TID HIERARCHY PATH` a line."""
     lines = (f"{pid} {home.hierarchy} {home.path}\n" for pid, home in sorted(homes.items()) if "\n" not in home.path)
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
-def unpack(data: bytes) -> dict[int, Home]:
+def unpack(data: bytes) -> dict[int, TaskCgroup]:
     """What `pack` made; lines that are none are left out."""
     homes = {}
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         pid, _, rest = line.partition(" ")
         hierarchy, _, path = rest.partition(" ")
         if all(one.isascii() and one.isdecimal() and len(one) < 10 for one in (pid, hierarchy)) and path:
-            homes[int(pid)] = Home(path, int(hierarchy))
+            homes[int(pid)] = TaskCgroup(path, int(hierarchy))
     return homes

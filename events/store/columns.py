@@ -1,9 +1,9 @@
 """Whole columns of events: the numbers of a field as an array, gathered from the slabs of a range of rows.
 
-`Store.columns(start, stop)` gives them for rows of all formats; `Columns.tables` has one `Table` for each format,
-with sequence numbers, time stamps, CPUs, thread ids and, when asked, each field that is one number (10 ns an event).
-Strings and arrays stay where they are: `Table.values` decodes them, `Table.string_bytes` gives their bytes. Rows that
-came as text are in no table.
+`Store.columns(start, stop)` gives them for rows of all formats; `Columns.tables` has one `FormatTable` for each
+format, with sequence numbers, time stamps, CPUs, thread ids and, when asked, each field that is one number (10 ns an
+event). Strings and arrays stay where they are: `FormatTable.values` decodes them, `FormatTable.string_bytes` gives
+their bytes. Rows that came as text are in no table.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.decode import Decoder, Layout, Value
-from events.format import ByteOrder, Field, FieldKind, Loc
+from events.format import ByteOrder, Field, FieldKind, FieldLocation
 from events.store.blocks import Slab
-from events.store.row_columns import Run
+from events.store.row_columns import RowColumns
 from events.subbuffer import DATA_BYTES, WORD_BITS, WORD_MASK, payload
 
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ _LENGTHS = {order: np.array(lengths, np.int64) for order, lengths in DATA_BYTES.
 _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
 
-class Column(NamedTuple):
+class FieldColumn(NamedTuple):
     """The values of one field."""
 
     values: NDArray[Any]
@@ -55,12 +55,12 @@ class StringBytes(NamedTuple):
 
 
 def is_number(field: Field) -> bool:
-    """Whether a field is one number, so that `Table.column` can give it."""
-    return field.kind in _NUMBERS and field.count is None and field.loc is Loc.INLINE
+    """Whether a field is one number, so that `FormatTable.column` can give it."""
+    return field.kind in _NUMBERS and field.count is None and field.loc is FieldLocation.INLINE
 
 
 def is_string(field: Field) -> bool:
-    """Whether a field is one string, so that `Table.string_bytes` can give it."""
+    """Whether a field is one string, so that `FormatTable.string_bytes` can give it."""
     return field.kind is FieldKind.STRING and field.count is None
 
 
@@ -76,7 +76,7 @@ def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, In
     return starts, lengths
 
 
-class Table:
+class FormatTable:
     """The events of one format; all arrays have a row for each event, in the order of the store."""
 
     def __init__(self, columns: Columns, layout: Layout, places: Ints) -> None:
@@ -124,10 +124,10 @@ class Table:
         values, missing = self._gather(_PID, together="_heads" in self.__dict__)
         return values if missing is None else np.where(missing, np.int32(-1), values)
 
-    def column(self, field: Field) -> Column:
+    def column(self, field: Field) -> FieldColumn:
         """Values of a field for which `is_number` holds."""
         values, missing = self._gather(field)
-        return Column(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
+        return FieldColumn(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
 
     def values(self, field: Field) -> list[Value]:
         """Values of any field, one by one; as `Layout.values` gives them."""
@@ -138,7 +138,7 @@ class Table:
     def string_bytes(self, field: Field) -> StringBytes:
         """What a field holds for which `is_string` holds."""
         size: Ints
-        if field.loc is Loc.INLINE:
+        if field.loc is FieldLocation.INLINE:
             at = np.full(len(self.starts), field.offset, np.int64)
             size = np.maximum(self.lengths - field.offset, 0)
             missing = field.end > self.lengths
@@ -147,7 +147,7 @@ class Table:
         else:
             location, short = self._gather(Field(field.name, "u32", field.offset, 4, False, FieldKind.INT, 4))
             location = location.astype(np.int64)
-            at, size = (location & 0xFFFF) + (field.end if field.loc is Loc.REL else 0), location >> 16
+            at, size = (location & 0xFFFF) + (field.end if field.loc is FieldLocation.REL else 0), location >> 16
             missing = (size == 0) | (at + size > self.lengths)
             missing = missing if short is None else missing | short
             size = np.where(missing, 0, size)
@@ -169,14 +169,14 @@ class Table:
         everywhere: NDArray[np.void] = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
         return everywhere[self.starts]
 
-    def _gather(self, field: Field, together: bool = True) -> Column:
+    def _gather(self, field: Field, together: bool = True) -> FieldColumn:
         order = "<" if self.layout.byteorder == "little" else ">"
         dtype = np.dtype(f"{order}{'i' if field.signed else 'u'}{field.size}")
         native = dtype.newbyteorder("=")
         if together and self._heads is not None:
             shape, strides = self._heads.shape, self._heads.strides
             values: NDArray[Any] = np.ndarray(shape, dtype, self._heads, field.offset, strides)
-            return Column(values.astype(native), None)
+            return FieldColumn(values.astype(native), None)
         missing = self.lengths < field.end
         some_missing = bool(missing.any())
         at = self.starts + field.offset
@@ -188,18 +188,18 @@ class Table:
             # A value at every byte: numpy gathers from it at any offset.
             room = len(self.data) - field.size + 1
             if room <= 0:
-                return Column(np.zeros(len(self), native), missing)
+                return FieldColumn(np.zeros(len(self), native), missing)
             values = np.ndarray((room,), dtype, self.data, strides=(1,))[at]
         values = values.astype(native, copy=False)
         if some_missing:
             values[missing] = 0
-        return Column(values, missing if some_missing else None)
+        return FieldColumn(values, missing if some_missing else None)
 
 
 class Columns:
     """See the module."""
 
-    def __init__(self, first: int, run: Run, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
+    def __init__(self, first: int, run: RowColumns, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
         """Rows from sequence number `first` on, and the slabs that they point into."""
         self.first = first
         self.run = run
@@ -241,7 +241,9 @@ class Columns:
         part = copy.copy(self)
         places = {number: table.places[rows[table.places]] for number, table in self.tables.items()}
         part.tables = {
-            number: Table(self, self.tables[number].layout, kept) for number, kept in places.items() if len(kept)
+            number: FormatTable(self, self.tables[number].layout, kept)
+            for number, kept in places.items()
+            if len(kept)
         }
         return part
 
@@ -251,10 +253,11 @@ class Columns:
         return (self.run.keys << 2) + self._moves.take(self.slabs)
 
     @cached_property
-    def tables(self) -> dict[int, Table]:
+    def tables(self) -> dict[int, FormatTable]:
         """By id of the format."""
         ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
         present = np.flatnonzero(np.bincount(ids[ids >= 0] if len(ids) and ids.min() < 0 else ids)).tolist()
         return {
-            number: Table(self, self._decoder.layout(number), np.flatnonzero(ids == number)) for number in present
+            number: FormatTable(self, self._decoder.layout(number), np.flatnonzero(ids == number))
+            for number in present
         }

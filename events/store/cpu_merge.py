@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from events.store.row_columns import Run, joined
+from events.store.row_columns import RowColumns, joined
 
 _MOST_HELD = 1_000_000
 """Rows; a stream that never says which CPU was drained must not fill the memory."""
@@ -21,7 +21,7 @@ class Merger:
     """Holds events until no older one can come; each is put in order once, when it is final."""
 
     def __init__(self) -> None:
-        self._held: list[Run] = []
+        self._held: list[RowColumns] = []
         """Each in order of time, the earlier passes first."""
         self._seen = -1
         """Latest time stamp of all passes so far."""
@@ -39,7 +39,9 @@ class Merger:
         """Smallest key of what is held; None: nothing is."""
         return min((int(run.keys.min()) for run in self._held), default=None)
 
-    def merge(self, runs: Sequence[Run], ends: Collection[int], finals: Collection[int], drained: bool) -> Run:
+    def merge(
+        self, runs: Sequence[RowColumns], ends: Collection[int], finals: Collection[int], drained: bool
+    ) -> RowColumns:
         """Take one pass, give what is final now, in order of time.
 
         Args:
@@ -59,13 +61,13 @@ class Merger:
         self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
         return _ordered([run.part(0, cut) for run, cut in pairs if cut])
 
-    def flush(self) -> Run:
+    def flush(self) -> RowColumns:
         """Give everything that is held."""
         held, self._held = self._held, []
         return _ordered(held)
 
 
-def _ordered(runs: Sequence[Run]) -> Run:
+def _ordered(runs: Sequence[RowColumns]) -> RowColumns:
     """All rows in order of time; rows of one time stay in the order in which they stand here."""
     together = joined(runs)
     stamps = together.stamps

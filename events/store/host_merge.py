@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.store.blocks import Blocks
-from events.store.row_columns import EMPTY, Run, joined
+from events.store.row_columns import EMPTY, RowColumns, joined
 
 WINDOW_NS = 1_000_000_000
 """How long an event waits for older ones of other machines."""
@@ -43,7 +43,7 @@ class HostMerger:
 
     def __init__(self, window: int = WINDOW_NS) -> None:
         self.window = window
-        self._held: list[Run] = []
+        self._held: list[RowColumns] = []
         """Each in order of time; keys are sequence numbers, ids are the machines'."""
         self._latest = -(1 << 62)
         """Of all that was given."""
@@ -71,9 +71,9 @@ class HostMerger:
         if not len(stamps):
             return
         keys = np.arange(first_seq, first_seq + len(stamps), dtype=np.int64)
-        self._held.append(_ordered(Run(stamps, keys, np.full(len(stamps), host, np.int32))))
+        self._held.append(_ordered(RowColumns(stamps, keys, np.full(len(stamps), host, np.int32))))
 
-    def take(self, now: int) -> Run:
+    def take(self, now: int) -> RowColumns:
         """What is final at a time, in order; `is_late` and `host_of` read its ids."""
         cuts = [int(np.searchsorted(run.stamps, now - self.window, side="right")) for run in self._held]
         if len(self) - sum(cuts) > _MOST_HELD:
@@ -82,12 +82,12 @@ class HostMerger:
         self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
         return self._given([run.part(0, cut) for run, cut in pairs if cut])
 
-    def flush(self) -> Run:
+    def flush(self) -> RowColumns:
         """Everything that waits."""
         held, self._held = self._held, []
         return self._given(held)
 
-    def _given(self, runs: Sequence[Run]) -> Run:
+    def _given(self, runs: Sequence[RowColumns]) -> RowColumns:
         if not runs:
             return EMPTY
         run = _ordered(joined(runs))
@@ -96,7 +96,9 @@ class HostMerger:
         if late.any():
             hosts, counts = np.unique(run.ids[late], return_counts=True)
             self._late.update(dict(zip(hosts.tolist(), counts.tolist(), strict=True)))
-            run = Run(run.stamps, run.keys, np.where(late, run.ids | np.int32(_LATE), run.ids).astype(np.int32))
+            run = RowColumns(
+                run.stamps, run.keys, np.where(late, run.ids | np.int32(_LATE), run.ids).astype(np.int32)
+            )
         return run
 
 
@@ -117,7 +119,7 @@ class MergedRows:
         """Number of the row that comes next."""
         return self._blocks.next_seq
 
-    def append(self, run: Run) -> int:
+    def append(self, run: RowColumns) -> int:
         """Add what a merger gave; gives the number of rows."""
         if len(run.stamps):
             self._blocks.evict(self._limit, None)  # before: what comes now was shown to nobody
@@ -139,7 +141,7 @@ class MergedRows:
         return MergedRow(host & ~_LATE, seq, ts, bool(host & _LATE))
 
 
-def _ordered(run: Run) -> Run:
+def _ordered(run: RowColumns) -> RowColumns:
     """In order of time; rows of one time stay as they stand."""
     if (run.stamps[:-1] <= run.stamps[1:]).all():
         return run

@@ -11,8 +11,8 @@ from events.decode import Decoder
 from events.store.blocks import Blocks
 from events.store.cpu_merge import Merger
 from events.store.gaps import Gaps
-from events.store.intake import Intake, Taken
-from events.store.row_columns import EMPTY, Run, joined
+from events.store.intake import ChunkContents, Intake
+from events.store.row_columns import EMPTY, RowColumns, joined
 
 
 class Inflow:
@@ -50,7 +50,7 @@ class Inflow:
         """Of the events that wait; None: none do."""
         return self._merger.lowest_key
 
-    def feed(self, batches: Sequence[Batch]) -> Iterator[Run]:
+    def feed(self, batches: Sequence[Batch]) -> Iterator[RowColumns]:
         """Take passes, the oldest first; gives rows, which are to be kept before the next are asked for."""
         taken = iter(self.intake.take(batches))
         for batch in batches:
@@ -61,7 +61,7 @@ class Inflow:
             if merged and all(one.final == one.end for one in held):
                 yield self._in_time(self._merger.flush())
 
-    def flush(self) -> Run:
+    def flush(self) -> RowColumns:
         """Everything that is held back."""
         taken = self.intake.flush()
         ends = [one.end for one in taken if one.end >= 0]
@@ -82,8 +82,8 @@ class Inflow:
             if spans and ts <= self._merger.latest:  # else it is of the clock before
                 spans.forget(ts)
 
-    def _merge(self, batch: Batch, taken: list[Taken]) -> Run:
-        runs: dict[int, list[Run]] = {}
+    def _merge(self, batch: Batch, taken: list[ChunkContents]) -> RowColumns:
+        runs: dict[int, list[RowColumns]] = {}
         ends: dict[int, int] = {}
         finals: dict[int, int] = {}
         for chunk, (run, end, final) in zip(batch.chunks, taken, strict=True):
@@ -103,7 +103,7 @@ class Inflow:
         own = [joined(of_cpu) for of_cpu in runs.values()]
         return self._in_time(self._merger.merge(own, ends.values(), finals.values(), batch.drained))
 
-    def _in_time(self, run: Run) -> Run:
+    def _in_time(self, run: RowColumns) -> RowColumns:
         """Count what comes too late."""
         if not len(run.stamps):
             return EMPTY

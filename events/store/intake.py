@@ -13,13 +13,13 @@ import numpy as np
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat
-from events.losses import Loss, Losses
+from events.losses import Loss, RingLosses
 from events.names.event_names import regrouped_path
 from events.stacks.owners import StackOwners
 from events.store import page_headers, page_walk
 from events.store.blocks import Blocks, Slab
 from events.store.gaps import Gaps
-from events.store.row_columns import EMPTY, Run, joined, run_of
+from events.store.row_columns import EMPTY, RowColumns, joined, run_of
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
 from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 
@@ -29,10 +29,10 @@ _SLAB_BYTES = 1 << 20
 """Bytes of sub-buffers in one slab, if one sub-buffer is not more."""
 
 
-class Taken(NamedTuple):
+class ChunkContents(NamedTuple):
     """What a chunk holds."""
 
-    run: Run
+    run: RowColumns
     """The events that have a format, in the order of their CPU; stacks only where it is not proven whose they are."""
     end: int
     """Time of the last event, which may have no format; -1: there is none."""
@@ -40,15 +40,15 @@ class Taken(NamedTuple):
     """Time up to which events are whole: just before the last one where its stack may still come, else `end`."""
 
 
-class _Laid(NamedTuple):
+class _PlacedChunk(NamedTuple):
     """A chunk in its slabs."""
 
     first: int
     """Number of the first slab."""
     slabs: int
-    parts: list[page_walk.Part]
+    parts: list[page_walk.PageGroup]
     """To be walked; of text there are none."""
-    run: Run
+    run: RowColumns
     """The events of text."""
     missing: list[tuple[int, int]]
     """Of each sub-buffer in front of which events were overwritten, the key of its first word and its time."""
@@ -64,13 +64,13 @@ class Intake:
         self.undecodable = 0
         self.gaps = Gaps()
         """Where events were lost."""
-        self.losses = Losses()
+        self.losses = RingLosses()
         """Those that the ring buffer lost, one by one."""
         self.owners = StackOwners(decoder, blocks, self.lines)
         self._read_to: dict[int, int] = {}
         """CPU -> time of its last event."""
         self._missing: list[tuple[int, int]] = []
-        """See `_Laid.missing`, of the chunk that is taken in."""
+        """See `_PlacedChunk.missing`, of the chunk that is taken in."""
         self._decoder = decoder
         self._blocks = blocks
         self._renumbered: dict[int, int] = {}
@@ -113,10 +113,10 @@ class Intake:
         self.gaps.begin_anew()
         self.owners.begin_anew()
 
-    def take(self, batches: Sequence[Batch]) -> list[Taken]:
+    def take(self, batches: Sequence[Batch]) -> list[ChunkContents]:
         """Contents of each chunk of some passes."""
         chunks: list[Chunk] = []
-        laid: list[_Laid] = []
+        laid: list[_PlacedChunk] = []
         for batch in batches:
             if batch.after_gap:
                 self.owners.break_at(self._blocks.next_slab << WORD_BITS)
@@ -125,12 +125,12 @@ class Intake:
             laid += [self._text(chunk, cut=cut) if chunk.text else self._lay(chunk) for chunk in batch.chunks]
         return self._take(chunks, laid)
 
-    def flush(self) -> list[Taken]:
+    def flush(self) -> list[ChunkContents]:
         """What waited for the end of its text, if anything did: it is whole."""
         chunk = Chunk(-1, b"", text=True)
         return self._take([chunk], [self._text(chunk, final=True)]) if self.lines.held else []
 
-    def _take(self, chunks: Sequence[Chunk], laid: Sequence[_Laid]) -> list[Taken]:
+    def _take(self, chunks: Sequence[Chunk], laid: Sequence[_PlacedChunk]) -> list[ChunkContents]:
         # All that came at once is walked at once: that is where the time goes.
         runs, broken = page_walk.index([part for one in laid for part in one.parts], self._decoder.header)
         self.undecodable += broken
@@ -154,9 +154,9 @@ class Intake:
         finals = list(ends)
         for place in last.values():
             finals[place] = int(known[place].stamps[-1]) - 1
-        return [Taken(*one) for one in zip(left, ends, finals, strict=True)]
+        return [ChunkContents(*one) for one in zip(left, ends, finals, strict=True)]
 
-    def _note_gaps(self, cpu: int, run: Run, missing: list[tuple[int, int]]) -> None:
+    def _note_gaps(self, cpu: int, run: RowColumns, missing: list[tuple[int, int]]) -> None:
         """Note where events of a CPU were overwritten: behind the last one that was read before each such place.
 
         A call that ends with that one is whole.
@@ -168,7 +168,7 @@ class Intake:
         if len(run.stamps):
             self._read_to[cpu] = int(run.stamps[-1])
 
-    def _lay(self, chunk: Chunk) -> _Laid:
+    def _lay(self, chunk: Chunk) -> _PlacedChunk:
         """Sub-buffers into slabs."""
         header, size = self._decoder.header, self._decoder.header.page_size
         step = max(1, _SLAB_BYTES // size) * size
@@ -184,9 +184,9 @@ class Intake:
                 self._dense(chunk.cpu, data)
             if data:
                 number = self._blocks.add_slab(Slab(chunk.cpu, data))
-                parts.append(page_walk.Part(data, bounds, number << WORD_BITS))
+                parts.append(page_walk.PageGroup(data, bounds, number << WORD_BITS))
         missing, self._missing = self._missing, []
-        return _Laid(first, len(parts), parts, EMPTY, missing)
+        return _PlacedChunk(first, len(parts), parts, EMPTY, missing)
 
     def _packed(self, cpu: int, data: bytes) -> list[bytes]:
         """The sub-buffers that have data, without what lies behind it."""
@@ -229,7 +229,7 @@ class Intake:
         elif lost < 0:
             self.overrun_unknown[cpu] += 1
 
-    def _text(self, chunk: Chunk, *, final: bool = False, cut: bool = False) -> _Laid:
+    def _text(self, chunk: Chunk, *, final: bool = False, cut: bool = False) -> _PlacedChunk:
         first = self._blocks.next_slab
         found = self.lines.index(chunk.data, first, final=final, cut=cut)
         for key in found.breaks:
@@ -243,9 +243,9 @@ class Intake:
             self.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
-        return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]), [])
+        return _PlacedChunk(first, len(found.pieces), [], run_of(*found.walked[:3]), [])
 
-    def _known(self, run: Run, text: bool) -> Run:
+    def _known(self, run: RowColumns, text: bool) -> RowColumns:
         """Give ids our numbers, and leave out events that have no format."""
         present = np.flatnonzero(np.bincount(run.ids)).tolist()
         if self._renumbered and not text:

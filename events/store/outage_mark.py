@@ -34,7 +34,7 @@ _LARGEST: Final = 1 << 10
 """Bytes; a mark is a short line."""
 
 
-class LineCut(NamedTuple):
+class Outage(NamedTuple):
     """The line was cut, and the far side took the probes away: events of that time are lost, if there were probes."""
 
     seconds: float
@@ -105,7 +105,7 @@ def _clock(ns: int) -> str:
     return f"{ns // 1_000_000_000}.{ns // 1000 % 1_000_000:06}"
 
 
-def cut_of(batch: Batch) -> LineCut | None:
+def cut_of(batch: Batch) -> Outage | None:
     """Return the cut whose mark a pass of a recording is; None: it is none."""
     if not batch.after_gap or len(batch.chunks) != 1:
         return None
@@ -116,15 +116,15 @@ def cut_of(batch: Batch) -> LineCut | None:
     return _parsed(line.text) if line is not None else None
 
 
-def _parsed(text: str) -> LineCut | None:
+def _parsed(text: str) -> Outage | None:
     match = _MARK.fullmatch(text)
     if match is None:
         return None
     lost, back = (int(word) if word else None for word in match.group(1, 2))
-    return LineCut(float(match[3]), _ANEW in match[4], lost, back, _NOTHING not in match[4])
+    return Outage(float(match[3]), _ANEW in match[4], lost, back, _NOTHING not in match[4])
 
 
-def cut_of_record(record: Record) -> LineCut | None:
+def cut_of_record(record: Record) -> Outage | None:
     """Return the cut whose mark an event is; None: it is another event."""
     return _parsed(record.text) if is_mark(record) else None
 
@@ -153,13 +153,13 @@ def mark_values(record: Record) -> dict[str, Value | float]:
     return {**known, "seconds": cut.seconds, "note": cut.text}
 
 
-def gap_of(cuts: Sequence[LineCut]) -> str:
+def gap_of(cuts: Sequence[Outage]) -> str:
     """Return for how long events are missing in sum, and how often: `3.9 s`, `8.1 s, 2 times`; empty: none is."""
     number = sum(cut.missing for cut in cuts)
     often = f", {number} times" if number > 1 else ""
     return seconds_text(gap_seconds(cuts)) + often if number else ""
 
 
-def gap_seconds(cuts: Iterable[LineCut]) -> float:
+def gap_seconds(cuts: Iterable[Outage]) -> float:
     """Return for how many seconds events are missing in sum."""
     return sum(cut.seconds for cut in cuts if cut.missing)

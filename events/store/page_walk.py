@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from events.format import ByteOrder, HeaderPage
 from events.store.page_headers import Ints, Mask, Pages, Words, heads, words_of
-from events.store.row_columns import Run, joined, run_of
+from events.store.row_columns import RowColumns, joined, run_of
 from events.subbuffer import DATA_BYTES, TS_LIMIT
 from events.subbuffer import index as index_slowly
 
@@ -58,7 +58,7 @@ def _steps(order: ByteOrder) -> _Steps:
 _STEPS: dict[ByteOrder, _Steps] = {"little": _steps("little"), "big": _steps("big")}
 
 
-class Part(NamedTuple):
+class PageGroup(NamedTuple):
     """Sub-buffers of one CPU; see the arguments of `events.subbuffer.index`."""
 
     data: bytes
@@ -66,9 +66,9 @@ class Part(NamedTuple):
     base: int
 
 
-def index(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run], int]:
+def index(parts: Sequence[PageGroup], header: HeaderPage) -> tuple[list[RowColumns], int]:
     """The events of each part, and the number of sub-buffers that broke off."""
-    runs: list[Run] = []
+    runs: list[RowColumns] = []
     broken = 0
     for group in _groups(parts):
         found, bad = _index_joined(group, header) if len(group) > 1 else _index_alone(group[0], header)
@@ -77,9 +77,9 @@ def index(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run], int]:
     return runs, broken
 
 
-def _groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
+def _groups(parts: Sequence[PageGroup]) -> Iterator[list[PageGroup]]:
     """Parts that follow one another, about so many that it is quickest."""
-    group: list[Part] = []
+    group: list[PageGroup] = []
     size = 0
     for part in parts:
         group.append(part)
@@ -91,16 +91,16 @@ def _groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield group
 
 
-def _index_alone(part: Part, header: HeaderPage) -> tuple[list[Run], int]:
+def _index_alone(part: PageGroup, header: HeaderPage) -> tuple[list[RowColumns], int]:
     run, broken = _index(part, header)
     return [run], broken
 
 
-def _index_joined(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run], int]:
+def _index_joined(parts: Sequence[PageGroup], header: HeaderPage) -> tuple[list[RowColumns], int]:
     """What each by itself has too few of, they have together."""
     starts = [0, *accumulate(len(part.data) for part in parts)]
     bounds = [start + bound for start, part in zip(starts, parts, strict=False) for bound in part.bounds[:-1]]
-    whole = Part(b"".join(part.data for part in parts), [*bounds, starts[-1]], 0)
+    whole = PageGroup(b"".join(part.data for part in parts), [*bounds, starts[-1]], 0)
     run, broken = _index(whole, header)
     words = [start >> 2 for start in starts]
     cuts = np.searchsorted(run.keys, words).tolist()
@@ -111,7 +111,7 @@ def _index_joined(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run],
     return found, broken
 
 
-def _index(part: Part, header: HeaderPage) -> tuple[Run, int]:
+def _index(part: PageGroup, header: HeaderPage) -> tuple[RowColumns, int]:
     data, bounds, base = part
     if len(bounds) <= MANY:
         walked = index_slowly(data, bounds, header, base)
@@ -175,7 +175,7 @@ class _Marked(NamedTuple):
     """Places in these arrays of all whose header alone does not say their length."""
 
 
-def _run(words: Words, pages: Pages, begins: Mask, whole: Mask, header: HeaderPage) -> Run:
+def _run(words: Words, pages: Pages, begins: Mask, whole: Mask, header: HeaderPage) -> RowColumns:
     """The events of the pages that are whole; a page that turns out to have what cannot be is whole no more."""
     little = header.byteorder == "little"
     marked = _marked(words, pages, begins, pages.fit & ~whole, little)
@@ -189,7 +189,7 @@ def _run(words: Words, pages: Pages, begins: Mask, whole: Mask, header: HeaderPa
         events = kind <= _DATA_MOST
         at, kind, stamps = at[events], kind[events], stamps[events]
     ids = words.take(at + 1 + (kind == 0) if len(rare) else at + 1)
-    return Run(stamps, at, (ids & 0xFFFF if little else ids >> 16).astype(np.int32))
+    return RowColumns(stamps, at, (ids & 0xFFFF if little else ids >> 16).astype(np.int32))
 
 
 def _marked(words: Words, pages: Pages, begins: Mask, gone: Mask, little: bool) -> _Marked:

@@ -13,7 +13,7 @@ _LEAST: Final = 1 << 10
 """Numbers of a piece, as long as more come."""
 
 
-class KeptNumbers:
+class RowNumbers:
     """Rows of a selection, in pieces: neither adding nor dropping copies what is kept."""
 
     def __init__(self, begin: int = 0) -> None:

@@ -21,23 +21,23 @@ from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
 from events.graph.record_ends import lacks_returns
-from events.losses import Losses
+from events.losses import RingLosses
 from events.record import Record
-from events.search.search import PLAIN, Found, Match, Sieve, Style, step
+from events.search.search import PLAIN, LineStyle, Match, SearchStep, Sieve, step
 from events.search.text_match import TextMatch
 from events.store.blocks import Blocks
 from events.store.cgroups import TELLING, Cgroups
 from events.store.columns import Columns
 from events.store.inflow import Inflow
 from events.store.rates import Rates
-from events.store.row_columns import Run
+from events.store.row_columns import RowColumns
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
 from events.text import parse_line
 
 _Number = TypeVar("_Number", int, float)
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """What is known of an event without decoding it."""
 
     ts: int
@@ -143,7 +143,7 @@ class Store:
         return sum(self.overrun.values()) + sum(self.overrun_unknown.values())
 
     @property
-    def losses(self) -> Losses:
+    def losses(self) -> RingLosses:
         """Where they were overwritten, as far as events behind them are kept."""
         return self._inflow.intake.losses
 
@@ -236,7 +236,7 @@ class Store:
         """Give rows to everything that is held back; gives their number."""
         return self._append(self._inflow.flush())
 
-    def _append(self, run: Run) -> int:
+    def _append(self, run: RowColumns) -> int:
         counts = np.bincount(run.ids)
         present = np.flatnonzero(counts).tolist()
         self._rates.add({number: int(counts[number]) for number in present}, self._clock())
@@ -293,14 +293,14 @@ class Store:
         first = max(start, self.first_seq)
         return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
 
-    def row(self, seq: int) -> Row:
+    def row(self, seq: int) -> EventRow:
         """Time, CPU and id of a row, without decoding it.
 
         Raises:
             IndexError: the row was dropped, or there is none yet.
         """
         ts, key, number = self._blocks.row(seq)
-        return Row(ts, self._blocks.slabs[key >> WORD_BITS].cpu, number)
+        return EventRow(ts, self._blocks.slabs[key >> WORD_BITS].cpu, number)
 
     def record(self, seq: int) -> Record:
         """The event of a row.
@@ -337,9 +337,9 @@ class Store:
         direction: int = 1,
         budget: float = 0.01,
         events: frozenset[int] | None = None,
-        style: Style = PLAIN,
-    ) -> Found:
-        """One step of a search that goes on at `Found.next` until `Found.done`.
+        style: LineStyle = PLAIN,
+    ) -> SearchStep:
+        """One step of a search that goes on at `SearchStep.next` until `SearchStep.done`.
 
         Args:
             match: what a record must do (an `events.search.search.Sieve` is faster), or a text that its line must

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from events.format import EventFormat
-from events.subbuffer import WORD_BITS, WORD_MASK, Lists, Walked
+from events.subbuffer import WORD_BITS, WORD_MASK, Lists, SubbufferEvents
 from events.text import TextLine
 from events.text_events import STACKS, TextEvents
 
@@ -19,12 +19,12 @@ _UNESCAPED = {"0": "\0", "n": "\n"}
 _ESCAPE = re.compile("\0([0n])")
 
 
-class Indexed(NamedTuple):
+class IndexedText(NamedTuple):
     """What a piece of text held."""
 
     pieces: tuple[bytes, ...]
     """To be kept as slabs; the keys count their bytes."""
-    walked: Walked
+    walked: SubbufferEvents
     lost: Counter[int]
     """Lost events by CPU."""
     lost_unknown: Counter[int]
@@ -68,7 +68,7 @@ class LineIndex:
         self._last.clear()
         self._lost_on.clear()
 
-    def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> Indexed:
+    def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> IndexedText:
         """Take the next piece.
 
         Args:
@@ -79,7 +79,7 @@ class LineIndex:
         """
         lists: Lists = ([], [], [])
         stamps, keys, ids = lists
-        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [], [])
+        found = IndexedText((), SubbufferEvents(*lists, 0), Counter(), Counter(), [], [], [])
         bad = 0
         pieces = [bytearray()]
         before = self._events.cut() if cut else []
@@ -99,9 +99,9 @@ class LineIndex:
             else:
                 bad += bool(one.lines[0].strip()) and not one.lines[0].startswith((b" => ", b"#"))
         texts = tuple(bytes(piece) for piece in pieces if piece)
-        return found._replace(pieces=texts, walked=Walked(*lists, bad))
+        return found._replace(pieces=texts, walked=SubbufferEvents(*lists, bad))
 
-    def _behind_loss(self, line: TextLine, key: int, found: Indexed) -> None:
+    def _behind_loss(self, line: TextLine, key: int, found: IndexedText) -> None:
         """Take an event, which may be the first of its CPU behind lost ones."""
         if line.cpu in self._lost_on:
             found.gaps.append((self._last.get(line.cpu, 0), line.ts))
@@ -109,7 +109,7 @@ class LineIndex:
             found.breaks.append(key)
         self._last[line.cpu] = line.ts
 
-    def _lose(self, cpu: int, number: int, found: Indexed) -> None:
+    def _lose(self, cpu: int, number: int, found: IndexedText) -> None:
         if number < 0:
             found.lost_unknown[cpu] += 1
         else:

@@ -22,7 +22,7 @@ _ROUGH = np.uint64(~((1 << 12) - 1) & ((1 << 64) - 1))
 _SIZE = 1 + (64 << _STEPS)
 
 
-class Power(NamedTuple):
+class PowerOfTwo(NamedTuple):
     """The numbers above `2^(exponent - 1)` and up to `2^exponent`; 0 and 1 where the exponent is 0."""
 
     exponent: int
@@ -59,11 +59,11 @@ class Distribution:
         return self.total / self.count if self.count else 0.0
 
     @property
-    def powers(self) -> tuple[Power, ...]:
+    def powers(self) -> tuple[PowerOfTwo, ...]:
         """From the first to the last that has any, those between included."""
         counts = [int(self._counts[0]), *self._counts[1:].reshape(64, -1).sum(axis=1).tolist()]
         found = [exponent for exponent, count in enumerate(counts) if count]
-        return tuple(Power(n, counts[n]) for n in range(found[0], found[-1] + 1)) if found else ()
+        return tuple(PowerOfTwo(n, counts[n]) for n in range(found[0], found[-1] + 1)) if found else ()
 
     def quantile(self, hundredths: int) -> int:
         """A number that so many hundredths of all are not above; at most a 32nd too high, exact up to 64 (but 0 is

@@ -20,7 +20,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Spreads the bits of a key over all of its hash."""
 
 
-class Count(NamedTuple):
+class ValueCount(NamedTuple):
     """One value."""
 
     key: int
@@ -31,7 +31,7 @@ class Count(NamedTuple):
     """It came at most so many times more."""
 
 
-class Frequent:
+class FrequentValues:
     """Counts 64-bit keys; see the module."""
 
     def __init__(self, limit: int = 4096) -> None:
@@ -89,11 +89,11 @@ class Frequent:
         kept = np.sort(order[: self.limit])
         self._keys, self._counts, self._errors = self._keys[kept], self._counts[kept], self._errors[kept]
 
-    def top(self, number: int) -> list[Count]:
+    def top(self, number: int) -> list[ValueCount]:
         """The most frequent first; those that came equally often by their keys."""
         order = np.lexsort((self._keys, -self._counts))[:number]
         columns = (self._keys[order], self._counts[order], self._errors[order])
-        return [Count(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        return [ValueCount(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
     def rest(self, number: int) -> int:
         """What came besides the first `number`."""

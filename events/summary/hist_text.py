@@ -30,7 +30,7 @@ _BUCKET = re.compile(r"~ (\d{1,20})-(\d{1,20}) *", re.ASCII)
 _BRACKETS = re.compile(r"\[ *+([0-9a-f]{1,20})\]")
 
 
-class Key(NamedTuple):
+class HistKey(NamedTuple):
     """One key of an entry."""
 
     name: str
@@ -75,10 +75,10 @@ class Key(NamedTuple):
         return self.text.rpartition("[")[0].strip() if named else self.text
 
 
-class Entry(NamedTuple):
+class HistEntry(NamedTuple):
     """What has the same keys."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[HistKey, ...]
     values: dict[str, float]
     """By name; `hitcount` unless it was left out, shares in percent with ` (%)` behind their name."""
     shown: tuple[tuple[str, str], ...] = ()
@@ -96,7 +96,7 @@ class Histogram(NamedTuple):
     trigger: str
     """As the kernel lists it."""
     active: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[HistEntry, ...]
     hits: int
     """All events, those included for which there was no room."""
     room_taken: int
@@ -108,7 +108,7 @@ class Histogram(NamedTuple):
     some, or like the keys behind it. No entry is sure then, and `entries` is empty; 0: all is well."""
 
 
-class Section(NamedTuple):
+class HistSection(NamedTuple):
     """One histogram of a `hist` file, its entries unread."""
 
     trigger: str
@@ -120,17 +120,17 @@ class Section(NamedTuple):
     """Hits, entries, dropped."""
 
 
-def sections(text: str) -> tuple[Section, ...]:
+def sections(text: str) -> tuple[HistSection, ...]:
     """Find the histograms of a `hist` file; what is cut off has no totals and is left out."""
     heads = list(_HEAD.finditer(text))
-    found: list[Section] = []
+    found: list[HistSection] = []
     for number, head in enumerate(heads):
         end = heads[number + 1].start("head") if number + 1 < len(heads) else len(text)
         # Its line break may be that of the head's last line.
         if totals := _TOTALS.search(text, head.end() - 1, end):
             hits, entries, dropped = map(int, totals.groups())
             body = slice(head.end(), totals.start())
-            found.append(Section(head["trigger"], head["state"] == "active", body, (hits, entries, dropped)))
+            found.append(HistSection(head["trigger"], head["state"] == "active", body, (hits, entries, dropped)))
     return tuple(found)
 
 
@@ -149,7 +149,7 @@ def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
     return any(_of_processes(keys_of(one.trigger), texts) for one in sections(text))
 
 
-def _histogram(section: Section, body: str, texts: Collection[str]) -> Histogram:
+def _histogram(section: HistSection, body: str, texts: Collection[str]) -> Histogram:
     names = keys_of(section.trigger)
     entries, readings = _entries(body, names, values_of(section.trigger), texts)
     _, counted, _ = section.totals
@@ -165,7 +165,7 @@ def keys_of(trigger: str) -> list[tuple[str, str]]:
 
 
 def values_of(trigger: str) -> list[str]:
-    """Names of the values that the entries of a trigger have, as `Entry.shown` has them."""
+    """Names of the values that the entries of a trigger have, as `HistEntry.shown` has them."""
     listed = trigger.partition(":vals=")[2].split(":", 1)[0]
     named = map(_named, filter(None, listed.split(",")))
     return [f"{name} (%)" if modifier == "percent" else name for name, modifier in named]
@@ -180,7 +180,7 @@ def _named(term: str) -> tuple[str, str]:
 
 def _entries(
     text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]
-) -> tuple[list[Entry], int]:
+) -> tuple[list[HistEntry], int]:
     """Read what looks like entries: each from a line that begins as one to the last line that ends as one.
 
     Returns them, and as how many they can be read: more where the text of a key looks like the keys behind it.
@@ -197,7 +197,7 @@ def _entries(
             starts.append(at)
         # Between two entries stands at most what onmax() and onchange() keep.
         ended = tails[at] is not None or (ended and (not line or line.startswith("\t")))
-    entries: list[Entry] = []
+    entries: list[HistEntry] = []
     readings = 0
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
@@ -209,7 +209,7 @@ def _entries(
         body = body.removeprefix("{ ")
         places, *others = _places(body, names, texts)
         readings += 1 + len(others)
-        entries.append(Entry(_keys(body, names, places), numbers, shown))
+        entries.append(HistEntry(_keys(body, names, places), numbers, shown))
     return entries, readings
 
 
@@ -231,13 +231,13 @@ def _of_processes(names: list[tuple[str, str]], texts: Collection[str]) -> list[
     return [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
 
 
-def _keys(body: str, names: list[tuple[str, str]], places: list[int]) -> tuple[Key, ...]:
+def _keys(body: str, names: list[tuple[str, str]], places: list[int]) -> tuple[HistKey, ...]:
     """Take the keys of an entry apart; what does not read as they should stays with the key before."""
     if not places:  # no kernel writes so; whoever reads entries may rely on a key
-        return (Key(*names[0], body.strip()),)
+        return (HistKey(*names[0], body.strip()),)
     pairs = zip(names, zip(places, [*places[1:], len(body)], strict=True), strict=False)
     return tuple(
-        Key(name, modifier, body[begin:end].partition(f"{name}:")[2].strip())
+        HistKey(name, modifier, body[begin:end].partition(f"{name}:")[2].strip())
         for (name, modifier), (begin, end) in pairs
     )
 

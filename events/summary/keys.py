@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
-from events.store.columns import StringBytes, Table, is_number, is_string
+from events.store.columns import FormatTable, StringBytes, is_number, is_string
 from foreign.text import encoded
 
 Keys = NDArray[np.uint64]
@@ -23,7 +23,7 @@ Keys = NDArray[np.uint64]
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Keyed:
+class KeyColumns:
     """The keys of a run of events; `value` gives what is behind one of them."""
 
     def __init__(self, keys: Keys, texts: StringBytes | None = None, values: list[Value] | None = None) -> None:
@@ -51,26 +51,26 @@ class Keyed:
         return text_of(self._texts.data[begin : self._texts.data.index(0, begin)])
 
 
-def keyed(table: Table, field: Field) -> Keyed:
+def keyed(table: FormatTable, field: Field) -> KeyColumns:
     """Keys of a field's values; a number that a record is too short for has none.
 
     Takes 5 ns for a number, 60 for a short text, 1 us for what else there is.
     """
     if is_number(field):
         values, missing = table.column(field)
-        return Keyed(unsigned(values if missing is None else values[~missing]))
+        return KeyColumns(unsigned(values if missing is None else values[~missing]))
     if is_string(field):
         texts = table.string_bytes(field)
-        return Keyed(_hashed(texts), texts=texts)
+        return KeyColumns(_hashed(texts), texts=texts)
     return of_values(table.values(field))
 
 
-def of_values(values: list[Value]) -> Keyed:
+def of_values(values: list[Value]) -> KeyColumns:
     """Keys of values of any kind."""
     texts = [encoded(repr(value)) + b"\0" for value in values]
     sizes = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(sizes) - sizes
-    return Keyed(_hashed(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values)
+    return KeyColumns(_hashed(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values)
 
 
 def unsigned(values: NDArray[Any]) -> Keys:

@@ -14,23 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_matching import CallMatching
-from events.calls.pairing import MOST_OPEN, EndOf
+from events.calls.pairing import MOST_OPEN, EndRole
 from events.record import Record
 from events.store.columns import PIECE, Columns
 from events.summary.distribution import Distribution
-from events.summary.frequent import Count, Frequent, Keys
+from events.summary.frequent import FrequentValues, Keys, ValueCount
 from events.summary.timeline import Timeline
 from events.summary.values import FieldValues
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
 
 Take = Callable[[Columns, list[Record]], None]
 """Takes rows as columns, and those that came as text as records."""
 
 
-class Scan:
+class StoreScan:
     """One pass over a store that goes on where it stopped."""
 
     def __init__(self, store: Store, take: Take) -> None:
@@ -60,7 +60,7 @@ class Summary:
         limit: int = 4096,
         only: Container[str] | None = None,
         most_open: int = MOST_OPEN,
-        chosen: Selected | None = None,
+        chosen: FilteredRows | None = None,
         piece: int = PIECE,
         most: int = 0,
     ) -> None:
@@ -83,7 +83,7 @@ class Summary:
         """Proven calls that were timed."""
         self.timeline = Timeline()
         """By path of the event."""
-        self.tasks = Frequent(limit)
+        self.tasks = FrequentValues(limit)
         """By thread id."""
         self.values: FieldValues | None = None
         """Of the field that was chosen."""
@@ -99,14 +99,14 @@ class Summary:
         """Row behind the last event that is counted; None: not known yet."""
         self._only = only
         self._chosen = chosen
-        self._events = Scan(store, self._count)
+        self._events = StoreScan(store, self._count)
         self._anew_at = -1
         """Row from which on the clock had begun again, the last that was taken."""
-        self._fields: Scan | None = None
-        self._also: list[Scan] = []
+        self._fields: StoreScan | None = None
+        self._also: list[StoreScan] = []
         self._others: list[FieldValues] = []
-        self._pairs: Scan | None = None
-        self._ends: Mapping[str, EndOf] = {}
+        self._pairs: StoreScan | None = None
+        self._ends: Mapping[str, EndRole] = {}
 
     @property
     def unseen(self) -> int:
@@ -125,27 +125,27 @@ class Summary:
         return self._store.next_seq if self._end is None else max(self._end, self._store.first_seq)
 
     @property
-    def _scans(self) -> list[Scan]:
+    def _scans(self) -> list[StoreScan]:
         return [scan for scan in (self._events, self._fields, self._pairs, *self._also) if scan]
 
-    def use(self, ends: Mapping[str, EndOf]) -> None:
-        """Take what the events are, by their `group/name`; `EndOf.function` tells latencies apart."""
+    def use(self, ends: Mapping[str, EndRole]) -> None:
+        """Take what the events are, by their `group/name`; `EndRole.function` tells latencies apart."""
         self._ends = {path: end for path, end in ends.items() if self._wants(path)}
         if self._ends and self._pairs is None:
             self.calls = CallMatching(self._store, self._most_open)
-            self._pairs = Scan(self._store, self._time_calls)
+            self._pairs = StoreScan(self._store, self._time_calls)
         self.calls.use(self._ends)
 
     def choose(self, event: str, field: str) -> None:
         """Count the values of a field of an event; begins anew with what the store has."""
         chosen = FieldValues(event, field, self._limit)
-        self.values, self._fields = chosen, Scan(self._store, chosen.take)
+        self.values, self._fields = chosen, StoreScan(self._store, chosen.take)
 
     def count_also(self, event: str, field: str) -> FieldValues:
         """Count the values of one more field, beside the one that was chosen."""
         counted = FieldValues(event, field, self._limit)
         self._others.append(counted)
-        self._also.append(Scan(self._store, counted.take))
+        self._also.append(StoreScan(self._store, counted.take))
         return counted
 
     def rename(self, now: Callable[[str], str]) -> None:
@@ -164,7 +164,7 @@ class Summary:
         """Those that have latencies."""
         return sorted(number for number, latencies in self._latencies.items() if latencies.count)
 
-    def top_tasks(self, number: int) -> list[Count]:
+    def top_tasks(self, number: int) -> list[ValueCount]:
         """Thread ids with the most events."""
         return self.tasks.top(number)
 

@@ -9,11 +9,11 @@ from events.decode import Value
 from events.format import Field
 from events.record import Record
 from events.store.columns import Columns, is_number
-from events.summary.frequent import Frequent
-from events.summary.keys import Keyed, keyed, number_of, of_values
+from events.summary.frequent import FrequentValues
+from events.summary.keys import KeyColumns, keyed, number_of, of_values
 
 
-class Top(NamedTuple):
+class TopValue(NamedTuple):
     """One value."""
 
     value: Value
@@ -30,7 +30,7 @@ class FieldValues:
         """Take the path of the event, the name of its field, and how many values there is room for."""
         self.event = event
         self.field = field
-        self.frequent = Frequent(limit)
+        self.frequent = FrequentValues(limit)
         self._known: Field | None = None
         """As the last format of the event has it."""
         self._mixed = False
@@ -63,7 +63,7 @@ class FieldValues:
         elif before is None and is_number(field) and len(self.frequent):
             self._mixed = True
 
-    def _add(self, found: Keyed) -> None:
+    def _add(self, found: KeyColumns) -> None:
         new = self.frequent.add(found.keys)
         self._values |= found.values(new)
         if self._mixed and self._known is not None and is_number(self._known):
@@ -71,12 +71,12 @@ class FieldValues:
         if len(self._values) > 4 * self.frequent.limit:
             self._values = {key: value for key, value in self._values.items() if key in self.frequent}
 
-    def top(self, number: int) -> list[Top]:
+    def top(self, number: int) -> list[TopValue]:
         """Return the most frequent values first; of those that came equally often numbers by key, others by text."""
         if known := self.of_numbers:
-            return [Top(number_of(key, known), hits, error) for key, hits, error in self.frequent.top(number)]
+            return [TopValue(number_of(key, known), hits, error) for key, hits, error in self.frequent.top(number)]
         # The keys of texts have random weights: by them, values would stand in another order at each start.
         counts = self.frequent.top(len(self.frequent))
         least = counts[:number][-1].hits if counts[:number] else 0
-        found = [Top(self._values.get(one.key), one.hits, one.error) for one in counts if one.hits >= least]
+        found = [TopValue(self._values.get(one.key), one.hits, one.error) for one in counts if one.hits >= least]
         return sorted(found, key=lambda one: (-one.hits, str(one.value)))[:number]

@@ -42,8 +42,8 @@ from kernel.agent.frames import (
     unpack,
 )
 from kernel.agent.journal import open_own
-from kernel.agent.ring_reader import Stream
-from kernel.agent.steps import Effects
+from kernel.agent.ring_reader import RingReader
+from kernel.agent.steps import GuardedSteps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ def tasks() -> "list[bytes]":
         return []
 
 
-class Gone(Exception):
+class PeerGone(Exception):
     """The near side is not there any more, or makes no sense."""
 
 
-class Pulse:
+class Heartbeat:
     """A word every second while a request is under way: a kernel may take half a minute for one write to a file."""
 
     def __init__(self) -> None:
@@ -124,15 +124,15 @@ class Agent:
 
     def __init__(self) -> None:
         self.buffer = b""
-        self.effects = Effects()
-        self.streams: dict[int, Stream] = {}
+        self.effects = GuardedSteps()
+        self.streams: dict[int, RingReader] = {}
         self.silence = 120.0
         self.heard = time.monotonic()
         self.written = 0
         self.before = -1
         """What was written when somebody last looked whether that goes on."""
         self.ending = False
-        self.pulse = Pulse()
+        self.pulse = Heartbeat()
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
             PING: self.ping,
             READ: self.read,
@@ -236,7 +236,7 @@ class Agent:
         self.effects.hold(path)
 
     def start(self, ident: int, instance: bytes, credit: bytes) -> "list[bytes]":
-        stream = self.streams[ident] = Stream(ident, instance.rstrip(b"/"), number(credit))
+        stream = self.streams[ident] = RingReader(ident, instance.rstrip(b"/"), number(credit))
         return [b"%d" % len(stream.files), b"%d" % stream.size]
 
     def give(self, _: int, ident: bytes, credit: bytes) -> None:
@@ -265,19 +265,19 @@ class Agent:
     def bye(self, ident: int) -> None:
         self.ending = True  # a signal from here on would lose the step that is just being taken
         self.send(ident, OK, *self.undo())
-        raise Gone
+        raise PeerGone
 
     def take(self) -> None:
         """Read what came and answer each whole frame. Raises Gone at the end of the line."""
         data = os.read(0, 1 << 16)
         if not data:
-            raise Gone
+            raise PeerGone
         self.heard = time.monotonic()
         self.buffer += data
         while len(self.buffer) >= HEAD.size:
             size, ident, op = HEAD.unpack_from(self.buffer)
             if size > MAX_REQUEST:
-                raise Gone
+                raise PeerGone
             if len(self.buffer) < HEAD.size + size:
                 return
             payload, self.buffer = self.buffer[HEAD.size : HEAD.size + size], self.buffer[HEAD.size + size :]
@@ -305,7 +305,7 @@ class Agent:
                 self.take()
             now = time.monotonic()
             if now - self.heard > self.silence:
-                raise Gone
+                raise PeerGone
             for stream in list(self.streams.values()):
                 if stream.credit > 0 and (stream.epoll.fileno() in ready or now >= max(stream.due, stream.latest)):
                     passed = stream.collect(now)
@@ -316,7 +316,7 @@ class Agent:
         """Signal handler: out of whatever we wait in, once."""
         if not self.ending:
             self.ending = True
-            raise Gone
+            raise PeerGone
 
     def main(self) -> None:
         for name in ENDS:
@@ -328,7 +328,7 @@ class Agent:
                 self.serve()
             finally:
                 self.ending = True
-        except (Gone, OSError, ValueError, TypeError, IndexError):  # the last three: a frame that makes no sense
+        except (PeerGone, OSError, ValueError, TypeError, IndexError):  # the last three: a frame that makes no sense
             pass
         finally:
             self.undo()

@@ -37,7 +37,7 @@ def write_lines(fd: int, data: bytes) -> None:
         write_all(fd, data[done:])
 
 
-class Stream:
+class RingReader:
     """The raw ring buffers of one instance."""
 
     def __init__(self, ident: int, instance: bytes, credit: int) -> None:

@@ -10,7 +10,7 @@ from kernel.agent.ring_reader import write_lines
 _BUSY_TRIES = 10
 
 
-class Effects:
+class GuardedSteps:
     """Steps, and those back that are guarded; what would outlive this process stands in its journal."""
 
     def __init__(self) -> None:

@@ -8,15 +8,15 @@ from collections.abc import Collection, Sequence
 from btf.debug.dwarf import DwarfError
 from events.names.kallsyms import Symbols
 from kernel.attach.debug_info import DebugInfo
-from kernel.attach.machine_code import KernelCode, Progress, Stopped
+from kernel.attach.machine_code import KernelCode, Progress, SearchStopped
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching import branches
 from probes.attaching.attach import COLD, PADDING
-from probes.attaching.callers import Callers, Spot, direct_callers, owner, with_inlined
+from probes.attaching.callers import Callers, CallSite, direct_callers, owner, with_inlined
 from probes.attaching.catalog import Catalog
-from probes.attaching.values import How, Why
-from probes.probe import Place
+from probes.attaching.values import ReasonKind, Relation
+from probes.probe import ProbePlace
 
 _ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
 """ENDBR64 on x86-64, and what the kernel puts there where it isn't needed: calls may skip it."""
@@ -42,7 +42,7 @@ class CallerSearch:
         try:
             callers = self._by_code(name, self._symbols, progress)
             return self._by_debug_info(callers, self._symbols, progress)
-        except Stopped:
+        except SearchStopped:
             return None
 
     def _by_code(self, name: str, symbols: Symbols, progress: Progress) -> Callers:
@@ -57,7 +57,7 @@ class CallerSearch:
                 self._code = KernelCode(self._target, symbols, progress)
         except FileRefused as error:
             return Callers(name, trouble=f"the kernel's code can't be read ({error})")
-        return _InCode(self._code, self._machine, symbols, Spots(symbols, self._catalog)).callers(name, starts)
+        return _InCode(self._code, self._machine, symbols, CallSites(symbols, self._catalog)).callers(name, starts)
 
     def _by_debug_info(self, callers: Callers, symbols: Symbols, progress: Progress) -> Callers:
         """Add where it was inlined; as they are where there is no debug information."""
@@ -68,10 +68,10 @@ class CallerSearch:
         with contextlib.suppress(DwarfError):
             inlined = file.inlined(callers.name, progress)
             if inlined is None:
-                raise Stopped
+                raise SearchStopped
             if not inlined.known:
                 return callers
-            spot = Spots(symbols, self._catalog).around
+            spot = CallSites(symbols, self._catalog).around
             found = [(address, spot(address + start - file.text)) for address in inlined.addresses]
             where = {spot.start: spot for _, spot in found if spot is not None}
             kept = any(entry.code for entry in symbols.named(callers.name))
@@ -79,13 +79,13 @@ class CallerSearch:
         return callers
 
 
-class Spots:
+class CallSites:
     """Functions by addresses in them, as they can be probed."""
 
     def __init__(self, symbols: Symbols, catalog: Catalog) -> None:
         self._symbols, self._catalog = symbols, catalog
 
-    def around(self, address: int) -> Spot | None:
+    def around(self, address: int) -> CallSite | None:
         """The function whose code is at an address."""
         place = self._symbols.find(address)
         if place is None:
@@ -97,24 +97,24 @@ class Spots:
         # Of several functions of one name nobody knows whose part it is.
         return self._named(owners[0], name) if len(owners) == 1 else None
 
-    def _named(self, start: int, name: str) -> Spot:
+    def _named(self, start: int, name: str) -> CallSite:
         """By the name under which it can be probed, that of the tracer's list first; a twin by its address."""
         names = self._symbols.names_at(start) or [name]
         answers = map(self._catalog.attachability, names)
-        for about in sorted(answers, key=lambda about: about.has(Why.ALIAS)):
+        for about in sorted(answers, key=lambda about: about.has(ReasonKind.ALIAS)):
             one = about.name
             if about.kinds:
-                return Spot(one, start, Place(one), about.kinds)
-            twin = next((i for i in about.instead if i.how is How.TWIN and i.place.address == start), None)
+                return CallSite(one, start, ProbePlace(one), about.kinds)
+            twin = next((i for i in about.instead if i.how is Relation.TWIN and i.place.address == start), None)
             if twin is not None:
-                return Spot(one, start, twin.place, twin.kinds)
-        return Spot(name, start, Place(name), frozenset())
+                return CallSite(one, start, twin.place, twin.kinds)
+        return CallSite(name, start, ProbePlace(name), frozenset())
 
 
 class _InCode:
     """One search through the code."""
 
-    def __init__(self, code: KernelCode, machine: str, symbols: Symbols, spots: Spots) -> None:
+    def __init__(self, code: KernelCode, machine: str, symbols: Symbols, spots: CallSites) -> None:
         self._code, self._machine, self._symbols, self._spots = code, machine, symbols, spots
 
     def callers(self, name: str, starts: Sequence[int]) -> Callers:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from kernel.attach import symbols
 from kernel.connection.planner import Connection
 from kernel.recording.target import RecordingTarget
-from probes.attaching.values import Absent, Attachability, Ground
-from probes.probe import Kind
+from probes.attaching.values import AbsentModule, Attachability, SymbolLookups
+from probes.probe import ProbeKind
 
 if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them; `far` a fiftieth
     from kernel.attach.callers import CallerSearch
@@ -22,14 +22,14 @@ if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask 
     from probes.attaching.callers import Callers
 
 
-class Attaching:
+class AttachExplainer:
     """For one connection; everything here may take seconds on a machine far away: for a worker."""
 
     def __init__(self, connection: Connection, vmlinux: Path | None = None) -> None:
         """`vmlinux`: with debug information of this kernel; None: it is looked for where distributions put it."""
         self._connection = connection
         self._vmlinux = vmlinux
-        self._absent: dict[str, Sequence[Absent]] = {}
+        self._absent: dict[str, Sequence[AbsentModule]] = {}
         """Modules that have a function and aren't loaded, of functions that were looked at."""
         self._looking = threading.Lock()
         self._searching = threading.Lock()  # its own: who asks about another function doesn't wait for a search
@@ -40,9 +40,9 @@ class Attaching:
         target = self._connection.target
         if isinstance(target, RecordingTarget):
             return True
-        from kernel.remote.target import FarTarget
+        from kernel.remote.target import RemoteTarget
 
-        return not isinstance(target, FarTarget)
+        return not isinstance(target, RemoteTarget)
 
     def about(self, name: str) -> Attachability:
         """The exact answer; from the first call on the catalog's are exact as well. Raises TargetLost."""
@@ -68,7 +68,7 @@ class Attaching:
 
         return replace(callers, relatives=relatives(name, btf, self._kinds))
 
-    def _kinds(self, name: str) -> frozenset[Kind]:
+    def _kinds(self, name: str) -> frozenset[ProbeKind]:
         return self._connection.catalog.attachability(name).kinds
 
     def _look(self) -> None:
@@ -80,7 +80,7 @@ class Attaching:
             self._connection.catalog.ground = known
 
     @cached_property
-    def _ground(self) -> Ground:
+    def _ground(self) -> SymbolLookups:
         connection = self._connection
         return symbols.look(connection.target, connection.facts.release, connection.symbols)
 

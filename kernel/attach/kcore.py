@@ -22,7 +22,7 @@ _MOST_SEGMENTS = 4096
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
 
 
-class Segment(NamedTuple):
+class CoreSegment(NamedTuple):
     """One stretch of addresses."""
 
     address: int
@@ -44,7 +44,7 @@ class Kcore:
             raise FileRefused(PATH, errno.ENOEXEC)
         table = target.read(PATH, size * count, at)
         found = (_SEGMENT.unpack_from(table, i) for i in range(0, len(table) - size + 1, size))
-        self._segments = [Segment(s[3], s[5], s[2]) for s in found if s[0] == _LOAD]
+        self._segments = [CoreSegment(s[3], s[5], s[2]) for s in found if s[0] == _LOAD]
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes from an address on; less where they end, empty where there are none."""

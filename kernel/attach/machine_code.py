@@ -22,7 +22,7 @@ _LAST = 4096
 """What is read behind the beginning of a module's last function."""
 
 
-class Stopped(Exception):
+class SearchStopped(Exception):
     """`Progress` said so."""
 
 
@@ -39,7 +39,7 @@ class KernelCode:
             part = bytearray()
             while len(part) < size:
                 if not progress(1 - left / whole):
-                    raise Stopped
+                    raise SearchStopped
                 data = kcore.read(start + len(part), min(_CHUNK, size - len(part)))
                 if not data:
                     break

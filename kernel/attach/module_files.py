@@ -12,7 +12,7 @@ from foreign.refusal import InputRefusal
 from foreign.text import encoded
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes.attaching.values import Absent
+from probes.attaching.values import AbsentModule
 
 _MOST = 3
 """Modules that are looked into for one function."""
@@ -27,16 +27,16 @@ class AbsentModules:
         self._target = target
         self._folder = f"/lib/modules/{release}"
 
-    def with_function(self, name: str) -> Sequence[Absent]:
+    def with_function(self, name: str) -> Sequence[AbsentModule]:
         """Modules that have it: for sure where one exports it or it was found in the file, else by its name."""
         if not self._paths:
             return ()
         exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encoded(name)), self._exports, re.MULTILINE)
         if exported and (module := exported[1].decode("utf-8", "surrogateescape")) in self._paths:
-            return (Absent(module, certain=True),)
+            return (AbsentModule(module, certain=True),)
         found = ((module, self._has(module, name)) for module in self._called_like(name)[:_MOST])
         return sorted(
-            (Absent(m, certain=bool(has)) for m, has in found if has is not False), key=lambda a: not a.certain
+            (AbsentModule(m, certain=bool(has)) for m, has in found if has is not False), key=lambda a: not a.certain
         )
 
     def _called_like(self, name: str) -> list[str]:

@@ -9,46 +9,46 @@ import contextlib
 import functools
 from collections.abc import Sequence, Set
 
-from events.names.kallsyms import Entry, Symbols
+from events.names.kallsyms import KallsymsEntry, Symbols
 from kernel.attach.module_files import AbsentModules
 from kernel.connection.symbol_addresses import base_of
 from kernel.errors import KernelError
 from kernel.target import Target
-from probes.attaching.kernel_text import Section, Sections
-from probes.attaching.values import Absent, Ground, Symbol
+from probes.attaching.kernel_text import TextSection, TextSections
+from probes.attaching.values import AbsentModule, SymbolEntry, SymbolLookups
 
 
-def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
+def look(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups:
     """Look at a machine more closely; what it doesn't show stays unknown."""
     modules = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
 
-    def absent(name: str) -> Sequence[Absent]:
+    def absent(name: str) -> Sequence[AbsentModule]:
         with contextlib.suppress(KernelError):  # the line is gone: nothing of that is remembered
             return modules(name)
         return ()
 
     if symbols is None:
-        return Ground(absent=absent)
-    sections = Sections(lambda name: next((entry.address for entry in symbols.named(name)), None))
+        return SymbolLookups(absent=absent)
+    sections = TextSections(lambda name: next((entry.address for entry in symbols.named(name)), None))
 
-    def named(name: str) -> Sequence[Symbol]:
+    def named(name: str) -> Sequence[SymbolEntry]:
         entries = symbols.named(name)
         return [_symbol(entry, symbols, sections, among=len(entries)) for entry in entries]
 
     def copies(name: str) -> Sequence[str]:
         return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
 
-    def parts(names: Set[str]) -> dict[str, Section | None]:
+    def parts(names: Set[str]) -> dict[str, TextSection | None]:
         return sections.of_functions(symbols.lone_functions(names))
 
-    return Ground(named, copies, absent, parts)
+    return SymbolLookups(named, copies, absent, parts)
 
 
-def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> Symbol:
+def _symbol(entry: KallsymsEntry, symbols: Symbols, sections: TextSections, among: int) -> SymbolEntry:
     section = None if entry.module else sections.at(entry.address)
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
     if among < 2:
-        return Symbol(entry.address, code, entry.module, section, aliases=symbols.aliases(entry))
+        return SymbolEntry(entry.address, code, entry.module, section, aliases=symbols.aliases(entry))
     before, after = symbols.neighbours(entry.address)
     first, last = (found.name if found else "" for found in (before, after))
-    return Symbol(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))
+    return SymbolEntry(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

@@ -12,7 +12,7 @@ import time
 from kernel.cleanup import leftovers
 from kernel.cleanup.owner import INSTANCE_PREFIX, is_alive, parse_owner
 from kernel.cleanup.undo import UndoFailure
-from kernel.errors import KernelError, LeftAlone
+from kernel.errors import KernelError, SettingChanged
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Tracefs
 
@@ -22,12 +22,12 @@ _PAUSE = 0.25
 """Seconds between two looks at one that lives."""
 
 
-class Predecessors:
+class AbandonedProcesses:
     """Names (`PID_STARTTIME`) of such processes, each until nothing of it is left."""
 
     def __init__(self) -> None:
         self._processes: list[str] = []
-        self._left_alone: list[LeftAlone] = []
+        self._left_alone: list[SettingChanged] = []
 
     def __len__(self) -> int:
         return len(self._processes)
@@ -98,7 +98,7 @@ def remove_what_predecessors_left(target: Target) -> list[UndoFailure]:
 
     Where the connection is gone return nothing: it is told by who closes a session there.
     """
-    predecessors: Predecessors | None = getattr(target, "predecessors", None)
+    predecessors: AbandonedProcesses | None = getattr(target, "predecessors", None)
     if not predecessors:
         return []
     try:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from kernel.cleanup.hist_references import clear_hist_triggers
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, is_dead_everywhere, parse_owner
-from kernel.cleanup.stale_journals import OldJournal, old_journals
+from kernel.cleanup.stale_journals import StaleJournal, old_journals
 from kernel.cleanup.undo import take_back
-from kernel.errors import FileRefused, KernelError, LeftAlone
+from kernel.errors import FileRefused, KernelError, SettingChanged
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, Tracefs
 from probes.rules.deletion import SYNTHETIC
@@ -36,7 +36,7 @@ class Leftover(NamedTuple):
     """Path of its trace instance; empty: gone already."""
     events: tuple[str, ...]
     """`group/event`, oldest first; empty: none."""
-    journal: OldJournal | None = None
+    journal: StaleJournal | None = None
     """What its process has changed elsewhere; with the last session of a process."""
 
     @property
@@ -76,7 +76,9 @@ def find(target: Target) -> list[Leftover]:
     return _with_journals(target, found, root)
 
 
-def remove(target: Target, leftover: Leftover, tell: Callable[[LeftAlone], object] = lambda _: None) -> Sequence[str]:
+def remove(
+    target: Target, leftover: Leftover, tell: Callable[[SettingChanged], object] = lambda _: None
+) -> Sequence[str]:
     """Take it away, each step tried.
 
     Args:
@@ -145,7 +147,9 @@ def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Lef
     return found
 
 
-def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[LeftAlone], object]) -> list[str]:
+def _undo(
+    target: Target, tracefs: Tracefs, journal: StaleJournal, tell: Callable[[SettingChanged], object]
+) -> list[str]:
     names = [name.removeprefix(INSTANCE_PREFIX) for name in tracefs.instances()]
     if any(_process(name) == journal.process for name in names):
         return [f"{journal.process}: it has an instance still, so what it set stays"]

@@ -17,7 +17,7 @@ _UID = re.compile(r"^Uid:\s+\d+\s+(\d{1,10})\b", re.MULTILINE)
 _MOST_BYTES = 4 << 20
 
 
-class OldJournal(NamedTuple):
+class StaleJournal(NamedTuple):
     """One of them."""
 
     path: str
@@ -27,7 +27,7 @@ class OldJournal(NamedTuple):
     """The oldest first."""
 
 
-def old_journals(target: Target, tracefs: str) -> list[OldJournal]:
+def old_journals(target: Target, tracefs: str) -> list[StaleJournal]:
     """All that can be read, of living and of dead processes; those of an earlier boot are empty. Raises TargetLost.
 
     Those that another machine may have made (a shared home) are left out.
@@ -38,7 +38,7 @@ def old_journals(target: Target, tracefs: str) -> list[OldJournal]:
     """
     boot = _text(target, journal.BOOT_ID).strip()
     machine = journal.machine_of(_text(target, journal.MACHINE_ID).encode())
-    found: list[OldJournal] = []
+    found: list[StaleJournal] = []
     for folder in _folders(target):
         for name in _names(target, folder):
             if not (match := _NAME.fullmatch(name)) or (match[3] or "") != machine:
@@ -51,7 +51,7 @@ def old_journals(target: Target, tracefs: str) -> list[OldJournal]:
             if made != boot and not machine and folder != journal.ROOTS:
                 continue  # nothing says that it is of this machine
             steps = tuple(_steps(entries, tracefs)) if made and made == boot else ()
-            found.append(OldJournal(path, f"{match[1]}_{base36(int(match[2]))}", steps))
+            found.append(StaleJournal(path, f"{match[1]}_{base36(int(match[2]))}", steps))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.agent.journal import is_untouched
-from kernel.errors import FileRefused, KernelError, LeftAlone, TargetLost
+from kernel.errors import FileRefused, KernelError, SettingChanged, TargetLost
 from kernel.target import Effect, Step, Target
 
 _BUSY_TRIES = 5
@@ -106,7 +106,7 @@ class UndoList:
         return failures
 
 
-def take_back(target: Target, step: Step) -> LeftAlone | None:
+def take_back(target: Target, step: Step) -> SettingChanged | None:
     """Take one step back, unless what it would change is not ours any more; what is gone counts as done.
 
     Returns:
@@ -119,7 +119,7 @@ def take_back(target: Target, step: Step) -> LeftAlone | None:
         if step.expects:
             now = target.read(step.path)
             if not is_untouched(step.effect.value.encode(), now, step.expects):
-                return None if _is_back(step, now) else LeftAlone(step.path)
+                return None if _is_back(step, now) else SettingChanged(step.path)
         _perform(target, step)
     except FileRefused as error:
         if error.errno != errno.ENOENT:

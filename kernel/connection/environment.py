@@ -19,11 +19,11 @@ from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.errors import FileRefused
 from kernel.local.target import LocalTarget
 from kernel.recording.target import RecordingTarget, RememberedTarget
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.target import Target
 from kernel.tracefs import decode, parse_dynamic_events
-from probes.facts.lookups import Environment, EventField, SymbolCount, likely_file
-from probes.programs.program import NotPlaced, Program
+from probes.facts.lookups import Environment, StaticEventField, SymbolCount, likely_file
+from probes.programs.program import Program, SymbolNotPlaced
 
 MAX_PROGRAM = 64 << 20
 """Bytes of a program whose symbols are read: it comes whole over the line."""
@@ -35,7 +35,7 @@ _PROGRAMS = 8
 """Programs that are remembered; the symbols of a large one take some ten megabytes."""
 
 
-class Surroundings:
+class HostEnvironment:
     """Looks at one target; what it refuses to show is not known."""
 
     def __init__(self, target: Target, tracefs: str) -> None:
@@ -126,7 +126,7 @@ class Surroundings:
         """What is wrong with a file for a uprobe. Far away no file is opened for that: one may be a device."""
         if isinstance(self._target, LocalTarget):
             return file_error(path)
-        if (known := likely_file(path)) or not path.startswith("/") or not isinstance(self._target, FarTarget):
+        if (known := likely_file(path)) or not path.startswith("/") or not isinstance(self._target, RemoteTarget):
             return known
         try:
             self._target.list(path)
@@ -150,14 +150,16 @@ class Surroundings:
             tuple(text for twin in names if (text := twin.decode("utf-8", "surrogateescape")) != name),
         )
 
-    def _read_event(self, group: str, event: str) -> tuple[EventField, ...] | None:
+    def _read_event(self, group: str, event: str) -> tuple[StaticEventField, ...] | None:
         if self._events is not None and f"{group}:{event}" not in self._events:
             return None
         try:
             fields = parse_format(self._text(f"events/{group}/{event}/format"), group).fields
         except FormatError:
             return ()
-        return tuple(EventField(field.name, field.type, field.size, field.signed, field.spec) for field in fields)
+        return tuple(
+            StaticEventField(field.name, field.type, field.size, field.signed, field.spec) for field in fields
+        )
 
     def _groups_of(self, event: str) -> tuple[str, ...]:
         """Groups of the events of this name that nobody made: of those, one is a tracepoint's."""
@@ -172,15 +174,17 @@ class Surroundings:
         try:
             data = self._target.read(path, MAX_PROGRAM + 1)
             if len(data) > MAX_PROGRAM:
-                raise NotPlaced("unreadable_program", f"it is larger than {MAX_PROGRAM >> 20} MB; give an offset")
+                raise SymbolNotPlaced(
+                    "unreadable_program", f"it is larger than {MAX_PROGRAM >> 20} MB; give an offset"
+                )
             return read_program(data)
         except FileRefused as error:
             if isinstance(self._target, RememberedTarget):
-                raise NotPlaced("no_symbols", _NO_FILES) from None
+                raise SymbolNotPlaced("no_symbols", _NO_FILES) from None
             code = "FILE_NOT_FOUND" if error.errno == errno.ENOENT else "unreadable_program"
-            raise NotPlaced(code, str(error)) from None
+            raise SymbolNotPlaced(code, str(error)) from None
         except ProgramError as error:
-            raise NotPlaced("unreadable_program", str(error)) from None
+            raise SymbolNotPlaced("unreadable_program", str(error)) from None
 
     def _text(self, name: str) -> str:
         if not self._tracefs:

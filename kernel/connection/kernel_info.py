@@ -23,14 +23,14 @@ from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.recording.target import RecordingTarget, holds_events
 
 if TYPE_CHECKING:
-    from kernel.connection.environment import Surroundings
+    from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
     from probes.facts.facts import TargetFacts
-    from probes.functions.capture_tree import Tree
+    from probes.functions.capture_tree import CaptureTree
 
 
-class Knowledge:
+class KernelInfo:
     """Of one target; closing it lets go of the target."""
 
     def __init__(self, target: Target, damage: Damage | None = None) -> None:
@@ -113,18 +113,18 @@ class Knowledge:
         types = self._modules.get(function.module)
         return replace(function, prototype=_prototype(types, name)) if types is not None else function
 
-    def tree(self, function: str) -> Tree:
+    def tree(self, function: str) -> CaptureTree:
         """What a probe on a function can capture."""
-        from probes.functions.capture_tree import Tree
+        from probes.functions.capture_tree import CaptureTree
 
-        return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
+        return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
     @cached_property
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> HostEnvironment:
         """Events, symbols and files there, each looked up when it is asked for."""
-        from kernel.connection.environment import Surroundings
+        from kernel.connection.environment import HostEnvironment
 
-        return Surroundings(self.target, self.facts.tracefs)
+        return HostEnvironment(self.target, self.facts.tracefs)
 
     def load_symbols(self, *, by_name: bool = True) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker.

@@ -17,7 +17,7 @@ HELP = "auto, local, ssh://[user@]host[:port], lab[:SERIES|IMAGE], a recording o
 """What `--target` takes."""
 
 
-class Choice(NamedTuple):
+class TargetChoice(NamedTuple):
     """A target, and how it came to be that one."""
 
     target: Target
@@ -43,7 +43,7 @@ def choose(
     cancel: threading.Event | None = None,
     default_recording: Path | str | None = None,
     tell: Callable[[str], None] | None = None,
-) -> Choice:
+) -> TargetChoice:
     """Open what `spec` means. For ssh, passwords may be asked for meanwhile, so no screen may hold the terminal.
 
     Args:
@@ -63,18 +63,18 @@ def choose(
     if spec == "local":
         from kernel.local.target import LocalTarget
 
-        return Choice(LocalTarget())
+        return TargetChoice(LocalTarget())
     if spec.startswith("ssh://"):
         from kernel.remote.address import Address
         from kernel.remote.connect import open_ssh
 
-        return Choice(open_ssh(Address.parse(spec), progress, cancel=cancel, tell=tell))
+        return TargetChoice(open_ssh(Address.parse(spec), progress, cancel=cancel, tell=tell))
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         from kernel.lab.target import open_lab
 
-        return Choice(open_lab(spec, progress, cancel))
+        return TargetChoice(open_lab(spec, progress, cancel))
     require_target(spec)
-    return Choice(_from_file(Path(spec).expanduser()))
+    return TargetChoice(_from_file(Path(spec).expanduser()))
 
 
 def require_target(spec: str) -> None:
@@ -94,22 +94,22 @@ def names_file(spec: str) -> bool:
     return spec not in ("auto", "local", "lab") and not spec.startswith(("ssh://", "lab:", "lab,"))
 
 
-def _auto(default_recording: Path | str | None) -> Choice:
+def _auto(default_recording: Path | str | None) -> TargetChoice:
     from kernel.local.target import LocalTarget
 
     local = LocalTarget()
     trouble = next((trouble for trouble in local.facts().troubles if trouble.fatal), None)
     if trouble is None:
-        return Choice(local)
+        return TargetChoice(local)
     path = Path(default_recording) if default_recording is not None else shipped_recording()
     if path is None:
-        return Choice(local, trouble.what, trouble.remedy)
+        return TargetChoice(local, trouble.what, trouble.remedy)
     try:
         recorded = _from_file(path)
     except KernelError:
-        return Choice(local, trouble.what, trouble.remedy)
+        return TargetChoice(local, trouble.what, trouble.remedy)
     local.close()
-    return Choice(recorded, trouble.what, trouble.remedy)
+    return TargetChoice(recorded, trouble.what, trouble.remedy)
 
 
 def shipped_recording() -> Path | None:

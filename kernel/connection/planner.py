@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from btf.damage import exact_types
 from btf.errors import BtfError
-from kernel.connection.kernel_info import Knowledge
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import by_name, by_symbols, landing
 from kernel.recording.plans import readable_plans
 from kernel.recording.target import RecordingTarget
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
-from probes.facts.lookups import UNKNOWN, Landing
+from probes.facts.lookups import UNKNOWN, SymbolLanding
 from probes.functions.function_index import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, own
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
@@ -42,7 +42,7 @@ def refused_if_damaged() -> Iterator[None]:
         raise CannotLower(own("damaged_types", hint=str(error))) from None
 
 
-class Connection(Knowledge):
+class Connection(KernelInfo):
     """What the screens and the commands ask of a kernel before anything is armed."""
 
     def check(self, probe: Armable | str, group: str = "", look: bool = False) -> Checked:
@@ -238,12 +238,12 @@ class Connection(Knowledge):
         if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
             return True
         # Known once somebody has read them.
-        return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(Why.ALIAS)
+        return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(ReasonKind.ALIAS)
 
-    def _landing(self, name: str, offset: int) -> Landing | None:
+    def _landing(self, name: str, offset: int) -> SymbolLanding | None:
         """What lies behind a symbol; the table is read when first asked."""
         if self.symbols is None:
-            return Landing(name, offset, 0, code=True)
+            return SymbolLanding(name, offset, 0, code=True)
         return landing(self.symbols, name, offset)
 
     def types_of(self, probe: Armable | str) -> Btf | None:
@@ -252,10 +252,10 @@ class Connection(Knowledge):
             known = parse_command(probe) if isinstance(probe, str) else probe
         except ParseError:
             return self.btf
-        if not isinstance(known, Probe) or known.kind is Kind.EVENT:
+        if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
             return self.btf
         symbol = known.place.symbol
-        if known.kind is Kind.TRACEPOINT:
+        if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
         return self.btf_of(known.place.module or self.function(symbol).module)
 

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
-from events.names.kallsyms import Entry, Symbols
+from events.names.kallsyms import KallsymsEntry, Symbols
 from probes.command import Armable, is_function
-from probes.facts.lookups import Environment, Landing, SymbolCount
-from probes.probe import TEXT, Base, Place, Probe
+from probes.facts.lookups import Environment, SymbolCount, SymbolLanding
+from probes.probe import TEXT, Probe, ProbePlace, SymbolBase
 from probes.syntax.text import is_identifier, kstrtoul
 
 
@@ -22,7 +22,7 @@ def counted(symbols: Symbols, name: str) -> SymbolCount:
     return SymbolCount(len(found) - modules, modules, twins, symbols.aliases(found[0]) if twins else ())
 
 
-def landing(symbols: Symbols, name: str, offset: int) -> Landing | None:
+def landing(symbols: Symbols, name: str, offset: int) -> SymbolLanding | None:
     """What lies so many bytes behind the only symbol of a name; None: nothing."""
     start = next(iter(symbols.named(name)), None)
     whole = symbols.find(start.address) if start is not None else None
@@ -31,9 +31,9 @@ def landing(symbols: Symbols, name: str, offset: int) -> Landing | None:
         return None
     at = start.address + offset - found.offset
     if at == start.address:
-        return Landing(name, offset, whole.size, start.code, at)
+        return SymbolLanding(name, offset, whole.size, start.code, at)
     code = any(entry.code for entry in symbols.at(at) if entry.name == found.name)
-    return Landing(found.name, found.offset, whole.size, code, at)
+    return SymbolLanding(found.name, found.offset, whole.size, code, at)
 
 
 def by_symbols(symbols: Symbols) -> Environment:
@@ -45,14 +45,14 @@ def by_symbols(symbols: Symbols) -> Environment:
     )
 
 
-def base_of(entry: Entry, symbols: Symbols) -> Base | None:
+def base_of(entry: KallsymsEntry, symbols: Symbols) -> SymbolBase | None:
     """A symbol in front of a function, in the same module, that is the only one of its name; None: there is none."""
     if not entry.module:
         start = symbols.named(TEXT)
-        return Base(TEXT, entry.address - start[0].address) if len(start) == 1 else None
+        return SymbolBase(TEXT, entry.address - start[0].address) if len(start) == 1 else None
     for found in symbols.preceding(entry.address):
         if found.module == entry.module and is_identifier(found.name) and len(symbols.named(found.name)) == 1:
-            return Base(found.name, entry.address - found.address)
+            return SymbolBase(found.name, entry.address - found.address)
     return None
 
 
@@ -78,5 +78,5 @@ def by_name(probe: Armable, symbols: Callable[[], Symbols | None]) -> Armable:
     base = base_of(found, table) if found is not None else None
     if found is None or base is None:
         return probe
-    named = Place(found.name, found.module or None, written=str(place), base=base, address=found.address)
+    named = ProbePlace(found.name, found.module or None, written=str(place), base=base, address=found.address)
     return replace(probe, place=named)

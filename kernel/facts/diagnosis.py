@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.facts.facts import UNKNOWN, Feature, TargetFacts, Trouble
 
 CAP_DAC_OVERRIDE = 1
@@ -21,7 +21,7 @@ _ELSEWHERE = "try `--target lab`, or `--target ssh://HOST` for another machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observations:
     """What was seen beside the facts proper."""
 
     host: str = ""
@@ -53,7 +53,7 @@ class Sight:
         return bool(self.capabilities >> capability & 1) and not self.in_container
 
 
-def explain(facts: TargetFacts, sight: Sight) -> tuple[Trouble, ...]:
+def explain(facts: TargetFacts, sight: Observations) -> tuple[Trouble, ...]:
     """Everything that is in the way, the fatal ones first, and of these what no command can help."""
     found = [*_build(facts, sight), *sight.rights, *_reach(facts, sight)]
     found += [*_policy(facts, sight), *_missing(facts, sight)]
@@ -73,7 +73,7 @@ def parse_config(text: str) -> dict[str, str]:
     return found
 
 
-def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
+def _reach(facts: TargetFacts, sight: Observations) -> Iterator[Trouble]:
     """Whether tracefs can be got at."""
     if facts.lockdown == "confidentiality":
         return  # it empties tracefs; _policy says so
@@ -82,7 +82,7 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     root = sight.may(CAP_DAC_OVERRIDE)
     sudo = "" if facts.uid == 0 else "sudo "
     if not facts.tracefs and not sight.tracefs_known:
-        yield Trouble("this kernel has no tracefs (built without CONFIG_FTRACE)", _ELSEWHERE, code=Why.TRACER)
+        yield Trouble("this kernel has no tracefs (built without CONFIG_FTRACE)", _ELSEWHERE, code=ReasonKind.TRACER)
     elif not facts.tracefs and sight.covered:
         remedy = f"{sudo}umount {sight.covered}"
         yield Trouble(f"something else is mounted over tracefs at {sight.covered}", remedy)
@@ -97,17 +97,17 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
         yield _not_root(facts, sight)
 
 
-def _not_root(facts: TargetFacts, sight: Sight) -> Trouble:
+def _not_root(facts: TargetFacts, sight: Observations) -> Trouble:
     """Return who we are instead of the machine's root, which uid 0 may not be either."""
     what, remedy = "only root arms probes", _BECOME_ROOT_THERE if sight.host else _BECOME_ROOT
     if facts.uid == 0 and sight.in_container:
         what, remedy = f"{what}, and this is root of a container only", "start it outside, as root of the machine"
     elif facts.uid == 0:
         what, remedy = f"{what}, and this one has no CAP_DAC_OVERRIDE", "start it with the capabilities of root"
-    return Trouble(what, remedy, code=Why.PRIVILEGES)
+    return Trouble(what, remedy, code=ReasonKind.PRIVILEGES)
 
 
-def _build(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
+def _build(facts: TargetFacts, sight: Observations) -> Iterator[Trouble]:
     """Whether the kernel was built with what function probes need."""
     looked = bool(facts.tracefs) and sight.tracefs_readable
     if looked:
@@ -122,20 +122,22 @@ def _build(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
         names = " and ".join(why) if why else "CONFIG_KPROBE_EVENTS and CONFIG_FPROBE_EVENTS"
         verb = "is" if names.count("CONFIG_") == 1 else "are"
         yield Trouble(
-            f"function probes are not built into this kernel ({names} {verb} not set)", _ELSEWHERE, code=Why.TRACER
+            f"function probes are not built into this kernel ({names} {verb} not set)",
+            _ELSEWHERE,
+            code=ReasonKind.TRACER,
         )
     elif looked and not facts.has(Feature.DYNAMIC_EVENTS):
-        yield Trouble("this kernel has no dynamic_events", _ELSEWHERE, code=Why.TRACER)
+        yield Trouble("this kernel has no dynamic_events", _ELSEWHERE, code=ReasonKind.TRACER)
     elif looked and not facts.has(Feature.FPROBE_EVENTS):
         yield Trouble("no fprobe events in this kernel: functions are probed by kprobes", fatal=False)
 
 
-def _policy(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
+def _policy(facts: TargetFacts, sight: Observations) -> Iterator[Trouble]:
     """What someone forbids or has switched off."""
     if facts.lockdown == "confidentiality":
         remedy = "boot without lockdown=confidentiality on the kernel command line (Secure Boot may set it)"
         yield Trouble(
-            "the kernel is locked down for confidentiality: no tracing, no kprobes", remedy, code=Why.LOCKDOWN
+            "the kernel is locked down for confidentiality: no tracing, no kprobes", remedy, code=ReasonKind.LOCKDOWN
         )
     kprobes_off = sight.settings.get("kprobes/enabled") == "0"
     if kprobes_off and facts.has(Feature.KPROBE_EVENTS):
@@ -149,7 +151,7 @@ def _policy(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
         yield Trouble("addresses of symbols are hidden", "sysctl kernel.kptr_restrict=1", False)
 
 
-def _missing(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
+def _missing(facts: TargetFacts, sight: Observations) -> Iterator[Trouble]:
     """What makes things worse, not impossible."""
     if not sight.has_btf:
         what = "no BTF (/sys/kernel/btf/vmlinux): arguments and fields have no names"

@@ -13,7 +13,7 @@ from foreign.packed import gunzip
 from foreign.refusal import InputRefusal
 from foreign.text import lines_of, whole_number
 from kernel.errors import FileRefused
-from kernel.facts.diagnosis import Sight, explain, parse_config
+from kernel.facts.diagnosis import Observations, explain, parse_config
 from kernel.target import Target
 from kernel.tracefs import decode
 from probes.facts.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
@@ -91,7 +91,7 @@ def gather(
     systems = look.text("/proc/filesystems").split()
     lockdown_known = bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security"))
     facts = replace(facts, lockdown=lockdown[1] if lockdown else "" if lockdown_known else UNKNOWN)
-    sight = Sight(
+    sight = Observations(
         host=host,
         rights=rights,
         tracefs_known="tracefs" in systems or bool(root),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from probes.facts.facts import Feature, TargetFacts
 
 
-class Need(NamedTuple):
+class FeatureNeed(NamedTuple):
     """What a kernel must have for a feature."""
 
     since: str
@@ -17,27 +17,27 @@ class Need(NamedTuple):
     """Its switch, without CONFIG_."""
 
 
-NEEDS: Mapping[Feature, Need] = {
-    Feature.DYNAMIC_EVENTS: Need("5.0", "DYNAMIC_EVENTS"),
-    Feature.KPROBE_EVENTS: Need("2.6.33", "KPROBE_EVENTS"),
-    Feature.UPROBE_EVENTS: Need("3.5", "UPROBE_EVENTS"),
-    Feature.FPROBE_EVENTS: Need("6.5", "FPROBE_EVENTS"),
-    Feature.TPROBE_EVENTS: Need("6.5", "FPROBE_EVENTS"),
-    Feature.EPROBE_EVENTS: Need("5.15", "EPROBE_EVENTS"),
-    Feature.EPROBE_FILTER: Need("6.0", "EPROBE_EVENTS"),
-    Feature.SYNTHETIC_EVENTS: Need("4.17", "SYNTH_EVENTS"),
-    Feature.BTF_ARGS: Need("6.5", "PROBE_EVENTS_BTF_ARGS"),
-    Feature.ENTRY_ARGS_AT_EXIT: Need("6.10", "PROBE_EVENTS"),
-    Feature.CHAR_TYPE: Need("6.3", "PROBE_EVENTS"),
-    Feature.SYMSTR_TYPE: Need("6.2", "PROBE_EVENTS"),
-    Feature.USTRING_TYPE: Need("5.3", "PROBE_EVENTS"),
-    Feature.DENTRY_TYPE: Need("6.10", "PROBE_EVENTS"),
-    Feature.TYPECAST: Need("7.3", "PROBE_EVENTS_BTF_ARGS"),
-    Feature.CURRENT: Need("7.3", "PROBE_EVENTS_BTF_ARGS"),
-    Feature.THIS_CPU: Need("7.3", "PROBE_EVENTS"),
-    Feature.FUNCTION_GRAPH_ARGS: Need("6.15", "FUNCTION_TRACE_ARGS"),
-    Feature.SUBBUF_SIZE: Need("6.8", "TRACING"),
-    Feature.HIST_TRIGGERS: Need("4.7", "HIST_TRIGGERS"),
+NEEDS: Mapping[Feature, FeatureNeed] = {
+    Feature.DYNAMIC_EVENTS: FeatureNeed("5.0", "DYNAMIC_EVENTS"),
+    Feature.KPROBE_EVENTS: FeatureNeed("2.6.33", "KPROBE_EVENTS"),
+    Feature.UPROBE_EVENTS: FeatureNeed("3.5", "UPROBE_EVENTS"),
+    Feature.FPROBE_EVENTS: FeatureNeed("6.5", "FPROBE_EVENTS"),
+    Feature.TPROBE_EVENTS: FeatureNeed("6.5", "FPROBE_EVENTS"),
+    Feature.EPROBE_EVENTS: FeatureNeed("5.15", "EPROBE_EVENTS"),
+    Feature.EPROBE_FILTER: FeatureNeed("6.0", "EPROBE_EVENTS"),
+    Feature.SYNTHETIC_EVENTS: FeatureNeed("4.17", "SYNTH_EVENTS"),
+    Feature.BTF_ARGS: FeatureNeed("6.5", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.ENTRY_ARGS_AT_EXIT: FeatureNeed("6.10", "PROBE_EVENTS"),
+    Feature.CHAR_TYPE: FeatureNeed("6.3", "PROBE_EVENTS"),
+    Feature.SYMSTR_TYPE: FeatureNeed("6.2", "PROBE_EVENTS"),
+    Feature.USTRING_TYPE: FeatureNeed("5.3", "PROBE_EVENTS"),
+    Feature.DENTRY_TYPE: FeatureNeed("6.10", "PROBE_EVENTS"),
+    Feature.TYPECAST: FeatureNeed("7.3", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.CURRENT: FeatureNeed("7.3", "PROBE_EVENTS_BTF_ARGS"),
+    Feature.THIS_CPU: FeatureNeed("7.3", "PROBE_EVENTS"),
+    Feature.FUNCTION_GRAPH_ARGS: FeatureNeed("6.15", "FUNCTION_TRACE_ARGS"),
+    Feature.SUBBUF_SIZE: FeatureNeed("6.8", "TRACING"),
+    Feature.HIST_TRIGGERS: FeatureNeed("4.7", "HIST_TRIGGERS"),
 }
 
 _BELOW = {

@@ -26,7 +26,7 @@ _MOST_NAMES = 4096
 """Functions of someone else that are put back; of more there is no telling how long it takes."""
 
 
-class User(NamedTuple):
+class TracerUser(NamedTuple):
     """An instance with a tracer that is on."""
 
     instance: str
@@ -38,9 +38,9 @@ class User(NamedTuple):
         return f"{self.tracer} is on {where}"
 
 
-def users(tracefs: Tracefs, ours: Instance) -> list[User]:
+def users(tracefs: Tracefs, ours: Instance) -> list[TracerUser]:
     """Who else has a tracer on. Raises TargetLost."""
-    found: list[User] = []
+    found: list[TracerUser] = []
     for name in ("", *tracefs.instances()):
         instance = tracefs.instance(name) if name else tracefs
         if instance.path == ours.path:
@@ -50,7 +50,7 @@ def users(tracefs: Tracefs, ours: Instance) -> list[User]:
         except FileRefused:  # it went away
             continue
         if tracer and tracer != "nop":
-            found.append(User(name, tracer))
+            found.append(TracerUser(name, tracer))
     return found
 
 

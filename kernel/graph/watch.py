@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.graph.function_graph import GraphTracing, open_graph
-from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.protocol import AnySession
 from kernel.session.session import Session
 from kernel.watch.watch import Entry, Watch
@@ -23,7 +23,7 @@ class GraphWatch(Watch):
 
     traces = True
 
-    def __init__(self, connection: Connection, plan: GraphPlan, bounds: Bounds = SCREEN) -> None:
+    def __init__(self, connection: Connection, plan: GraphPlan, bounds: RowBounds = SCREEN) -> None:
         super().__init__(connection, bounds)
         self.plan = plan
         """What is followed."""

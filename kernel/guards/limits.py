@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kernel.errors import TooFast
-from probes.plans.cost_estimate import EventRate, Reader, cost_of, percent, reading_cost_of
+from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
 
 MAX_RATE = 50_000
@@ -29,14 +29,14 @@ class Limits:
     """More than that stops a probe that is armed."""
 
 
-class Measured(NamedTuple):
+class MeasuredRate(NamedTuple):
     """How often a probe's events happened in a moment before it was armed."""
 
     rates: Mapping[str, EventRate]
     """By `group/event`."""
     seconds: float
     """How long that moment was."""
-    reader: Reader | None = None
+    reader: ReaderCost | None = None
     """What reads the events on a far side; None: they are read here."""
     slowdown: float = 1
     """Times as long as the figures of `probes.plans.cost_estimate` say all takes there."""
@@ -76,7 +76,7 @@ REMEDY: Final = "a filter makes them fewer; --force arms it all the same, --max-
 """Of the commands that arm; the application takes --max-rate alone."""
 
 
-def refusal(plan: Plan, measured: Measured, limits: Limits) -> TooFast:
+def refusal(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
     """The error that says so."""
     return TooFast(
         f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
@@ -86,7 +86,7 @@ def refusal(plan: Plan, measured: Measured, limits: Limits) -> TooFast:
     )
 
 
-def too_fast(plan: Plan, measured: Measured, limits: Limits) -> bool:
+def too_fast(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
     """Whether a probe has to be asked about before it is armed."""
     if not limits.max_rate:
         return False

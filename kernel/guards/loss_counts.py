@@ -18,7 +18,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class LossCounts:
     """Since the session began."""
 
     overrun: Mapping[int, int]
@@ -46,7 +46,7 @@ class Counts:
         """Hits by `group/event`; of what is only counted those that pass its filter."""
         return {**self.hits, **self.passed}
 
-    def after(self, earlier: Counts | None) -> Counts:
+    def after(self, earlier: LossCounts | None) -> LossCounts:
         """These together with those of a session before, whose line was cut; see `ended`."""
         if earlier is None:
             return self
@@ -63,7 +63,7 @@ class Counts:
             passed=_together(earlier.passed, self.passed),
         )
 
-    def ended(self, pump: Pump, earlier: Counts | None, groups: tuple[str, str]) -> Counts:
+    def ended(self, pump: Pump, earlier: LossCounts | None, groups: tuple[str, str]) -> LossCounts:
         """These as they are when their session has ended: the pump still knows what it dropped since they were read.
 
         Args:
@@ -81,7 +81,7 @@ class Counts:
             passed=_moved(self.passed, old, new),
         )
 
-    def without_hits(self, events: Iterable[PlannedEvent]) -> Counts:
+    def without_hits(self, events: Iterable[PlannedEvent]) -> LossCounts:
         """These, and nothing of what events were hit that are not armed any more."""
         gone = {event.path for event in events}
         hits, passed = (
@@ -120,7 +120,7 @@ class LossCounter:
         pump: Pump,
         counting: Iterable[PlannedEvent] = (),
         resting: Iterable[PlannedEvent] = (),
-    ) -> Counts:
+    ) -> LossCounts:
         """Look, and add what is not the ring buffer's. Raises TargetLost.
 
         Args:
@@ -143,7 +143,7 @@ class LossCounter:
                     passed[event.path] = found.get(True, 0)
         for path, count in _missed([*events, *resting], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
-        return Counts(
+        return LossCounts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},
             full={cpu: count.total for cpu, count in self._full.items()},
             nmissed=nmissed,

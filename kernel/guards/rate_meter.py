@@ -16,7 +16,7 @@ from events.summary.hist_text import sections
 from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.cleanup.undo import UndoList
 from kernel.errors import FileRefused, KernelError
-from kernel.guards.limits import Measured
+from kernel.guards.limits import MeasuredRate
 from kernel.target import Step
 from kernel.tracefs import Instance
 from probes.plans.cost_estimate import EventRate
@@ -38,7 +38,7 @@ SLOW_LINE = 0.04
 """Seconds that an answer may take; on a slower line there is no time to measure."""
 
 
-class Meter:
+class RateMeter:
     """Counts hits of some events of one instance; each trigger's way back is in the list it was given.
 
     Each histogram has a name: the kernel takes no second one with the same keys else, and a person may have put such
@@ -79,7 +79,7 @@ class Meter:
             found[path] = (counts.get(False, 0), counts.get(passing, 0))
         return found
 
-    def measure(self, wait: Callable[[float], object] = time.sleep) -> Measured | None:
+    def measure(self, wait: Callable[[float], object] = time.sleep) -> MeasuredRate | None:
         """Look twice or more, at most `LONGEST` apart; None: that would take too long, or nothing can be told."""
         asked = self._clock()
         began, first = self._look()
@@ -98,7 +98,7 @@ class Meter:
             path: EventRate((hits - first[path][0]) / seconds, (passed - first[path][1]) / seconds)
             for path, (hits, passed) in last.items()
         }
-        return Measured(rates, seconds)
+        return MeasuredRate(rates, seconds)
 
     def _look(self) -> tuple[float, Mapping[str, tuple[int, int]]]:
         """When, in the middle of the reading, and what."""
@@ -110,13 +110,13 @@ class Meter:
         return self._instance.trigger(path, text), self._instance.trigger(path, f"!{text}")
 
 
-def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str) -> Measured | None:
+def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str) -> MeasuredRate | None:
     """Count for a moment; None where it can't be told, which is no reason not to arm. Raises TargetLost.
 
     The triggers stay until `undo` runs: an event that is switched on before that is not taken out of the kernel's
     code and put back in.
     """
-    meter = Meter(instance, undo, name)
+    meter = RateMeter(instance, undo, name)
     try:
         meter.start(events)
         return meter.measure()

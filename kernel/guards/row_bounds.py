@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Bounds(NamedTuple):
+class RowBounds(NamedTuple):
     """What goes beyond one of these is let go, the oldest first, and counted."""
 
     rows: int
@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
     piece: int
     """Rows that are counted at once: their columns and strings take memory, which an allocator may keep."""
 
-    def shared(self, hosts: int) -> Bounds:
+    def shared(self, hosts: int) -> RowBounds:
         """Return these for each of several hosts, so that all together hold little more than one."""
         rows, queued = (max(min(_LEAST, all_of_it), all_of_it // hosts) for all_of_it in (self.rows, self.queued))
         return self._replace(rows=rows, queued=queued)
@@ -35,12 +35,12 @@ class Bounds(NamedTuple):
 
 _LEAST: Final = 2 << 20
 """Bytes: some passes over the CPUs."""
-SCREEN: Final = Bounds(
+SCREEN: Final = RowBounds(
     rows=256 << 20, queued=64 << 20, unwritten=64 << 20, tasks=1 << 17, moves=256, calls=1 << 16,
     values=1 << 12, at_once=1 << 20, piece=1 << 15,
 )  # fmt: skip
 """Whoever watches goes back to what came."""
-HEADLESS: Final = Bounds(
+HEADLESS: Final = RowBounds(
     rows=5 << 20, queued=7 << 20, unwritten=12 << 20, tasks=1 << 12, moves=16, calls=1 << 13,
     values=1 << 12, at_once=1 << 18, piece=1 << 11,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 
 LEAST = 0.5
 """Seconds between two looks that say something about a rate."""
@@ -15,7 +15,7 @@ COUNTING = 5
 """Times the limit, for a probe that only counts: it writes nothing."""
 
 
-class Look(NamedTuple):
+class RateSample(NamedTuple):
     """What was counted up to a moment."""
 
     at: float
@@ -37,7 +37,7 @@ class Storm(NamedTuple):
     """Events a second."""
 
 
-class Watched(NamedTuple):
+class WatchedProbe(NamedTuple):
     """A probe that is looked after."""
 
     paths: frozenset[str]
@@ -45,12 +45,12 @@ class Watched(NamedTuple):
     counting: bool = False
 
 
-def look_at(counts: Counts, seen: Mapping[str, int], now: float) -> Look:
+def look_at(counts: LossCounts, seen: Mapping[str, int], now: float) -> RateSample:
     """What the kernel and the store say now."""
-    return Look(now, counts.written, dict(counts.hits), dict(seen))
+    return RateSample(now, counts.written, dict(counts.hits), dict(seen))
 
 
-def rates(before: Look, after: Look, paths: Sequence[str]) -> dict[str, float]:
+def rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[str, float]:
     """Events a second of some events, the ones that were lost included.
 
     What was overwritten has no name any more. It is shared out as what was seen is: the events of one moment lie in
@@ -79,14 +79,14 @@ class StormGuard:
     def __init__(self, limit: float) -> None:
         """Take the events a second of one probe that are too many; 0: none are."""
         self.limit = limit
-        self._before: Look | None = None
+        self._before: RateSample | None = None
         self._suspects: set[frozenset[str]] = set()
 
     def restart(self) -> None:
         """What was seen is counted anew: the next look has none before it."""
         self._before = None
 
-    def look(self, now: Look, probes: Sequence[Watched]) -> list[Storm]:
+    def look(self, now: RateSample, probes: Sequence[WatchedProbe]) -> list[Storm]:
         """Probes that have been too fast for two looks, or far too fast in one; the fastest first."""
         before = self._before
         if before is not None and now.at - before.at < LEAST:

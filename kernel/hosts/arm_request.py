@@ -16,17 +16,17 @@ from probes.command import Armable
 from probes.hist.unfiltered import trigger_notes
 from probes.plans.duplicates import apart, told_again
 from probes.presets.judge import judge
-from probes.presets.schema import Chosen
+from probes.presets.schema import PresetChoice
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Order:
+class ArmRequest:
     """The same for all hosts."""
 
-    wanted: tuple[Chosen | str, ...]
+    wanted: tuple[PresetChoice | str, ...]
     """Presets, and specifications as they were typed; empty: the triggers are for what is armed already."""
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
@@ -39,7 +39,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Done:
+class ArmResult:
     """What became of an order on one host."""
 
     lines: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Done:
 
 
 def probes_for(
-    connection: Connection, order: Order, there: Iterable[Armable] = ()
+    connection: Connection, order: ArmRequest, there: Iterable[Armable] = ()
 ) -> tuple[list[Armable], list[str]]:
     """The probes this kernel takes that are not `there` yet, and what is to be said of all; nothing is written.
 
@@ -98,13 +98,13 @@ def judged(text: str, connection: Connection) -> Verdict:
     return checked if verdict.ok else verdict
 
 
-def carry_out(watch: Watch, order: Order) -> Done:
+def carry_out(watch: Watch, order: ArmRequest) -> ArmResult:
     """Arm all of it on one host, or nothing of it.
 
     Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; what was armed of it is taken away then.
     """
     if not order.wanted:
-        return Done(notes=tuple(_give_trigger(watch, text) for text in order.triggers))
+        return ArmResult(notes=tuple(_give_trigger(watch, text) for text in order.triggers))
     probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed])
     done = []
     together = not watch.armed  # else those that are armed would miss what happens meanwhile
@@ -129,7 +129,7 @@ def carry_out(watch: Watch, order: Order) -> Done:
                 watch.record_together()
     # Plan.lines: an event that the kernel has already is made by none.
     lines = tuple(line for armed in done for line in armed.plan.lines)
-    return Done(lines, tuple(dict.fromkeys(notes)))
+    return ArmResult(lines, tuple(dict.fromkeys(notes)))
 
 
 def _give_trigger(watch: Watch, text: str) -> str:

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-from events.clocks.clock_offset import Reading
+from events.clocks.clock_offset import ClockReading
 from kernel.errors import FileRefused
 from kernel.session.session import Session
 from kernel.target import Target
@@ -25,7 +25,7 @@ def near_clock() -> Callable[[], int]:
     return lambda: base + time.monotonic_ns()
 
 
-def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[Reading]:
+def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[ClockReading]:
     """Read the clock of a session so often; nothing where it has none that counts time. Raises TargetLost.
 
     Args:
@@ -53,7 +53,7 @@ def _stats_of(session: Session) -> str:
     return f"{folder}/{min(names, key=lambda name: int(name[3:]))}/stats" if names else ""
 
 
-def _read(target: Target, path: str, now: Callable[[], int]) -> Reading | None:
+def _read(target: Target, path: str, now: Callable[[], int]) -> ClockReading | None:
     before = now()
     try:
         text = target.read(path)
@@ -64,4 +64,4 @@ def _read(target: Target, path: str, now: Callable[[], int]) -> Reading | None:
     if match is None:
         return None
     far = (int(match[1]) * 1_000_000 + int(match[2])) * _MICROSECOND
-    return Reading(before, far, after, _MICROSECOND)
+    return ClockReading(before, far, after, _MICROSECOND)

@@ -14,16 +14,16 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from events.store.host_merge import ROWS_BYTES, WINDOW_NS
 from kernel.errors import KernelError
 from kernel.guards.limits import Limits
-from kernel.guards.row_bounds import SCREEN, Bounds
-from kernel.hosts.arm_request import Order
+from kernel.guards.row_bounds import SCREEN, RowBounds
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.clocks import near_clock
-from kernel.hosts.host import Host, Opener, State
-from kernel.hosts.host_workers import Services
-from kernel.hosts.merged_events import Merged
+from kernel.hosts.host import Host, HostState, Opener
+from kernel.hosts.host_workers import HostWorkers
+from kernel.hosts.merged_events import MergedEvents
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
-from kernel.hosts.reconnects import Comebacks
-from kernel.watch.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
+from kernel.hosts.reconnects import HostReconnects
+from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_come_back, cut_silent
 from kernel.watch.watch import Watch
 
 
@@ -38,7 +38,7 @@ class Fleet:
         window: int = WINDOW_NS,
         patience: float | None = None,
         opener: Opener = open_host,
-        bounds: Bounds = SCREEN,
+        bounds: RowBounds = SCREEN,
     ) -> None:
         """Take words of `--target`; nothing is opened yet.
 
@@ -53,7 +53,7 @@ class Fleet:
         """
         self.now = near_clock()
         """Our clock, in nanoseconds since 1970."""
-        self.events = Merged(window, min(ROWS_BYTES, bounds.rows))
+        self.events = MergedEvents(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for, or a host is in another state."""
         self.wants_tables = False
@@ -63,7 +63,7 @@ class Fleet:
         self._patience = PATIENCE if patience is None else patience
         """Seconds for a line that is cut while a host is opened."""
         self._changed = threading.Condition()
-        self._services = Services(opener, self.now, self._tell, self._tell_of_data)
+        self._services = HostWorkers(opener, self.now, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
         """The last of each host."""
         self._gone: list[Host] = []
@@ -72,7 +72,7 @@ class Fleet:
             self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
         )
         self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")  # one each: who hangs holds up nobody
-        self._comebacks = Comebacks(
+        self._comebacks = HostReconnects(
             len(specs), patience, self.now, self._tell, lambda host: self._services.serve([host])
         )
         self._ending = False
@@ -84,7 +84,7 @@ class Fleet:
         """Begin to open all; returns at once."""
         self._services.serve(self.hosts)
 
-    def arm(self, order: Order) -> int:
+    def arm(self, order: ArmRequest) -> int:
         """Have it armed on each host that is open, and on the others when they are; returns at once.
 
         Those that have just that are not asked again; gives the number of the others.
@@ -157,7 +157,7 @@ class Fleet:
     @property
     def armed(self) -> bool:
         """Whether something may come of a host."""
-        return any(host.state in (State.ARMED, State.CUT) for host in self.hosts)
+        return any(host.state in (HostState.ARMED, HostState.CUT) for host in self.hosts)
 
     def wait(self, timeout: float) -> bool:
         """Wait until `settled`; whether it is."""
@@ -239,7 +239,7 @@ class Fleet:
 
     def _end_of(self, host: Host, watch: Watch, error: KernelError) -> None:
         """Have a host whose session has ended tried again, or have that told, and marked behind all that came."""
-        if host.state not in (State.LOST, State.CLOSED):
+        if host.state not in (HostState.LOST, HostState.CLOSED):
             returns = not self._ending and host in self.hosts and can_come_back(watch)
             if returns and not watch.ended:
                 return  # what came gets its row first, by the clock of before
@@ -247,14 +247,14 @@ class Fleet:
                 return
             host.lost(error)
             self._tell()
-        if host.state is State.LOST:
+        if host.state is HostState.LOST:
             watch.mark_end(host.offset(self.now()), self.now())
 
     def _collect(self, host: Host) -> None:
         if host.trying is None:  # else its clock may be another one by now
             self.events.collect(host, self.now())
 
-    def _trying(self) -> list[Reconnecting]:
+    def _trying(self) -> list[ReconnectAttempt]:
         return [trying for host in self.hosts if (trying := host.trying) is not None]
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -9,23 +9,23 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from events.clocks.clock_offset import Clock, Offset
+from events.clocks.clock_offset import Clock, ClockOffset
 from kernel.cleanup.undo import words_of
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import Counts
-from kernel.guards.row_bounds import SCREEN, Bounds
-from kernel.hosts.arm_request import Done, Order, carry_out
+from kernel.guards.loss_counts import LossCounts
+from kernel.guards.row_bounds import SCREEN, RowBounds
+from kernel.hosts.arm_request import ArmRequest, ArmResult, carry_out
 from kernel.hosts.clocks import read_clock
-from kernel.watch.hist_tables import Table, events_with_tables, read_tables
-from kernel.watch.reconnect import Back, GaveUp, begun_anew, what_becomes
+from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
+from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, what_becomes
 from kernel.watch.watch import Watch
 from probes.presets.errors import PresetError
 
 if TYPE_CHECKING:
     from kernel.connection.open_target import Progress
     from kernel.connection.planner import Connection
-    from kernel.watch.reconnect import Reconnecting
+    from kernel.watch.reconnect import ReconnectAttempt
     from probes.verdict import Verdict
 
 Opener = Callable[[str, "Progress", threading.Event], "Connection"]
@@ -33,7 +33,7 @@ _AT_FIRST = 5
 """Readings of a clock before anything is armed."""
 
 
-class State(enum.StrEnum):
+class HostState(enum.StrEnum):
     """How far a host is."""
 
     WAITING = "waiting"
@@ -55,15 +55,15 @@ class State(enum.StrEnum):
     @property
     def settled(self) -> bool:
         """It does not become another by itself, but for a host that dies or comes back."""
-        return self not in (State.WAITING, State.OPENING, State.ARMING)
+        return self not in (HostState.WAITING, HostState.OPENING, HostState.ARMING)
 
     @property
     def failed(self) -> bool:
         """It does not do what was asked for."""
-        return self in (State.REFUSED, State.UNREACHABLE, State.LOST)
+        return self in (HostState.REFUSED, HostState.UNREACHABLE, HostState.LOST)
 
 
-class Answer(enum.Enum):
+class HostAnswer(enum.Enum):
     """What a host says to an order."""
 
     TAKEN = enum.auto()
@@ -75,14 +75,16 @@ class Answer(enum.Enum):
 class Host:
     """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
 
-    def __init__(self, spec: str, name: str, limits: Limits, bounds: Bounds = SCREEN, patience: float = 0.0) -> None:
+    def __init__(
+        self, spec: str, name: str, limits: Limits, bounds: RowBounds = SCREEN, patience: float = 0.0
+    ) -> None:
         """Take a word of `--target`, what the host is called, and how much of its events is held.
 
         `patience`: seconds for which a line is made anew that is cut while the host is opened.
         """
         self.spec = spec
         self.name = name
-        self.state = State.WAITING
+        self.state = HostState.WAITING
         self.why = ""
         """Why it is in this state, where it failed; foreign text."""
         self.remedy = ""
@@ -92,24 +94,24 @@ class Host:
         """What opening it is at."""
         self.kernel = ""
         """`Linux 7.2.13 x86-64`."""
-        self.done = Done()
+        self.done = ArmResult()
         self.stopped: tuple[str, ...] = ()
         """What was stopped because it was too fast."""
         self.left: tuple[str, ...] = ()
         """What could not be taken away at the end."""
-        self.tables: tuple[Table, ...] = ()
+        self.tables: tuple[HistTable, ...] = ()
         """Tables of hist triggers of its probes, as they were read last: when it was closed at the latest."""
         self.tables_error = ""
         """Why that could not be read, where there was something."""
         self.clock = Clock()
-        self.counts: Counts | None = None
+        self.counts: LossCounts | None = None
         self.watch: Watch | None = None
         """There from when it is open."""
         self.names: Mapping[int, str] | None = None
         """Of tasks, for the thread that reads; None: no news."""
-        self.trying: Reconnecting | None = None
+        self.trying: ReconnectAttempt | None = None
         """What tries to make another line; until it is over no event is of a clock that is known."""
-        self._before = (State.OPEN, "", "")
+        self._before = (HostState.OPEN, "", "")
         """State, reason and remedy before the line was cut."""
         self._limits = limits
         self._bounds = bounds
@@ -119,7 +121,7 @@ class Host:
         self._coming = threading.Lock()
         """Held by `come_back`."""
 
-    def offset(self, now: int) -> Offset | None:
+    def offset(self, now: int) -> ClockOffset | None:
         """How far its clock is from ours; None: not known."""
         return self.clock.offset(now)
 
@@ -128,7 +130,7 @@ class Host:
         with self._busy:
             if cancel.is_set():
                 return
-            self.state, self.why, self.remedy = State.OPENING, "", ""
+            self.state, self.why, self.remedy = HostState.OPENING, "", ""
             try:
                 begun_anew(
                     lambda: self._open(opener, now, cancel),
@@ -136,11 +138,11 @@ class Host:
                     lambda error: self._progress(f"{error}; trying again"),
                     cancel.wait,
                 )
-                self.state = State.OPEN
+                self.state = HostState.OPEN
             except KernelError as error:
-                self._failed(State.UNREACHABLE, error)
+                self._failed(HostState.UNREACHABLE, error)
             except Exception as error:
-                self._failed(State.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
+                self._failed(HostState.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
 
     def _open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
         connection = opener(self.spec, self._progress, cancel)
@@ -158,60 +160,60 @@ class Host:
             raise
         self.watch = watch
 
-    def arm(self, order: Order) -> Answer:
+    def arm(self, order: ArmRequest) -> HostAnswer:
         """Arm all of an order or nothing of it; what fails is its state."""
         with self._busy:
-            if self.state is State.CUT:
-                return Answer.NOT_NOW
-            if self.watch is None or self.state not in (State.OPEN, State.ARMED, State.REFUSED):
-                return Answer.TAKEN
+            if self.state is HostState.CUT:
+                return HostAnswer.NOT_NOW
+            if self.watch is None or self.state not in (HostState.OPEN, HostState.ARMED, HostState.REFUSED):
+                return HostAnswer.TAKEN
             before = self.state
             told = (before, self.why, self.remedy)
-            self.state, self.why, self.remedy, self.refusal = State.ARMING, "", "", None
+            self.state, self.why, self.remedy, self.refusal = HostState.ARMING, "", "", None
             try:
                 done = carry_out(self.watch, order)
-                self.done = Done((*self.done.lines, *done.lines), (*self.done.notes, *done.notes))
-                self.state = State.ARMED
+                self.done = ArmResult((*self.done.lines, *done.lines), (*self.done.notes, *done.notes))
+                self.state = HostState.ARMED
             except ProbeRefused as error:
                 self.refusal = error.verdict
-                self._failed(State.REFUSED, KernelError(_why(error), error.remedy))
+                self._failed(HostState.REFUSED, KernelError(_why(error), error.remedy))
             except PresetError as error:
-                self._failed(State.REFUSED, KernelError(str(error)))
+                self._failed(HostState.REFUSED, KernelError(str(error)))
             except (TooFast, TargetUnusable) as error:
-                self._failed(State.REFUSED, error)
+                self._failed(HostState.REFUSED, error)
             except TargetLost as error:
                 self.state, self.why, self.remedy = told
                 self._line_cut(error)
-                return Answer.NOT_NOW
+                return HostAnswer.NOT_NOW
             except KernelError as error:
-                self._failed(State.REFUSED, error)
+                self._failed(HostState.REFUSED, error)
             except Exception as error:
-                self._failed(State.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
-            if self.state is not State.REFUSED:
-                return Answer.TAKEN
-            if before is State.ARMED and self.watch.armed:
-                self.state = State.ARMED  # what was armed before goes on; `why` says what did not
-            return Answer.REFUSED
+                self._failed(HostState.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
+            if self.state is not HostState.REFUSED:
+                return HostAnswer.TAKEN
+            if before is HostState.ARMED and self.watch.armed:
+                self.state = HostState.ARMED  # what was armed before goes on; `why` says what did not
+            return HostAnswer.REFUSED
 
-    def disarm(self) -> Answer:
+    def disarm(self) -> HostAnswer:
         """Take away what is armed; the host stays open."""
         with self._busy:
             watch = self.watch
-            if self.state is State.CUT:
-                return Answer.NOT_NOW
-            if watch is None or self.state not in (State.ARMED, State.REFUSED):
-                return Answer.TAKEN
+            if self.state is HostState.CUT:
+                return HostAnswer.NOT_NOW
+            if watch is None or self.state not in (HostState.ARMED, HostState.REFUSED):
+                return HostAnswer.TAKEN
             failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
             # What a line that is gone could not take away, the far side does.
             self.left = tuple(str(one.error) for one in failures if not isinstance(one.error, TargetLost))
-            self.done = Done()
-            self.state, self.why, self.remedy = State.OPEN, "", ""
-            return Answer.TAKEN
+            self.done = ArmResult()
+            self.state, self.why, self.remedy = HostState.OPEN, "", ""
+            return HostAnswer.TAKEN
 
     def ask(self, question: Callable[[Connection], Verdict]) -> Verdict | None:
         """Put a question to its kernel while no worker is there; None: there is no answer."""
         with self._busy:
-            if self.watch is None or self.state in (State.CUT, State.LOST, State.CLOSED):
+            if self.watch is None or self.state in (HostState.CUT, HostState.LOST, HostState.CLOSED):
                 return None
             try:
                 return question(self.watch.connection)
@@ -226,7 +228,7 @@ class Host:
         if not self._busy.acquire(blocking=False):
             return
         try:
-            if self.watch is None or self.state not in (State.OPEN, State.ARMED, State.REFUSED):
+            if self.watch is None or self.state not in (HostState.OPEN, HostState.ARMED, HostState.REFUSED):
                 return
             self.clock.add(tuple(read_clock(self.watch.session, now, 1)))
             self.counts = self.watch.counts() or self.counts
@@ -241,7 +243,7 @@ class Host:
         finally:
             self._busy.release()
 
-    def come_back(self, trying: Reconnecting, now: Callable[[], int], changed: Callable[[], None]) -> bool:
+    def come_back(self, trying: ReconnectAttempt, now: Callable[[], int], changed: Callable[[], None]) -> bool:
         """Have another line made and the same armed again; False: it was given up, or the host is closed.
 
         Args:
@@ -252,7 +254,7 @@ class Host:
         with self._coming:
             try:
                 with self._busy:
-                    if self.state in (State.LOST, State.CLOSED):
+                    if self.state in (HostState.LOST, HostState.CLOSED):
                         return False
                     self._line_cut(trying.watch.error or KernelError(trying.why))
                 changed()
@@ -265,7 +267,7 @@ class Host:
                     self.clock = clock
                     self._is_back(trying.watch, back)
                 return True
-            except GaveUp as error:
+            except ReconnectAbandoned as error:
                 self.lost(error)
             except Exception as error:
                 self.lost(KernelError(f"unexpected: {error!r}", "please report it"))
@@ -274,24 +276,24 @@ class Host:
             return False
 
     def _line_cut(self, error: KernelError) -> None:
-        if self.state is not State.CUT:
+        if self.state is not HostState.CUT:
             self._before = (self.state, self.why, self.remedy)
-            self._failed(State.CUT, error)
+            self._failed(HostState.CUT, error)
 
-    def _is_back(self, watch: Watch, back: Back) -> None:
+    def _is_back(self, watch: Watch, back: Reconnected) -> None:
         """The state and the lines of now."""
         self.state, self.why, self.remedy = self._before
         if back.refused:
             self.why = "; ".join(f"not armed again: {text}" for text in back.refused)
             self.remedy = "take all away, and arm it anew"
         if back.again or back.refused:
-            self.state = State.ARMED if watch.armed else State.REFUSED
-        self.done = Done(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)
+            self.state = HostState.ARMED if watch.armed else HostState.REFUSED
+        self.done = ArmResult(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)
 
     def lost(self, error: KernelError) -> None:
         """The line or the machine is gone."""
-        if self.state not in (State.LOST, State.CLOSED):
-            self._failed(State.LOST, error)
+        if self.state not in (HostState.LOST, HostState.CLOSED):
+            self._failed(HostState.LOST, error)
             if not self.remedy and self.watch is not None:
                 self.remedy = what_becomes(self.watch.connection.target)
 
@@ -304,11 +306,11 @@ class Host:
         with self._coming, self._busy:
             watch = self.watch
             if watch is None:
-                self.state = self.state if self.state.failed else State.CLOSED
+                self.state = self.state if self.state.failed else HostState.CLOSED
                 return
-            if self.state is State.CUT:
+            if self.state is HostState.CUT:
                 self.lost(KernelError(self.why))
-            lost = self.state is State.LOST
+            lost = self.state is HostState.LOST
             was_open = watch.session is not None
             if not lost:
                 with contextlib.suppress(KernelError):
@@ -324,18 +326,18 @@ class Host:
                 self.left = left if was_open and not gone else self.left + left
             finally:
                 watch.connection.close()
-                self.state = self.state if self.state.failed else State.CLOSED
+                self.state = self.state if self.state.failed else HostState.CLOSED
 
     def _read_tables(self, watch: Watch) -> None:
         """Read the tables as they are; where that can't be, those of before stay."""
         try:
-            if self.state is State.LOST and events_with_tables(watch):
+            if self.state is HostState.LOST and events_with_tables(watch):
                 raise KernelError(self.why)
             self.tables, self.tables_error = tuple(read_tables(watch)), ""
         except KernelError as error:
             self.tables_error = str(error)
 
-    def _failed(self, state: State, error: KernelError) -> None:
+    def _failed(self, state: HostState, error: KernelError) -> None:
         self.state, self.why, self.remedy = state, str(error), error.remedy
 
     def _progress(self, text: str, share: float | None = None) -> None:
@@ -351,7 +353,7 @@ def _why(error: ProbeRefused) -> str:
     return f"{error.verdict.command}: {found.clause if at else found.message}{at}"
 
 
-def _load_symbols(watch: Watch, back: Back) -> None:
+def _load_symbols(watch: Watch, back: Reconnected) -> None:
     """Another boot has other addresses."""
     if back.cut.booted and (watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed))):
         watch.connection.load_symbols()

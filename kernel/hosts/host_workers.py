@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kernel.errors import KernelError
-from kernel.hosts.arm_request import Order
-from kernel.hosts.host import Host, Opener, State
-from kernel.hosts.host_worker import OUT_OF_REACH, Service, Wanted
+from kernel.hosts.arm_request import ArmRequest
+from kernel.hosts.host import Host, HostState, Opener
+from kernel.hosts.host_worker import OUT_OF_REACH, HostGoals, HostWorker
 
 AT_ONCE = 16
 """Hosts that are opened, armed or closed at a time."""
 
 
-class Services:
+class HostWorkers:
     """See the module; its methods return at once unless they say that they wait."""
 
     def __init__(
@@ -35,32 +35,32 @@ class Services:
         self._changed = changed
         self._came = came
         self._cancel = threading.Event()
-        self._wanted = Wanted(0, ())
-        self._of: dict[Host, Service] = {}
+        self._wanted = HostGoals(0, ())
+        self._of: dict[Host, HostWorker] = {}
         self._workers = ThreadPoolExecutor(AT_ONCE, "host")
 
     @property
-    def orders(self) -> tuple[Order, ...]:
+    def orders(self) -> tuple[ArmRequest, ...]:
         """What every host is to have."""
         return self._wanted.orders
 
-    def order(self, order: Order) -> int:
+    def order(self, order: ArmRequest) -> int:
         """Want one more on each host, but for those that have just that; gives how many will be asked."""
         before = self._wanted
         asked = sum(not (service.over or service.has(order, before)) for service in self._of.values())
         if asked:
-            self._wanted = Wanted(before.era, (*before.orders, order))
+            self._wanted = HostGoals(before.era, (*before.orders, order))
             self.serve(self._of)
         return asked
 
     def want_nothing(self) -> None:
         """Have everything taken away from each host."""
-        self._wanted = Wanted(self._wanted.era + 1, ())
+        self._wanted = HostGoals(self._wanted.era + 1, ())
         self.serve(self._of)
 
     def add(self, host: Host, before: Host | None = None) -> None:
         """Know one more; what the attempt `before` it refused it is not asked for, but where that was everything."""
-        self._of[host] = Service.after(self._of[before] if before else None, self._wanted)
+        self._of[host] = HostWorker.after(self._of[before] if before else None, self._wanted)
 
     def serve(self, hosts: Iterable[Host]) -> None:
         """Open those that are not, and bring them to what is wanted."""
@@ -98,22 +98,22 @@ class Services:
             list(closers.map(_close, hosts))
         self._workers.shutdown()
 
-    def _serve(self, host: Host, service: Service) -> None:
+    def _serve(self, host: Host, service: HostWorker) -> None:
         with service.lock:
-            if host.state is State.WAITING:
+            if host.state is HostState.WAITING:
                 self._do(lambda: host.open(self._opener, self._now, self._cancel))
                 if host.watch is not None:
                     host.watch.on_data = self._came
             while not (service.over or self._cancel.is_set()) and self._step(host, service):
                 pass
 
-    def _step(self, host: Host, service: Service) -> bool:
+    def _step(self, host: Host, service: HostWorker) -> bool:
         try:
             return service.step(host, self._wanted)
         finally:
             self._changed()
 
-    def _leave(self, host: Host, service: Service) -> None:
+    def _leave(self, host: Host, service: HostWorker) -> None:
         with service.lock:
             self._do(partial(_close, host))
             service.closed = True

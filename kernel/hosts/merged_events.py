@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.clocks.clock_offset import Timeline
+from events.clocks.clock_offset import ClockTimeline
 from events.record import Record
-from events.search.search import Found
+from events.search.search import SearchStep
 from events.store.host_merge import ROWS_BYTES, HostMerger, MergedRows
-from kernel.watch.outage import EVENT
+from events.store.outage_mark import EVENT
 
 if TYPE_CHECKING:
-    from events.store.row_columns import Run
+    from events.store.row_columns import RowColumns
     from events.store.store import Store
     from kernel.hosts.host import Host
     from kernel.watch.watch import Watch
@@ -33,7 +33,7 @@ class MergedEvent(NamedTuple):
     late: bool
     """It came when younger ones had their rows already."""
     source: int
-    """Number of the session it is of, for `Merged.watch`."""
+    """Number of the session it is of, for `MergedEvents.watch`."""
     record: Record
     """As that host's store has it; its `ts` is of that host's clock."""
 
@@ -57,7 +57,7 @@ class MergedEvent(NamedTuple):
 class _Source:
     """One session of a host: a host that is opened again has another store."""
 
-    def __init__(self, host: Host, watch: Watch, timeline: Timeline) -> None:
+    def __init__(self, host: Host, watch: Watch, timeline: ClockTimeline) -> None:
         self.host = host
         self.watch = watch
         self.timeline = timeline
@@ -69,7 +69,7 @@ class _Source:
         """No row from here on is of it; None: not known."""
 
 
-class Merged:
+class MergedEvents:
     """Belongs to the thread that ticks, as the stores do."""
 
     def __init__(self, window: int, rows_bytes: int = ROWS_BYTES) -> None:
@@ -141,7 +141,7 @@ class Merged:
             pieces.append(source.timeline.near(stamps[begin:cut], offset, now))
             # The mark's own stamp is of before. Rows that are as old as the window are out already.
             pieces.append(np.array([max(now - self.merger.window, source.timeline.latest)], np.int64))
-            source.timeline, begin = Timeline(), cut + 1  # that clock may have been set, or have begun again
+            source.timeline, begin = ClockTimeline(), cut + 1  # that clock may have been set, or have begun again
         pieces.append(source.timeline.near(stamps[begin:], offset, now))
         near = np.concatenate(pieces)
         for cut in cuts:
@@ -207,21 +207,23 @@ class Merged:
 
     def find(
         self, match: Callable[[MergedEvent], bool], start: int, direction: int = 1, budget: float = 0.01
-    ) -> Found:
-        """One step of a search that goes on at `Found.next` until `Found.done`; takes up to `budget` seconds."""
+    ) -> SearchStep:
+        """One step of a search that goes on at `SearchStep.next` until `SearchStep.done`; takes up to `budget`
+        seconds.
+        """
         deadline = time.monotonic() + budget
         step = 1 if direction >= 0 else -1
         seq = max(start, self.first_seq) if step > 0 else min(start, self.next_seq - 1)
         while self.first_seq <= seq < self.next_seq:
             try:
                 if match(self.record(seq)):
-                    return Found(seq, seq + step, True)
+                    return SearchStep(seq, seq + step, True)
             except IndexError:  # its host's store had to drop it
                 pass
             seq += step
             if time.monotonic() >= deadline:
-                return Found(None, seq, False)
-        return Found(None, seq, True)
+                return SearchStep(None, seq, False)
+        return SearchStep(None, seq, True)
 
     def _known(self, number: int) -> _Source:
         source = self._sources[number]
@@ -233,12 +235,12 @@ class Merged:
         for number, source in enumerate(self._sources):
             if source is not None and source.watch is watch:
                 return number, source
-        made = _Source(host, watch, Timeline())
+        made = _Source(host, watch, ClockTimeline())
         self._sources.append(made)
         return len(self._sources) - 1, made
 
 
-def _cuts(store: Store, run: Run) -> list[int]:
+def _cuts(store: Store, run: RowColumns) -> list[int]:
     """Which of these rows are marks of a cut line, in order."""
     marks = [number for number in np.unique(run.ids).tolist() if store.event(number) == EVENT]
     found: list[int] = np.flatnonzero(np.isin(run.ids, marks)).tolist()

@@ -10,7 +10,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.connect import reach
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 
 if TYPE_CHECKING:
     from kernel.target import Target
@@ -42,8 +42,8 @@ def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:
     if spec.startswith("ssh://"):
         address = Address.parse(spec)
 
-        def again(cancel: threading.Event | None, asking: bool) -> Reached:  # noqa: ARG001 - as `Reach` is called
+        def again(cancel: threading.Event | None, asking: bool) -> RemoteConnection:  # noqa: ARG001 - as `Reach` is called
             return reach(address, cancel=cancel, asking=False)
 
-        return FarTarget(reach(address, progress, cancel=cancel, asking=False), str(address), again=again)
+        return RemoteTarget(reach(address, progress, cancel=cancel, asking=False), str(address), again=again)
     return open_target(spec, progress, cancel)

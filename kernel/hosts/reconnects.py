@@ -10,10 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from kernel.hosts.host import Host
-from kernel.watch.reconnect import Reconnecting, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 
 
-class Comebacks:
+class HostReconnects:
     """See the module; `begin` belongs to the thread that ticks, the others to any."""
 
     def __init__(
@@ -43,11 +43,11 @@ class Comebacks:
         """Try to bring back a host of which all that came has its row; False: that can't be."""
         if host.watch is None or self._patience == 0 or not can_come_back(host.watch):
             return False
-        host.trying = trying = Reconnecting(host.watch, patience=self._patience, changed=self._changed)
+        host.trying = trying = ReconnectAttempt(host.watch, patience=self._patience, changed=self._changed)
         self._workers.submit(self._run, host, trying)
         return True
 
-    def _run(self, host: Host, trying: Reconnecting) -> None:
+    def _run(self, host: Host, trying: ReconnectAttempt) -> None:
         came = False
         try:
             came = host.come_back(trying, self._now, self._changed)

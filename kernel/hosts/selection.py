@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernel.connection.open_target import names_file, require_target
-from kernel.errors import NotAmongSeveral
+from kernel.errors import SingleTargetOnly
 from kernel.hosts.groups import Groups
 
 
@@ -21,10 +21,10 @@ def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None
     found: list[str] = []
     for spec in (*targets, *(spec for group in groups for spec in known.targets(group))):
         if spec == "auto":
-            raise NotAmongSeveral("auto: among several it is not clear which machine that is", "say local")
+            raise SingleTargetOnly("auto: among several it is not clear which machine that is", "say local")
         require_target(spec)
         if names_file(spec):
-            raise NotAmongSeveral(
+            raise SingleTargetOnly(
                 f"{spec}: a recording has no clock that runs, so it is none of several targets",
                 f"open it alone: probewright {spec}",
             )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 _MAGIC = b"070701"
 
 
-class Entry(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """One name of an archive."""
 
     path: str
@@ -29,24 +29,24 @@ class Entry(NamedTuple):
     """Major and minor of a device."""
 
 
-def directory(path: str, mode: int = 0o755) -> Entry:
+def directory(path: str, mode: int = 0o755) -> ArchiveEntry:
     """A folder."""
-    return Entry(path, stat.S_IFDIR | mode)
+    return ArchiveEntry(path, stat.S_IFDIR | mode)
 
 
-def file(path: str, data: bytes, mode: int = 0o644) -> Entry:
+def file(path: str, data: bytes, mode: int = 0o644) -> ArchiveEntry:
     """A plain file."""
-    return Entry(path, stat.S_IFREG | mode, data)
+    return ArchiveEntry(path, stat.S_IFREG | mode, data)
 
 
-def symlink(path: str, target: str) -> Entry:
+def symlink(path: str, target: str) -> ArchiveEntry:
     """A symbolic link."""
-    return Entry(path, stat.S_IFLNK | 0o777, target.encode())
+    return ArchiveEntry(path, stat.S_IFLNK | 0o777, target.encode())
 
 
-def archive(entries: Iterable[Entry]) -> bytes:
+def archive(entries: Iterable[ArchiveEntry]) -> bytes:
     """A whole archive: parents first and made where missing, the last of two entries of one name wins."""
-    tree: dict[str, Entry] = {}
+    tree: dict[str, ArchiveEntry] = {}
     for entry in entries:
         path = entry.path.strip("/")
         parts = path.split("/")
@@ -58,11 +58,11 @@ def archive(entries: Iterable[Entry]) -> bytes:
     # A folder's name is a prefix of its children's, so sorting puts it before them.
     for number, path in enumerate(sorted(tree), 1):
         _write(out, tree[path], number)
-    _write(out, Entry("TRAILER!!!", 0), 0)
+    _write(out, ArchiveEntry("TRAILER!!!", 0), 0)
     return out.getvalue()
 
 
-def _write(out: io.BytesIO, entry: Entry, inode: int) -> None:
+def _write(out: io.BytesIO, entry: ArchiveEntry, inode: int) -> None:
     name = entry.path.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     # ino mode uid gid nlink mtime filesize maj min rmaj rmin namesize check
@@ -73,7 +73,7 @@ def _write(out: io.BytesIO, entry: Entry, inode: int) -> None:
     out.write(b"\0" * (-out.tell() % 4))
 
 
-def packed(entries: Iterable[Entry]) -> bytes:
+def packed(entries: Iterable[ArchiveEntry]) -> bytes:
     """An archive, compressed; the same entries give the same bytes."""
     return gzip.compress(archive(entries), compresslevel=6, mtime=0)
 

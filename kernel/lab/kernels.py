@@ -76,7 +76,7 @@ def parse(word: str) -> Series | Path | None:
     raise LabError(f"{word}: no kernel series", _HOW)
 
 
-class Found(NamedTuple):
+class FoundPackage(NamedTuple):
     """A package that holds a kernel image."""
 
     version: tuple[int, int]
@@ -85,11 +85,11 @@ class Found(NamedTuple):
     package: packages.Package
 
 
-def choose(series: Series, names: Iterable[packages.Package]) -> Found | None:
+def choose(series: Series, names: Iterable[packages.Package]) -> FoundPackage | None:
     """The newest of these `linux-image-*` and `linux-binary-*` packages in the series or what stands in for it."""
     flavour = f"-{series.flavour}" if series.flavour else ""
     form = re.compile(rf"linux-(?:image|binary)-((\d+)\.(\d+)(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})")
-    found: dict[tuple[int, int], Found] = {}
+    found: dict[tuple[int, int], FoundPackage] = {}
     for package in names:
         match = form.fullmatch(package.name)
         if not match:
@@ -102,7 +102,7 @@ def choose(series: Series, names: Iterable[packages.Package]) -> Found | None:
             or packages.newer(package.version, best.package.version)
             or (package.version == best.package.version and package.name.startswith("linux-binary"))
         ):
-            found[version] = Found(version, match[1], package)
+            found[version] = FoundPackage(version, match[1], package)
     best_series = packages.nearest(found, series.version)
     return None if best_series is None else found[best_series]
 

@@ -26,7 +26,7 @@ _BUILD_PROGRAMS = {
 _HEADERS = {"stdio.h": "libc6-dev", "libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}
 
 
-class Need(NamedTuple):
+class MissingTool(NamedTuple):
     """Something that is not here."""
 
     what: str
@@ -35,7 +35,7 @@ class Need(NamedTuple):
     """The Debian package that has it."""
 
 
-def missing(arch: str) -> list[Need]:
+def missing(arch: str) -> list[MissingTool]:
     """What booting a guest of an architecture needs and this machine lacks. LabError for any other architecture."""
     if arch not in _QEMU:
         raise LabError(f"no lab for {arch}", "amd64 and arm64 can be booted: say amd64:7.2")
@@ -46,14 +46,18 @@ def missing(arch: str) -> list[Need]:
         ("apt-get", "apt"),
         ("dpkg-deb", "dpkg"),
     ]
-    return [Need(program, package) for program, package in programs if shutil.which(program) is None]
+    return [MissingTool(program, package) for program, package in programs if shutil.which(program) is None]
 
 
-def missing_to_build() -> list[Need]:
+def missing_to_build() -> list[MissingTool]:
     """What compiling a kernel needs and this machine lacks."""
-    found = [Need(program, package) for program, package in _BUILD_PROGRAMS.items() if shutil.which(program) is None]
+    found = [
+        MissingTool(program, package) for program, package in _BUILD_PROGRAMS.items() if shutil.which(program) is None
+    ]
     compiler = shutil.which("gcc") is not None
-    found += [Need(name, package) for name, package in _HEADERS.items() if not (compiler and _has_header(name))]
+    found += [
+        MissingTool(name, package) for name, package in _HEADERS.items() if not (compiler and _has_header(name))
+    ]
     return found
 
 
@@ -62,14 +66,14 @@ def _has_header(name: str) -> bool:
     return subprocess.run(["gcc", "-E", "-xc", "-"], input=source, capture_output=True, check=False).returncode == 0
 
 
-def command(found: Iterable[Need]) -> str:
+def command(found: Iterable[MissingTool]) -> str:
     """The command that installs them."""
     names = sorted({need.package for need in found})
     sudo = "" if os.geteuid() == 0 else "sudo "
     return f"{sudo}apt-get install --no-install-recommends {' '.join(names)}"
 
 
-def require(found: list[Need], purpose: str) -> None:
+def require(found: list[MissingTool], purpose: str) -> None:
     """Raise LabError when something is missing."""
     if found:
         names = ", ".join(dict.fromkeys(need.what for need in found))

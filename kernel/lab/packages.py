@@ -211,7 +211,7 @@ def remove(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-class Member(NamedTuple):
+class PackageFile(NamedTuple):
     """One file of a package."""
 
     info: tarfile.TarInfo
@@ -221,7 +221,7 @@ class Member(NamedTuple):
     """Its content while the iteration stands at it; None for anything but a plain file."""
 
 
-def contents(work: Work, package: Path) -> Iterator[Member]:
+def contents(work: Work, package: Path) -> Iterator[PackageFile]:
     """All files of a package, read in one pass without unpacking it. LabError for a file that is no package."""
     folder = package.with_suffix(".tar")
     try:
@@ -230,6 +230,6 @@ def contents(work: Work, package: Path) -> Iterator[Member]:
         with tarfile.open(folder) as tar:
             for info in tar:
                 path = re.sub(r"^(?=(lib|bin|sbin|lib64|lib32|libx32)/)", "usr/", info.name.removeprefix("./"))
-                yield Member(info, path, tar.extractfile(info) if info.isreg() else None)
+                yield PackageFile(info, path, tar.extractfile(info) if info.isreg() else None)
     finally:
         folder.unlink(missing_ok=True)

@@ -10,14 +10,14 @@ from kernel.lab.errors import LabError
 from kernel.lab.work import Progress as Step
 from kernel.remote.address import Address
 from kernel.remote.connect import Progress, open_ssh
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from probes.plans.cost_estimate import EMULATED
 
 DEFAULT = "7.2"
 """The series of a plain `lab`."""
 
 
-def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> FarTarget:
+def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> RemoteTarget:
     """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:full`, `lab:/path/of/bzImage`.
 
     After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files.
@@ -54,7 +54,7 @@ def connect(
     python: bool = True,
     cancel: threading.Event | None = None,
     owned: bool = False,
-) -> FarTarget:
+) -> RemoteTarget:
     """A guest that runs already as a target; `owned`: it ends with the target. Raises TargetUnusable."""
     user, _, host = machine.host.rpartition("@")
     return open_ssh(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kernel.lab import cache, initramfs, packages
-from kernel.lab.initramfs import Entry
+from kernel.lab.initramfs import ArchiveEntry
 from kernel.lab.work import Work
 
 _LAYOUT = 2  # part of the cache's key: raise it when what is packed here changes
@@ -106,8 +106,8 @@ def personal(hostname: str, authorized_key: bytes, host_key: bytes) -> bytes:
             folder("root/.ssh", 0o700),
             folder("tmp", 0o1777),
             *(link(name, f"usr/{name}") for name in ("bin", "sbin", "lib", "lib64")),
-            Entry("dev/console", stat.S_IFCHR | 0o600, rdev=(5, 1)),
-            Entry("dev/null", stat.S_IFCHR | 0o666, rdev=(1, 3)),
+            ArchiveEntry("dev/console", stat.S_IFCHR | 0o600, rdev=(5, 1)),
+            ArchiveEntry("dev/null", stat.S_IFCHR | 0o666, rdev=(1, 3)),
             file("init", INIT.encode(), 0o755),
             file("usr/bin/workload", _WORKLOAD.encode(), 0o755),
             file("etc/inittab", _INITTAB.encode()),
@@ -138,7 +138,7 @@ def _make(work: Work, arch: str, python: bool, path: Path) -> None:
         apt.update()
         wanted = _choose(apt, python)
         debs = apt.fetch(wanted, f"the guest's programs for {arch}")
-        entries: list[Entry] = []
+        entries: list[ArchiveEntry] = []
         for number, deb in enumerate(debs):
             work.say(f"unpacking {deb.name}", number / len(debs))
             entries += _pick(packages.contents(work, deb))
@@ -166,7 +166,7 @@ def _choose(apt: packages.Apt, python: bool) -> list[packages.Package]:
     return [package for package in found + library if not _NEEDLESS.fullmatch(package.name)]
 
 
-def _pick(members: Iterable[packages.Member]) -> Iterator[Entry]:
+def _pick(members: Iterable[packages.PackageFile]) -> Iterator[ArchiveEntry]:
     """What the guest needs of a package: programs, shared libraries, the standard library."""
     for info, path, file in members:
         wanted = (

@@ -12,7 +12,7 @@ from events.recording.reader import Recording, RecordingError
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.recording.plans import readable_plans, recorded_plans
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
@@ -147,11 +147,11 @@ class ReplaySession:
     def cmdlines(self) -> dict[int, str]:
         return self._cmdlines
 
-    def counts(self) -> Counts:
+    def counts(self) -> LossCounts:
         """What was lost while it was recorded. Raises TargetUnusable."""
         plain = self._recording.meta.get("counts", {})
         try:
-            return Counts(
+            return LossCounts(
                 overrun={int(cpu): int(n) for cpu, n in dict(plain.get("overrun", {})).items()},
                 full={int(cpu): int(n) for cpu, n in dict(plain.get("full", {})).items()},
                 nmissed={str(path): n and int(n) for path, n in dict(plain.get("nmissed", {})).items()},

@@ -22,7 +22,7 @@ LOOK: Final = 1.0
 """Seconds between two looks at the time."""
 
 
-class Patience:
+class AnswerLimit:
     """Patience with one far side; any thread may ask, and shorten it."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.facts.facts import Trouble
 
 _NOISE = 1 << 17
@@ -121,7 +121,7 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
         raise TargetLost("the line was cut before the far side was ready") from None
 
 
-class Door(Protocol):
+class ShellOpener(Protocol):
     """A line to a fresh shell over there, and more of them."""
 
     @property
@@ -133,7 +133,7 @@ class Door(Protocol):
     def session(self, command: str) -> subprocess.Popen[bytes]: ...
 
 
-class Hello:
+class Greeting:
     """What the far side said of itself."""
 
     def __init__(self, text: bytes) -> None:
@@ -153,10 +153,10 @@ class Hello:
         rule = f"{user} ALL=(root) NOPASSWD: ALL"
         remedy = f"connect as root, or let that user become root without a password (visudo there): {rule}"
         what = f"not root on {address.host}, and no way to become it: {why}"
-        return (Trouble(what, remedy, code=Why.PRIVILEGES),)
+        return (Trouble(what, remedy, code=ReasonKind.PRIVILEGES),)
 
 
-def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
+def greet(door: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
     """Ask the shell behind the door who it is and what is there. Raises TargetLost, TargetUnusable when cancelled."""
     token = secrets.token_hex(16)
     _send(door.process, (_HELLO + _SAY.format(token=token)).encode())
@@ -164,10 +164,10 @@ def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
     heard = b""
     while heard.count(mark) < 2:
         heard += hear(door.process, mark, cancel, lambda: door.may_ask)
-    return Hello(heard.split(mark)[1])
+    return Greeting(heard.split(mark)[1])
 
 
-def begin(door: Door, hello: Hello, *, python: bool = True) -> AgentDialect | ShellDialect:
+def begin(door: ShellOpener, hello: Greeting, *, python: bool = True) -> AgentDialect | ShellDialect:
     """Turn that shell into the agent, or into root's shell. Raises TargetLost."""
     if python and hello.python:
         # To try Python first takes as long as to start it: the shell stays behind it, for where it does not work.

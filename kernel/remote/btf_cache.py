@@ -28,7 +28,7 @@ MAX_BTF = 64 << 20
 _MAGIC = b"probewright btf 1\n"
 
 
-class Reader(Protocol):
+class BtfReader(Protocol):
     def read(self, path: str, limit: int) -> bytes: ...
 
 
@@ -37,7 +37,7 @@ def folder() -> Path:
     return Path(os.environ.get("PROBEWRIGHT_CACHE") or platformdirs.user_cache_dir("probewright")) / "btf"
 
 
-def fetch(far: Reader, host: str, module: str | None = None) -> bytes:
+def fetch(far: BtfReader, host: str, module: str | None = None) -> bytes:
     """BTF of the kernel or of a module, from the cache where it is the same. Raises FileRefused as `read` does."""
     path = f"/sys/kernel/btf/{module or 'vmlinux'}"
     if module and ("/" in module or module.startswith(".")):
@@ -52,7 +52,7 @@ def fetch(far: Reader, host: str, module: str | None = None) -> bytes:
     return kept
 
 
-def _key(far: Reader, host: str, module: str | None) -> str:
+def _key(far: BtfReader, host: str, module: str | None) -> str:
     """Name of the entry; empty where the kernel shows no build-id."""
     parts = [host.encode()]
     paths = ["/sys/kernel/notes", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/version"]

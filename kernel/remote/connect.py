@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernel.errors import GoneForGood, TargetLost
+from kernel.errors import ConnectionGone, TargetLost
 from kernel.remote.address import Address
 from kernel.remote.connect_failure import unusable
-from kernel.remote.control_master import FAREWELL, Master
+from kernel.remote.control_master import FAREWELL, ControlMaster
 
 if TYPE_CHECKING:
-    from kernel.remote.target import FarTarget, Reached
+    from kernel.remote.target import RemoteConnection, RemoteTarget
 
 Progress = Callable[[str, float | None], None]
 Tell = Callable[[str], None]
@@ -33,7 +33,7 @@ def open_ssh(
     on_close: Callable[[], None] = lambda: None,
     ended: Callable[[], bool] = lambda: False,
     slowdown: float = 1,
-) -> FarTarget:
+) -> RemoteTarget:
     """Connect; ssh may ask at the terminal meanwhile, so no screen must hold it.
 
     Args:
@@ -54,15 +54,15 @@ def open_ssh(
     """
     called = name or str(address)
 
-    def again(cancel: threading.Event | None, asking: bool) -> Reached:
+    def again(cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         if ended():
-            raise GoneForGood(f"{called} has ended")
+            raise ConnectionGone(f"{called} has ended")
         return reach(address, tell=tell, options=options, python=python, cancel=cancel, asking=asking)
 
     reached = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
-    from kernel.remote.target import FarTarget
+    from kernel.remote.target import RemoteTarget
 
-    return FarTarget(reached, called, again=again, on_close=on_close, ended=ended, slowdown=slowdown)
+    return RemoteTarget(reached, called, again=again, on_close=on_close, ended=ended, slowdown=slowdown)
 
 
 def reach(
@@ -74,7 +74,7 @@ def reach(
     python: bool = True,
     cancel: threading.Event | None = None,
     asking: bool = True,
-) -> Reached:
+) -> RemoteConnection:
     """Make a line; see `open_ssh`; `tell` is called where ssh may ask at the terminal (`asking`).
 
     Raises TargetUnusable, KernelError.
@@ -83,12 +83,12 @@ def reach(
     say(f"connecting to {address}", None)
     if asking and tell and _has_hardware_key():
         tell(_TOUCH)
-    master = Master(address, "exec sh", options, asking=asking, tell=_said_by(address, tell))
+    master = ControlMaster(address, "exec sh", options, asking=asking, tell=_said_by(address, tell))
     try:
         # While ssh connects:
         from kernel.remote.bootstrap import begin, greet
         from kernel.remote.protocol.agent_dialect import AgentDialect
-        from kernel.remote.target import Reached
+        from kernel.remote.target import RemoteConnection
 
         hello = greet(master, cancel)
         master.hush()
@@ -96,7 +96,7 @@ def reach(
         dialect = begin(master, hello, python=python)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
-        return Reached(dialect, how, hello.troubles(address), master.close)
+        return RemoteConnection(dialect, how, hello.troubles(address), master.close)
     except TargetLost as error:
         words, heard, failed = master.words(), master.heard, master.failed
         master.close()

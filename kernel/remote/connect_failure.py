@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernel.errors import NotAsked, NotReached, TargetUnusable
+from kernel.errors import HostUnreachable, PasswordNeeded, TargetUnusable
 from kernel.remote.address import Address
 
 _ASKED = ("Permission denied", "Host key verification failed")
@@ -60,12 +60,12 @@ def unusable(
         ("timed out", "check that the host is up and reached from here"),
     ):
         if sign in words:
-            kind = NotAsked if not asking and sign in _ASKED else NotReached
+            kind = PasswordNeeded if not asking and sign in _ASKED else HostUnreachable
             if sign == _ASKED[0] and not asks:
                 remedy = f"{_unasked(locked_keys(address, options))}; else {remedy}"
             return kind(f"{address}: {last}", remedy)
     never = any(sign in words for sign in _NEVER)
-    return NotReached(f"{address}: {last}", by_hand, cut=failed and not never)
+    return HostUnreachable(f"{address}: {last}", by_hand, cut=failed and not never)
 
 
 def _unasked(locked: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ FAREWELL = 0.5
 """Seconds for one that has nothing to finish."""
 
 
-class Master:
+class ControlMaster:
     """One connection."""
 
     def __init__(

@@ -22,11 +22,13 @@ _MODULES = "/proc/modules"
 _MOST_MODULES = 1000
 
 
-class Reader(Protocol):
+class ListReader(Protocol):
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]: ...
 
 
-def fetch(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> Mapping[str, bytes | FileRefused]:
+def fetch(
+    far: ListReader, target: str, known: Mapping[str, bytes | FileRefused]
+) -> Mapping[str, bytes | FileRefused]:
     """The lists, from here where they are the same; nothing where the far side can't read many files at once.
 
     Args:
@@ -54,7 +56,7 @@ def fetch(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) ->
     return {**found, **read}
 
 
-def _key(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> str:
+def _key(far: ListReader, target: str, known: Mapping[str, bytes | FileRefused]) -> str:
     """Changes with the boot, and with each module; empty where it can't be told whether it is the same one."""
     boot, modules = known.get(_BOOT), known.get(_MODULES)
     if not isinstance(boot, bytes) or not boot.strip():

@@ -18,12 +18,12 @@ _LISTEN = "0A"
 """TCP_LISTEN, include/net/tcp_states.h, as /proc/net/tcp prints it."""
 
 
-class Files(Protocol):
+class ProcessFiles(Protocol):
     def read(self, path: str, limit: int) -> bytes: ...
     def links(self, path: str) -> Sequence[str]: ...
 
 
-def owner(files: Files, pid: int) -> str:
+def owner(files: ProcessFiles, pid: int) -> str:
     """`PID_STARTTIME` (`kernel.cleanup.owner`). Empty where /proc does not show it."""
     try:
         return owner_of(files.read(f"/proc/{pid}/stat", 4096))
@@ -31,7 +31,7 @@ def owner(files: Files, pid: int) -> str:
         return ""
 
 
-def line(files: Files, pid: int) -> tuple[int, ...]:
+def line(files: ProcessFiles, pid: int) -> tuple[int, ...]:
     """`pid` and its ancestors as far as they exist for us alone, nearest first."""
     sockets = _listening(files)
     found = [pid]
@@ -43,7 +43,7 @@ def line(files: Files, pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _shared(files: Files, pid: int, sockets: frozenset[str]) -> bool:
+def _shared(files: ProcessFiles, pid: int, sockets: frozenset[str]) -> bool:
     """Whether a process serves others too: it listens, or (where its files are hidden) it is a child of init."""
     try:
         links = files.links(f"/proc/{pid}/fd")
@@ -54,7 +54,7 @@ def _shared(files: Files, pid: int, sockets: frozenset[str]) -> bool:
     return _parent(files, pid) <= 1
 
 
-def _listening(files: Files) -> frozenset[str]:
+def _listening(files: ProcessFiles) -> frozenset[str]:
     """`socket:[INODE]` of all listening TCP sockets."""
     sockets = set()
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -69,7 +69,7 @@ def _listening(files: Files) -> frozenset[str]:
     return frozenset(sockets)
 
 
-def _parent(files: Files, pid: int) -> int:
+def _parent(files: ProcessFiles, pid: int) -> int:
     """Field 4 of /proc/PID/stat; 0: not known."""
     try:
         text = files.read(f"/proc/{pid}/stat", 4096).decode("ascii", "replace")

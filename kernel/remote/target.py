@@ -1,7 +1,7 @@
 """What both dialects of a far side can do, and the target made of one.
 
 The agent (`kernel.remote.protocol.agent_client`) and plain sh (`kernel.remote.protocol.shell_client`) each are a
-`Dialect`; `FarTarget` adds what needs no
+`RemoteDialect`; `RemoteTarget` adds what needs no
 dialect: facts, cached BTF, who we are over there.
 """
 
@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from kernel.cleanup.abandoned_processes import Predecessors
-from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
+from kernel.cleanup.abandoned_processes import AbandonedProcesses
+from kernel.errors import ConnectionGone, FileRefused, TargetLost, TargetUnusable
 from kernel.facts.gather import gather
 from kernel.remote import btf_cache, function_cache, own_processes
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
 from kernel.target import Step, Stream
 from probes.facts.facts import TargetFacts, Trouble
-from probes.plans.cost_estimate import AGENT, SHELL, Reader
+from probes.plans.cost_estimate import AGENT, SHELL, ReaderCost
 
 _SOON_WANTED = (
     *(f"/proc/self/{name}" for name in ("status", "auxv", "mounts", "uid_map")),
@@ -45,7 +45,7 @@ _KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/sys/
 """What says whether a kernel is the same one; `arch` is newer than some."""
 
 
-class Dialect(Protocol):
+class RemoteDialect(Protocol):
     """One process on the far side that does things to files there. Raises as `kernel.target.Target` does."""
 
     @property
@@ -90,10 +90,10 @@ class Dialect(Protocol):
         """Undo what is guarded, end the far process and the line to it. Safe to call twice."""
 
 
-class Reached(NamedTuple):
+class RemoteConnection(NamedTuple):
     """A line to a far side that serves us."""
 
-    dialect: Dialect
+    dialect: RemoteDialect
     how: str
     """In a few words: `agent`, `sh over sudo`."""
     troubles: tuple[Trouble, ...] = ()
@@ -101,18 +101,18 @@ class Reached(NamedTuple):
     """Ends what carries the line; safe to call twice."""
 
 
-Reach = Callable[[threading.Event | None, bool], Reached]
+Reach = Callable[[threading.Event | None, bool], RemoteConnection]
 """Makes a line anew: an event that gives up, and whether ssh may ask at the terminal. Raises TargetUnusable."""
 
 
-class FarTarget:
+class RemoteTarget:
     """A kernel at the other end of a line; a `kernel.target.Target`."""
 
     is_kernel = True
 
     def __init__(
         self,
-        reached: Reached,
+        reached: RemoteConnection,
         name: str,
         *,
         again: Reach | None = None,
@@ -132,7 +132,7 @@ class FarTarget:
         self._has_ended = ended
         self.slowdown = slowdown
         """Times as long as the figures of `probes.plans.cost_estimate` say everything takes there."""
-        self.predecessors = Predecessors()
+        self.predecessors = AbandonedProcesses()
         """Processes that served it before, whose effects there may be left."""
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
@@ -140,7 +140,7 @@ class FarTarget:
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
         self._ends = float("inf")
-        self._coming: Dialect | None = None
+        self._coming: RemoteDialect | None = None
         """Of a line that is made in place of one that was cut, and not looked at yet."""
         self._changing = threading.Lock()
 
@@ -160,7 +160,7 @@ class FarTarget:
         return not isinstance(self._far, ShellDialect)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> ReaderCost:
         """What reading events takes of the CPU there."""
         return AGENT if self.gives_pages else SHELL
 
@@ -213,7 +213,7 @@ class FarTarget:
             TargetUnusable, TargetLost: not reached.
         """
         if self._again is None:
-            raise GoneForGood(f"{self._name} can't be reached again")
+            raise ConnectionGone(f"{self._name} can't be reached again")
         self._far.close()
         self._reached.hang_up()
         reached = self._again(cancel, asking)
@@ -245,7 +245,7 @@ class FarTarget:
         self._facts = dataclasses.replace(facts, boot_id=boot)
         return True
 
-    def _same_kernel(self, far: Dialect) -> str:
+    def _same_kernel(self, far: RemoteDialect) -> str:
         """The boot id there now. Raises GoneForGood where the kernel is another one.
 
         What we may do to it shows when it is armed again.
@@ -256,7 +256,7 @@ class FarTarget:
             return found[0]
         release, version, machine = found[1:]
         if (release, version) != (facts.release, facts.version) or (machine and machine != facts.machine):
-            raise GoneForGood(f"{self._name} runs another kernel now: Linux {release}", "open it anew")
+            raise ConnectionGone(f"{self._name} runs another kernel now: Linux {release}", "open it anew")
         return found[0]
 
     @property
@@ -336,7 +336,7 @@ class _Files(NamedTuple):
     links: Callable[[str], Sequence[str]]
 
 
-def _word(far: Dialect, path: str) -> str:
+def _word(far: RemoteDialect, path: str) -> str:
     try:
         return far.read(path, 4096).decode("utf-8", "replace").strip()
     except FileRefused:

@@ -14,7 +14,7 @@ from kernel.agent.journal import outlives
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError
-from kernel.guards.rate_meter import Meter
+from kernel.guards.rate_meter import RateMeter
 from kernel.session.rejection import refused
 from kernel.session.stack_triggers import REMOVAL, records_stacks, within_filter
 from kernel.session.trampoline_guard import refuse_second_start, started
@@ -38,7 +38,7 @@ class Mode(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Holding:
+class ProbeSteps:
     """What one armed probe does, and the ways back from it."""
 
     defined: UndoList
@@ -80,7 +80,7 @@ class Holding:
         return failures + (self.counted.run() if mode is not Mode.COUNT else [])
 
 
-class Arming:
+class ArmSteps:
     """Makes events on one target, and switches them in one instance."""
 
     def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, long_size: int) -> None:
@@ -91,10 +91,10 @@ class Arming:
         self._group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
         self._numbers = itertools.count()
 
-    def holding(self) -> Holding:
+    def holding(self) -> ProbeSteps:
         """For a probe of which nothing is there yet."""
         name = f"{self._group}__{next(self._numbers)}"
-        return Holding(UndoList(self._target), UndoList(self._target), UndoList(self._target), name)
+        return ProbeSteps(UndoList(self._target), UndoList(self._target), UndoList(self._target), name)
 
     def define(self, plan: Plan, undo: UndoList) -> None:
         """Make the events, with all their probes. Raises ProbeRefused, TargetLost."""
@@ -147,7 +147,7 @@ class Arming:
             except FileRefused as error:
                 raise refused(event.filter, error, _log(self._instance)) from None
 
-    def change_filters(self, before: Plan, after: Plan, holding: Holding) -> None:
+    def change_filters(self, before: Plan, after: Plan, holding: ProbeSteps) -> None:
         """Give events that are on other filters, one after the other; where one is refused all are as before.
 
         Triggers that record stacks get them as well. What is only counted is counted from 0 on.
@@ -173,7 +173,7 @@ class Arming:
             self._count_anew(before.events, after.events, holding)
         holding.know(after.events)
 
-    def _count_anew(self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], holding: Holding) -> None:
+    def _count_anew(self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], holding: ProbeSteps) -> None:
         """Count what passes other filters; where that is refused nothing changes. Raises ProbeRefused, TargetLost."""
         holding.counted.run()
         try:
@@ -188,7 +188,7 @@ class Arming:
                 self._count(before, holding)
             raise said from None
 
-    def _change_filter(self, event: PlannedEvent, holding: Holding) -> None:
+    def _change_filter(self, event: PlannedEvent, holding: ProbeSteps) -> None:
         texts = holding.stack_triggers(event) if holding.mode is Mode.RECORD else []
         for _ in texts:  # what takes them back stays in its list
             with contextlib.suppress(FileRefused):  # it went when the other filter was refused
@@ -202,7 +202,7 @@ class Arming:
             for text in texts:
                 self._target.perform(self._instance.trigger(event.path, within_filter(text, event.filter)))
 
-    def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+    def add_trigger(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
         """A trigger keeps its event busy and has to be taken away; one that clears another is not there afterwards.
 
         One that records stacks is written when its event is recorded, see `kernel.session.stack_triggers`.
@@ -225,7 +225,7 @@ class Arming:
         if not changes:
             holding.triggers.append((event, text))
 
-    def _record_stacks(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+    def _record_stacks(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
         own = within_filter(text, event.filter)
         try:
             effect = self._instance.trigger(event.path, own)
@@ -233,7 +233,7 @@ class Arming:
         except FileRefused as error:
             raise refused(own, error, _log(self._instance)) from None
 
-    def remove_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+    def remove_trigger(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
         """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""
         # By its path: the event may have another filter by now.
         there = next((one for one in holding.triggers if (one[0].path, one[1]) == (event.path, text)), None)
@@ -265,10 +265,10 @@ class Arming:
             if follows:
                 started(self._target)
 
-    def switch(self, plan: Plan, holding: Holding, mode: Mode) -> list[UndoFailure]:
+    def switch(self, plan: Plan, holding: ProbeSteps, mode: Mode) -> list[UndoFailure]:
         """From any mode to another; what is defined stays, so that nothing in the buffer is lost.
 
-        Where it is refused, a part of it may be done: see `Holding.only`.
+        Where it is refused, a part of it may be done: see `ProbeSteps.only`.
 
         Raises:
             ProbeRefused: it could not be switched on.
@@ -289,9 +289,9 @@ class Arming:
         holding.mode = mode
         return failures
 
-    def _count(self, events: Sequence[PlannedEvent], holding: Holding) -> None:
+    def _count(self, events: Sequence[PlannedEvent], holding: ProbeSteps) -> None:
         """Have the kernel count hits, and those that pass a filter. Raises FileRefused, TargetLost."""
-        meter = Meter(self._instance, holding.counted, holding.name)
+        meter = RateMeter(self._instance, holding.counted, holding.name)
         meter.start([event for event in events if event.recorded])
 
     def read_formats(self, plan: Plan, *, stacks: bool = False) -> dict[int, EventFormat]:

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from events.format import EventFormat
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
-from kernel.guards.limits import Limits, Measured, refusal, too_fast
+from kernel.guards.limits import Limits, MeasuredRate, refusal, too_fast
 from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
-from kernel.session.arm_steps import Arming, Holding, Mode
+from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
 from kernel.session.instance_settings import leave_out
-from kernel.session.parked_events import Rest, Resting
-from kernel.session.pause_tracing import Stillness
+from kernel.session.parked_events import Parked, ParkedEvents
+from kernel.session.pause_tracing import TracingPause
 from kernel.session.shared_events import refuse_joining, removals, shared
 from kernel.session.stack_triggers import records_stacks
 from kernel.target import Target
@@ -35,7 +35,7 @@ class Armed:
     plan: Plan
     formats: Mapping[int, EventFormat] = field(repr=False)
     """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
-    measured: Measured | None = None
+    measured: MeasuredRate | None = None
     """How often its events happened just before; None: that is not known."""
     key: object = field(default_factory=object, repr=False)
     """Stays the same when it gets another filter, and when it is armed again as it was."""
@@ -59,13 +59,13 @@ class ArmedProbes:
         """Whether threads and children of our processes are kept out of the instance by themselves."""
         self._tracefs = tracefs
         self._lock = threading.RLock()
-        self._arming = Arming(target, tracefs, instance, long_size)
-        self._armed: dict[Armed, Holding] = {}
-        self._stuck: list[Holding] = []
+        self._arming = ArmSteps(target, tracefs, instance, long_size)
+        self._armed: dict[Armed, ProbeSteps] = {}
+        self._stuck: list[ProbeSteps] = []
         self._formats: dict[int, EventFormat] = {}
-        self._resting = Resting(tracefs)
+        self._resting = ParkedEvents(tracefs)
         self._losses = LossCounter(tracefs, instance)
-        self.stillness = Stillness(target, instance, pump, self._losses)
+        self.stillness = TracingPause(target, instance, pump, self._losses)
         """For what empties the buffer."""
         self._closed = False
 
@@ -124,7 +124,7 @@ class ArmedProbes:
             self._formats |= armed.formats
             return armed
 
-    def _until_stacks_come(self, holding: Holding, mode: Mode) -> contextlib.AbstractContextManager[None]:
+    def _until_stacks_come(self, holding: ProbeSteps, mode: Mode) -> contextlib.AbstractContextManager[None]:
         """Record nothing while a probe is switched on whose events are to have stacks, so that the first has one.
 
         Where other probes record they go on, and the first events have none.
@@ -245,7 +245,7 @@ class ArmedProbes:
                 self._losses.remember(armed.plan.events, missed)
             return failures + self._lay(armed.plan, self._armed.pop(armed))
 
-    def _lay(self, plan: Plan, holding: Holding) -> list[UndoFailure]:
+    def _lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
         """Have a probe's events off, and removed where that costs nobody an event; see
         `kernel.session.parked_events`.
         """
@@ -255,7 +255,7 @@ class ArmedProbes:
             return failures
         return failures + self._remove_resting(self._resting.all())
 
-    def _remove_resting(self, these: list[Rest]) -> list[UndoFailure]:
+    def _remove_resting(self, these: list[Parked]) -> list[UndoFailure]:
         events = [event for one in these for event in one.plan.events]
         missed: dict[str, int | None] = {}
         with contextlib.suppress(KernelError):
@@ -265,7 +265,7 @@ class ArmedProbes:
             self._losses.remember(events, missed)
         return failures
 
-    def _leave_shared(self, plans: list[Plan], number: int, holding: Holding) -> list[UndoFailure]:
+    def _leave_shared(self, plans: list[Plan], number: int, holding: ProbeSteps) -> list[UndoFailure]:
         """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
 
         `plans` are those that are armed, in this order; the `number`-th is the one that goes, all of it or what there
@@ -284,7 +284,7 @@ class ArmedProbes:
                 holding.defined.forget(self._tracefs.define(one.event.remove))
         return failures
 
-    def _measure(self, plan: Plan, holding: Holding, limits: Limits) -> Measured | None:
+    def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits) -> MeasuredRate | None:
         """How often its events happen, where limits ask for it. Raises TooFast, TargetLost."""
         taken = {event.path for armed in self._armed for event in armed.plan.events}
         # A synthetic event does not happen until its triggers are there.
@@ -300,7 +300,7 @@ class ArmedProbes:
             raise refusal(plan, found, limits)
         return found
 
-    def _remove(self, holdings: list[Holding]) -> list[UndoFailure]:
+    def _remove(self, holdings: list[ProbeSteps]) -> list[UndoFailure]:
         """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
         if not holdings:
             return []

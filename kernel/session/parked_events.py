@@ -10,31 +10,31 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kernel.cleanup.undo import UndoFailure
-from kernel.session.arm_steps import Holding, Mode
+from kernel.session.arm_steps import Mode, ProbeSteps
 from kernel.tracefs import Tracefs
 from probes.plans.plan import Plan
 
 
-class Rest(NamedTuple):
+class Parked(NamedTuple):
     """What is left of one probe."""
 
     plan: Plan
-    holding: Holding
+    holding: ProbeSteps
 
 
-class Resting:
+class ParkedEvents:
     """All of them, of one session."""
 
     def __init__(self, tracefs: Tracefs) -> None:
         self._definitions = tracefs.define("").path
-        self._all: list[Rest] = []
+        self._all: list[Parked] = []
 
     @property
     def plans(self) -> list[Plan]:
         """Whose events are still defined."""
         return [one.plan for one in self._all]
 
-    def lay(self, plan: Plan, holding: Holding) -> list[UndoFailure]:
+    def lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
         """Switch a probe's events off, and take all back but their definitions."""
         failures = holding.switch_off()
         failures += holding.defined.run(down_to=holding.defined.first(self._definitions))
@@ -43,10 +43,10 @@ class Resting:
         holding.by_hand.clear()
         holding.made.clear()
         if holding.stuck:
-            self._all.append(Rest(plan, holding))
+            self._all.append(Parked(plan, holding))
         return failures
 
-    def wake(self, plan: Plan) -> Rest | None:
+    def wake(self, plan: Plan) -> Parked | None:
         """The one that has all events of a plan as the plan has them, if there is one; it rests no more."""
         wanted = _made(plan)
         for one in self._all:
@@ -56,16 +56,16 @@ class Resting:
                 return one
         return None
 
-    def in_the_way(self, plan: Plan) -> list[Rest]:
+    def in_the_way(self, plan: Plan) -> list[Parked]:
         """Those that have the name of one of its events; they rest no more."""
         names = {event.path for event in plan.events if event.line}
         return self._leave([one for one in self._all if names & {event.path for event in one.plan.events}])
 
-    def all(self) -> list[Rest]:
+    def all(self) -> list[Parked]:
         """Each; none rests any more."""
         return self._leave(list(self._all))
 
-    def _leave(self, these: list[Rest]) -> list[Rest]:
+    def _leave(self, these: list[Parked]) -> list[Parked]:
         self._all = [one for one in self._all if one not in these]
         return these
 

@@ -12,7 +12,7 @@ from kernel.target import Target
 from kernel.tracefs import Instance
 
 
-class Stillness:
+class TracingPause:
     """Of one instance.
 
     A trigger with times sets the clock of the instance to its own (`global` where it says none), which empties the

@@ -10,7 +10,7 @@ from events.format import EventFormat, HeaderPage
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
@@ -69,7 +69,7 @@ class AnySession(Protocol):
     @property
     def buffer_kb(self) -> int: ...
     def cmdlines(self) -> dict[int, str]: ...
-    def counts(self) -> Counts: ...
+    def counts(self) -> LossCounts: ...
     def close(self) -> list[UndoFailure]: ...
 
 

@@ -11,7 +11,7 @@ from kernel.session.session import UNLIMITED, Armed
 from probes.plans.plan import Plan
 
 
-class Told(NamedTuple):
+class ArmedState(NamedTuple):
     """What an armed probe has beside its plan."""
 
     key: object
@@ -21,7 +21,7 @@ class Told(NamedTuple):
     """Those that were given by hand, the oldest first: which of the plan's events, and the text."""
 
 
-class Again(NamedTuple):
+class Rearmed(NamedTuple):
     """What is there in its place."""
 
     armed: Armed
@@ -29,14 +29,14 @@ class Again(NamedTuple):
     """Triggers that it could not be given any more."""
 
 
-def told(session: AnySession, armed: Armed) -> Told:
+def told(session: AnySession, armed: Armed) -> ArmedState:
     """What a probe of a session was told, before it goes."""
     numbers = {event.path: number for number, event in enumerate(armed.plan.events)}
     triggers = tuple((numbers[event.path], text) for event, text in session.by_hand(armed) if event.path in numbers)
-    return Told(armed.key, session.mode(armed), triggers)
+    return ArmedState(armed.key, session.mode(armed), triggers)
 
 
-def arm_again(session: AnySession, plan: Plan, was: Told) -> Again:
+def arm_again(session: AnySession, plan: Plan, was: ArmedState) -> Rearmed:
     """Arm a plan as another one of as many events was. Raises what `arm` of a session raises.
 
     How fast it may be was asked when it was armed first.
@@ -50,4 +50,4 @@ def arm_again(session: AnySession, plan: Plan, was: Told) -> Again:
             raise
         except KernelError as error:
             refused.append((text, error))
-    return Again(fresh, tuple(refused))
+    return Rearmed(fresh, tuple(refused))

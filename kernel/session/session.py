@@ -13,7 +13,7 @@ from types import MappingProxyType, TracebackType
 from events.format import EventFormat, HeaderPage
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.pump import Pump
 from kernel.session.arm_steps import Mode
 from kernel.session.armed_probes import UNLIMITED, Armed, ArmedProbes
@@ -62,7 +62,7 @@ class Session(ArmedProbes):
         """Names of tasks, as far as the kernel remembers them: pid -> comm. Raises FileRefused, TargetLost."""
         return self._tracefs.saved_cmdlines()
 
-    def counts(self) -> Counts:
+    def counts(self) -> LossCounts:
         """What was lost since the session began. Raises TargetLost."""
         with self._lock:
             events = [event for armed in self._armed for event in armed.plan.events]

@@ -58,7 +58,7 @@ def _refuse_other_conditions(plan: Plan, others: Sequence[Plan]) -> None:
             )
 
 
-class Shared(NamedTuple):
+class SharedEvent(NamedTuple):
     """An event that more than one plan has."""
 
     event: PlannedEvent
@@ -66,17 +66,17 @@ class Shared(NamedTuple):
     """Number of probes that plans armed earlier have on it."""
 
 
-def shared(plans: Sequence[Plan], number: int) -> list[Shared]:
+def shared(plans: Sequence[Plan], number: int) -> list[SharedEvent]:
     """Events of the `number`-th plan that others of the plans, which are in the order of arming, have too."""
     found = []
     for event in plans[number].events:
         probes = [sum(len(e.lines) for e in plan.events if e.path == event.path) for plan in plans]
         if sum(probes) > len(event.lines):
-            found.append(Shared(event, sum(probes[:number])))
+            found.append(SharedEvent(event, sum(probes[:number])))
     return found
 
 
-def removals(tracefs: Tracefs, one: Shared) -> list[Step]:
+def removals(tracefs: Tracefs, one: SharedEvent) -> list[Step]:
     """Steps that take the probes of one plan off an event. Raises FileRefused, TargetLost."""
     listed = [line.split() for line in tracefs.read("dynamic_events").splitlines()]
     mine = [words for words in listed if words and words[0].partition(":")[2] == one.event.path]

@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.batch import Batch
 from events.format import EventFormat
+from events.store.outage_mark import Outage
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Connection, kind_of
-from kernel.errors import GoneForGood, KernelError, TargetLost, TargetUnusable
+from kernel.errors import ConnectionGone, KernelError, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
-from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.pump import Pump, newest
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession, open_session
-from kernel.session.rearm import Again, Told, arm_again, told
+from kernel.session.rearm import ArmedState, Rearmed, arm_again, told
 from kernel.session.session import Armed, Session
 from kernel.watch.counting_states import Phase
-from kernel.watch.event_fields import Known
-from kernel.watch.outage import LineCut
-from kernel.watch.storm_guard import Guard
+from kernel.watch.event_fields import EventFields
+from kernel.watch.storm_guard import StormWatcher
 from probes.command import Armable, UserProbe
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 
 if TYPE_CHECKING:
     from kernel.watch.histogram import Histograms
@@ -47,26 +47,26 @@ class NewGroup(NamedTuple):
     new: str
 
 
-Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut | NewGroup
+Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup
 """Events, or what their ids mean from here on, or a time of which there are none."""
 
 
-class Holder:
+class ArmedSet:
     """See the module; `kernel.watch.watch.Watch` reads what comes."""
 
-    def __init__(self, connection: Connection, limits: Limits, bounds: Bounds = SCREEN) -> None:
+    def __init__(self, connection: Connection, limits: Limits, bounds: RowBounds = SCREEN) -> None:
         self.connection = connection
         self.bounds = bounds
         """How much of what comes is held."""
         self.limits = limits
         """How fast a probe may be."""
-        self.guard = Guard(limits.storm)
+        self.guard = StormWatcher(limits.storm)
         """Stops what is faster; `Watch.counts` has it look."""
         self.usual_kb = 0
         """Size of the buffer of each CPU before it was changed; 0: it never was."""
         self.wanted_kb = 0
         """What it was changed to."""
-        self.known = Known(connection.namer)
+        self.known = EventFields(connection.namer)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for."""
@@ -231,7 +231,7 @@ class Holder:
         Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost; nothing has changed then.
         """
         probe = armed.plan.probe
-        if not isinstance(probe, Probe | UserProbe) or getattr(probe, "kind", None) is Kind.EVENT:
+        if not isinstance(probe, Probe | UserProbe) or getattr(probe, "kind", None) is ProbeKind.EVENT:
             raise TargetUnusable(f"the filter of {probe.subject} can't be changed: arm it anew")
         wanted = replace(probe, filter=text)
         with self._lock:
@@ -272,19 +272,19 @@ class Holder:
             raise
         return again.armed
 
-    def told_to(self, armed: Armed) -> Told:
+    def told_to(self, armed: Armed) -> ArmedState:
         """Return what an armed probe was told beside its plan. Raises TargetUnusable where nothing is armed."""
         if self._session is None:
             raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
         return told(self._session, armed)
 
-    def arm_back(self, plan: Plan, was: Told) -> Again:
+    def arm_back(self, plan: Plan, was: ArmedState) -> Rearmed:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
         if any(armed.plan.probe == plan.probe for armed in self.armed):
             raise TargetUnusable(f"{plan.probe.subject} is armed again already")
         return self._arm_again(plan, was)
 
-    def _arm_again(self, plan: Plan, was: Told) -> Again:
+    def _arm_again(self, plan: Plan, was: ArmedState) -> Rearmed:
         with self._lock:
             session = self._open()
             self._take_queue(session)
@@ -312,7 +312,7 @@ class Holder:
         if session is not None:
             session.close()  # over there nobody hears it; here its thread ends
 
-    def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
+    def exchange(self, make: Callable[[AnySession], tuple[AnySession, Outage]]) -> Outage:
         """Go on with another session in the place of one whose line was cut; what came of that one stays.
 
         `make` opens and arms it, and says how long there was none. Where it raises, nothing has changed.
@@ -320,7 +320,7 @@ class Holder:
         with self._lock:
             old = self._session
             if old is None or self._closed:
-                raise GoneForGood(f"{self.connection.target.name} was left meanwhile")
+                raise ConnectionGone(f"{self.connection.target.name} was left meanwhile")
             session, cut = make(old)
             old.pump.close()
             self._take_queue(old)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, TypeVar
 
 from events.recording.reader import RecordingError
-from events.store.cgroups import Home, parse_home, unpack
+from events.store.cgroups import TaskCgroup, parse_home, unpack
 from kernel.errors import FileRefused
 from kernel.recording.target import RecordingTarget
 from kernel.target import Target
@@ -23,20 +23,20 @@ _MOST: Final = 1 << 15
 """Tasks that are remembered, at most."""
 
 
-class Homes:
+class CgroupLookup:
     """Looks at /proc/TID/cgroup for the tasks that have names, those that are new or another program first."""
 
     def __init__(self, target: Target, most: int = _MOST) -> None:
         """Remember at most so many tasks, those that were looked at last."""
-        self.known: dict[int, Home] = {}
+        self.known: dict[int, TaskCgroup] = {}
         """What was found; of a task that has gone the last."""
-        self.recorded: Mapping[int, Home] = _recorded(target)
+        self.recorded: Mapping[int, TaskCgroup] = _recorded(target)
         """Of a recording what was known at its end."""
         self.wanted: Collection[int] = ()
         """Threads that are asked for; set by any thread."""
         self._target = target
         self._most = min(most, _MOST)
-        self._found: dict[int, Home] = {}
+        self._found: dict[int, TaskCgroup] = {}
         self._names: dict[int, str] = {}
         """What each thread was called when it was looked at."""
         self._alive: dict[int, None] = {}
@@ -83,14 +83,14 @@ class Homes:
             self._names.clear()
             self._alive.clear()
 
-    def take(self) -> dict[int, Home]:
+    def take(self) -> dict[int, TaskCgroup]:
         """What was found since this was last asked."""
         with self._lock:
             found, self._found = self._found, {}
         return found
 
 
-def _recorded(target: Target) -> dict[int, Home]:
+def _recorded(target: Target) -> dict[int, TaskCgroup]:
     if isinstance(target, RecordingTarget):
         with contextlib.suppress(RecordingError):  # damaged: whoever opens its events says so
             return unpack(target.recording.blob("cgroups") or b"")

@@ -31,7 +31,7 @@ class Phase(enum.Enum):
     """The connection is lost: steps go on when it is back."""
 
 
-class Seen(NamedTuple):
+class SessionProbe(NamedTuple):
     """An armed probe as its session has it."""
 
     key: object
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     mode: Mode
 
 
-class Wish(NamedTuple):
+class CountRequest(NamedTuple):
     """A request to count."""
 
     keys: frozenset[object]
@@ -56,36 +56,36 @@ class Wish(NamedTuple):
         return Mode.OFF if self.recording else Mode.COUNT
 
 
-class Remove(NamedTuple):
+class RemoveTriggers(NamedTuple):
     """Take the triggers of a probe away."""
 
     key: object
 
 
-class Switch(NamedTuple):
+class SwitchMode(NamedTuple):
     """Give a probe another mode."""
 
     key: object
     mode: Mode
 
 
-class Write(NamedTuple):
+class WriteTriggers(NamedTuple):
     """Write the triggers of some probes, in one pause of the instance."""
 
     keys: tuple[object, ...]
 
 
-class Zero(NamedTuple):
+class ZeroCounts(NamedTuple):
     """Set all counts of some probes to 0."""
 
     keys: tuple[object, ...]
 
 
-Step = Remove | Switch | Write | Zero
+Step = RemoveTriggers | SwitchMode | WriteTriggers | ZeroCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedProbe:
     """An armed probe, with what counting did to it."""
 
     key: object
@@ -98,12 +98,12 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountingState:
     """State of counting of one watch."""
 
-    probes: tuple[Counted, ...] = ()
+    probes: tuple[CountedProbe, ...] = ()
     """All that are armed, the oldest first."""
-    wish: Wish | None = None
+    wish: CountRequest | None = None
     """None: nothing is to be counted."""
     requests: int = 0
     zeroing: bool = False
@@ -129,38 +129,38 @@ class Counting:
 
     # -- inputs -------------------------------------------------------------------------------------------------
 
-    def seen(self, armed: Iterable[Seen]) -> Counting:
+    def seen(self, armed: Iterable[SessionProbe]) -> CountingState:
         """Take what is armed now: probes come, go, get another filter, or are switched by someone else.
 
         A probe that someone switched meanwhile is left as it is, and is counted no more.
         """
         known = {one.key: one for one in self.probes}
-        probes: list[Counted] = []
+        probes: list[CountedProbe] = []
         left: set[object] = set()
         for key, plan, mode in armed:
-            one = known.get(key, Counted(key, plan, mode))
+            one = known.get(key, CountedProbe(key, plan, mode))
             if one.before is not None and mode is not one.mode:
                 one = replace(one, before=None)
                 left.add(key)
             probes.append(replace(one, plan=plan, mode=mode))
         return replace(self, probes=tuple(probes))._wishing({one.key for one in probes} - left)._tidy()
 
-    def armed(self, keys: Collection[object]) -> Counting:
+    def armed(self, keys: Collection[object]) -> CountingState:
         """Take the keys of all probes that are armed: others are gone."""
         probes = tuple(one for one in self.probes if one.key in keys)
         return replace(self, probes=probes)._wishing(keys)
 
-    def _wishing(self, keys: Collection[object]) -> Counting:
+    def _wishing(self, keys: Collection[object]) -> CountingState:
         """Return the state with a request for no other probes than these."""
         wish = self.wish
         if wish is not None:
             wish = wish._replace(keys=wish.keys & frozenset(keys))
         return replace(self, wish=wish if wish is not None and wish.keys else None)
 
-    def count(self, keys: Iterable[object], *, recording: bool = False) -> Counting:
+    def count(self, keys: Iterable[object], *, recording: bool = False) -> CountingState:
         """Take a request to count these probes and no others, from 0 on."""
         there = {one.key for one in self.probes}
-        wish = Wish(frozenset(keys) & there, recording, self.requests + 1)
+        wish = CountRequest(frozenset(keys) & there, recording, self.requests + 1)
         probes = [
             replace(one, before=one.mode) if one.key in wish.keys and one.before is None else one
             for one in self.probes
@@ -174,87 +174,87 @@ class Counting:
             refused=frozenset(),
         )._tidy()
 
-    def stop(self) -> Counting:
+    def stop(self) -> CountingState:
         """Take a request to count nothing."""
         return replace(self, wish=None, zeroing=False, refused=frozenset())._tidy()
 
-    def clear(self) -> Counting:
+    def clear(self) -> CountingState:
         """Take a request to forget what was counted so far."""
         return replace(self, zeroing=self.wish is not None)
 
-    def disconnect(self) -> Counting:
+    def disconnect(self) -> CountingState:
         """Take the loss of the connection."""
         return replace(self, connected=False)
 
-    def reconnect(self) -> Counting:
+    def reconnect(self) -> CountingState:
         """Take the return of the connection: probes are armed again in their modes, without our triggers."""
         probes = tuple(replace(one, written=None) for one in self.probes)
         return replace(self, probes=probes, connected=True, zeroing=False, refused=frozenset())._tidy()
 
-    def done(self, step: Step) -> Counting:
+    def done(self, step: Step) -> CountingState:
         """Take the success of a step."""
-        if isinstance(step, Zero):
+        if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
         return replace(self, probes=tuple(self._after(step, one) for one in self.probes))._tidy()
 
-    def fail(self, step: Step) -> Counting:
+    def fail(self, step: Step) -> CountingState:
         """Take the kernel's refusal of a step: everything is given back, except of counts that stay as they are.
 
-        A `Write` may have been performed in part.
+        A `WriteTriggers` may have been performed in part.
         """
-        if isinstance(step, Zero):
+        if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
-        back = self.wish is None or isinstance(step, Remove)
+        back = self.wish is None or isinstance(step, RemoveTriggers)
         probes = self.probes
-        if isinstance(step, Write):
+        if isinstance(step, WriteTriggers):
             probes = tuple(self._after(step, one) for one in probes)
         refused = self.refused | {step} if back else self.refused
         return replace(self, probes=probes, wish=None, zeroing=False, refused=refused)._tidy()
 
-    def _after(self, step: Step, one: Counted) -> Counted:
-        if isinstance(step, Write) and one.key in step.keys:
+    def _after(self, step: Step, one: CountedProbe) -> CountedProbe:
+        if isinstance(step, WriteTriggers) and one.key in step.keys:
             return replace(one, written=(one.plan, self.requests))
-        if isinstance(step, Remove) and one.key == step.key:
+        if isinstance(step, RemoveTriggers) and one.key == step.key:
             return replace(one, written=None)
-        if isinstance(step, Switch) and one.key == step.key:
+        if isinstance(step, SwitchMode) and one.key == step.key:
             return replace(one, mode=step.mode)
         return one
 
-    def _tidy(self) -> Counting:
+    def _tidy(self) -> CountingState:
         """Forget the mode of before where a probe has it again."""
 
-        def tidied(one: Counted) -> Counted:
+        def tidied(one: CountedProbe) -> CountedProbe:
             over = (self.wish is None or one.key not in self.wish.keys) and not one.written
             return replace(one, before=None) if over and one.mode is one.before else one
 
         return replace(self, probes=tuple(map(tidied, self.probes)))
 
 
-def next_step(state: Counting) -> Step | None:
+def next_step(state: CountingState) -> Step | None:
     """Return the next step for the kernel; None: there is none, or it has to wait for the connection."""
     if not state.connected:
         return None
     return next((step for step in _steps(state) if step not in state.refused), None)
 
 
-def _steps(state: Counting) -> Iterator[Step]:
+def _steps(state: CountingState) -> Iterator[Step]:
     """Yield all that differs from what is wanted, in the order in which it has to be mended."""
     wish = state.wish
     wanted = tuple(one for one in state.probes if wish is not None and one.key in wish.keys)
     for one in state.probes:
         stays = one in wanted and one.written == (one.plan, state.requests)
         if one.written is not None and not stays:
-            yield Remove(one.key)
+            yield RemoveTriggers(one.key)
     if wish is not None:
         unwritten = [one for one in wanted if one.written is None]
         for one in unwritten:
             if one.mode is not wish.mode:
-                yield Switch(one.key, wish.mode)
+                yield SwitchMode(one.key, wish.mode)
         if unwritten:
-            yield Write(tuple(one.key for one in unwritten))
+            yield WriteTriggers(tuple(one.key for one in unwritten))
         elif state.zeroing:
-            yield Zero(tuple(one.key for one in wanted))
+            yield ZeroCounts(tuple(one.key for one in wanted))
     for one in state.probes:
         back = one not in wanted or (wish is not None and wish.recording and one.written is not None)
         if back and one.before is not None and one.mode is not one.before:
-            yield Switch(one.key, one.before)
+            yield SwitchMode(one.key, one.before)

@@ -10,29 +10,29 @@ from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import exported_name, regrouped_path
 from events.names.value_names import Namer
 from events.record import Record
-from events.search.search import Reading
+from events.search.search import NumberFormat
 from events.stacks.stack import NO_EVENT, is_stack
 from events.store.outage_mark import task_text
 from kernel.errors import TargetLost
 from kernel.session.stack_triggers import records_stacks
 from probes.plans.instance_groups import regrouped
-from probes.plans.plan import Column, Plan, PlannedEvent
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 if TYPE_CHECKING:
     from kernel.session.session import Armed
 
-_UNKNOWN = Column("", "")
+_UNKNOWN = PlanColumn("", "")
 """Of a field that no plan knows."""
 
 
-class Known:
+class EventFields:
     """Gives values their names; grows with each probe that is armed."""
 
     def __init__(self, namer: Callable[[], Namer]) -> None:
         """Take the source of names; it is called when the first value is to be named."""
         self._make_namer = namer
         self._namer: Namer | None = None
-        self._columns: dict[str, dict[str, Column]] = {}
+        self._columns: dict[str, dict[str, PlanColumn]] = {}
         """Values by the name of an event without our group, which is another one after a disconnect."""
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
@@ -113,7 +113,7 @@ class Known:
         return named
 
     def text(self, record: Record) -> str:
-        """A record as one line, as it is shown; see `events.search.search.Style`."""
+        """A record as one line, as it is shown; see `events.search.search.LineStyle`."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))
         return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
@@ -121,7 +121,7 @@ class Known:
         """What stands in that line."""
         return tuple(field for field in fmt.arguments if (exported_name(fmt.path), field.name) not in self._frames)
 
-    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+    def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         """How the numbers of a field read in that line."""
         column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
         return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)

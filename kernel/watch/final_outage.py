@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from events.store.outage_mark import Outage
 from kernel.target import Target
-from kernel.watch.outage import LineCut
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset  # which has numpy with it
+    from events.clocks.clock_offset import ClockOffset  # which has numpy with it
 
 
-def last_cut(target: Target, latest: int, offset: Offset | None, now: int) -> LineCut:
+def last_cut(target: Target, latest: int, offset: ClockOffset | None, now: int) -> Outage:
     """Return the gap, which has no end.
 
     Args:
@@ -23,7 +23,7 @@ def last_cut(target: Target, latest: int, offset: Offset | None, now: int) -> Li
     """
     last_heard = getattr(target, "heard", None)
     if last_heard is None:  # no far side
-        return LineCut.lasting(0.0)._replace(lost=max(latest, 0) or None)
+        return Outage.lasting(0.0)._replace(lost=max(latest, 0) or None)
     gone = max(0.0, time.monotonic() - last_heard)
     heard = int(now - gone * 1e9) - offset.ns - offset.uncertainty if offset is not None else 0
-    return LineCut.lasting(gone)._replace(lost=max(latest, heard, 0) or None)
+    return Outage.lasting(gone)._replace(lost=max(latest, heard, 0) or None)

@@ -13,12 +13,12 @@ from events.summary.hist_text import Histogram, may_be_forged, parse_hist, secti
 from kernel.errors import FileRefused, KernelError
 from kernel.session.armed_probes import text_fields
 from kernel.session.session import Session
-from kernel.watch.armed_set import Holder
+from kernel.watch.armed_set import ArmedSet
 from probes.hist.kept import is_own
 from probes.plans.plan import PlannedEvent
 
 
-class Table(NamedTuple):
+class HistTable(NamedTuple):
     """One histogram of one event."""
 
     event: str
@@ -28,7 +28,7 @@ class Table(NamedTuple):
     """Filter of the event that does not hold for the histogram: a trigger goes by its own alone. Empty: none."""
 
 
-def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
+def events_with_tables(watching: ArmedSet) -> tuple[PlannedEvent, ...]:
     """Return the events of armed probes that have such a trigger, each once. Never waits.
 
     The triggers of events that are not recorded measure a `lat:`.
@@ -46,7 +46,7 @@ def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
     return tuple(found.values())
 
 
-def read_tables(watching: Holder) -> Iterator[Table]:
+def read_tables(watching: ArmedSet) -> Iterator[HistTable]:
     """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and what
     `histograms_of` raises.
     """
@@ -62,7 +62,7 @@ def read_tables(watching: Holder) -> Iterator[Table]:
             raise
         for histogram in histograms_of(session, event.path, text):
             if not is_own(histogram.trigger):
-                yield Table(event.path, histogram, "" if " if " in histogram.trigger else event.filter)
+                yield HistTable(event.path, histogram, "" if " if " in histogram.trigger else event.filter)
 
 
 def histograms_of(session: Session, path: str, text: str) -> tuple[Histogram, ...]:

@@ -15,21 +15,31 @@ from typing import TYPE_CHECKING, NamedTuple
 from events.summary.hist_text import Histogram
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.session.session import Armed, Session
-from kernel.watch.counting_states import Counting, Phase, Remove, Seen, Step, Switch, Write, Zero, next_step
+from kernel.watch.counting_states import (
+    CountingState,
+    Phase,
+    RemoveTriggers,
+    SessionProbe,
+    Step,
+    SwitchMode,
+    WriteTriggers,
+    ZeroCounts,
+    next_step,
+)
 from kernel.watch.hist_tables import histograms_of
-from probes.hist.kept import Keeping, Kept, is_of, keeping
+from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_of, keeping
 from probes.plans.plan import PlannedEvent
 
 if TYPE_CHECKING:
-    from kernel.watch.armed_set import Holder
+    from kernel.watch.armed_set import ArmedSet
 
 _CLOCK = re.compile(r"\[([\w-]+)\]")
 
 
-class Read(NamedTuple):
+class HistogramReading(NamedTuple):
     """One histogram as it is now."""
 
-    kept: Kept
+    kept: WatchedHistogram
     histogram: Histogram
 
 
@@ -44,19 +54,19 @@ class _Field(NamedTuple):
 
 
 class Histograms:
-    """Those of the probes of one watch; a watch has one such object (`Holder.histograms`).
+    """Those of the probes of one watch; a watch has one such object (`ArmedSet.histograms`).
 
     Every method waits for the kernel: it belongs into a worker. `phase` does not.
     """
 
-    def __init__(self, watch: Holder) -> None:
+    def __init__(self, watch: ArmedSet) -> None:
         self.watch = watch
-        self.state = Counting()
+        self.state = CountingState()
         """Replaced as a whole; any thread may look at it."""
-        self._keeping: dict[object, Keeping] = {}
+        self._keeping: dict[object, HistogramTriggers] = {}
         """By `Armed.key`: what was written, for a probe may get another filter, or come back in another session."""
         self._fields: tuple[_Field, ...] = ()
-        self._last: tuple[Read, ...] = ()
+        self._last: tuple[HistogramReading, ...] = ()
         self._failed: KernelError | None = None
         """Why they could not go on after the connection was back."""
         self._seen: Session | None = None
@@ -106,7 +116,7 @@ class Histograms:
             self.state = self.state.count((armed.key for armed in probes), recording=recording)
             self._settle(session)
 
-    def read(self) -> tuple[Read, ...]:
+    def read(self) -> tuple[HistogramReading, ...]:
         """All of them; where a probe got another filter they start anew, with that one.
 
         Where the connection is lost they are as they were read last: whoever reads the events hears of it.
@@ -160,7 +170,7 @@ class Histograms:
         if self._seen is not session:
             # By the session, not by a call: whoever reads may meet the new one before `on_comeback` is called.
             self.state, self._seen = self.state.reconnect(), session
-        self.state = self.state.seen(Seen(one.key, one.plan, session.mode(one)) for one in session.armed)
+        self.state = self.state.seen(SessionProbe(one.key, one.plan, session.mode(one)) for one in session.armed)
 
     def _settle(self, session: Session) -> None:
         """Perform steps until there is none. Raises TargetLost, or the first refusal when all is given back."""
@@ -183,15 +193,15 @@ class Histograms:
 
     def _perform(self, session: Session, step: Step) -> None:
         armed = {one.key: one for one in session.armed}
-        if isinstance(step, Switch):
+        if isinstance(step, SwitchMode):
             if step.key in armed:
                 self.watch.switch(armed[step.key], step.mode)
-        elif isinstance(step, Write):
+        elif isinstance(step, WriteTriggers):
             self._write(session, [armed[key] for key in step.keys if key in armed])
-        elif isinstance(step, Zero):
+        elif isinstance(step, ZeroCounts):
             for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
                 session.zero_histogram(event, text)
-        elif isinstance(step, Remove) and step.key in armed:
+        elif isinstance(step, RemoveTriggers) and step.key in armed:
             written = self._keeping.get(step.key)
             for event, text in reversed(_triggers(written)) if written is not None else ():
                 session.remove_trigger(armed[step.key], event, text)
@@ -215,7 +225,7 @@ class Histograms:
                 for event, text in _triggers(wanted):
                     session.add_trigger(armed, event, text, by_hand=False)
 
-    def _read(self, session: Session) -> Iterator[Read]:
+    def _read(self, session: Session) -> Iterator[HistogramReading]:
         texts: dict[str, tuple[Histogram, ...]] = {}
         taken: set[tuple[str, str]] = set()
         for armed in self.counting:
@@ -227,7 +237,9 @@ class Histograms:
                 if path not in texts:
                     told = session.instance.read(f"events/{path}/hist")
                     texts[path] = histograms_of(session, path, told)
-                yield from [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
+                yield from [HistogramReading(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][
+                    :1
+                ]
 
     def _session(self) -> Session:
         session = self.watch.session
@@ -236,7 +248,7 @@ class Histograms:
         return session
 
 
-def _triggers(wanted: Keeping, *, timing: bool = True) -> list[tuple[PlannedEvent, str]]:
+def _triggers(wanted: HistogramTriggers, *, timing: bool = True) -> list[tuple[PlannedEvent, str]]:
     return [*((kept.event, kept.trigger) for kept in wanted.kept), *(wanted.timing if timing else ())]
 
 

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
+from events.store.outage_mark import Outage
 from kernel.cleanup import abandoned_processes
-from kernel.errors import FileRefused, GoneForGood, KernelError, NotAsked, NotReached, TargetLost
+from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, KernelError, PasswordNeeded, TargetLost
 from kernel.remote.silence import words
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.rearm import arm_again, told
 from kernel.session.session import Armed, Session
 from kernel.target import Target
-from kernel.watch.outage import LineCut
 from kernel.watch.watch import Watch
 from probes.plans.instance_groups import has_chosen_name, regrouped, renamed
 
@@ -34,10 +34,10 @@ PATIENCE = 60.0
 """Seconds after which whoever has nobody to ask gives up."""
 
 
-class Back(NamedTuple):
+class Reconnected(NamedTuple):
     """A watch has come back."""
 
-    cut: LineCut
+    cut: Outage
     again: tuple[tuple[Armed, Armed], ...]
     """What was armed, and what is now in its place."""
     refused: tuple[str, ...]
@@ -49,7 +49,7 @@ class Back(NamedTuple):
         return self.cut.text if self.cut.missing else f"back after {self.cut.shown}: nothing was recorded"
 
 
-class GaveUp(KernelError):
+class ReconnectAbandoned(KernelError):
     """Nobody tries any more."""
 
 
@@ -76,7 +76,7 @@ def begun_anew(
     while True:
         try:
             return act()
-        except (TargetLost, NotReached) as error:
+        except (TargetLost, HostUnreachable) as error:
             cut = isinstance(error, TargetLost) or error.cut
             if patience <= 0 or not (cut or until):
                 raise
@@ -97,7 +97,7 @@ def can_be_cut(watch: Watch) -> bool:
 def cut_silent(watch: Watch) -> bool:
     """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
     silent, target = watch.silent, watch.connection.target
-    if silent is None or not isinstance(target, FarTarget) or not target.can_come_back:
+    if silent is None or not isinstance(target, RemoteTarget) or not target.can_come_back:
         return False
     target.lose(f"{words(silent)}, and not waited for any longer")
     return True
@@ -105,19 +105,19 @@ def cut_silent(watch: Watch) -> bool:
 
 def can_be_reached_again(target: Target) -> bool:
     """Whether another line to a target can be made once this one is cut."""
-    return isinstance(target, FarTarget) and target.can_come_back
+    return isinstance(target, RemoteTarget) and target.can_come_back
 
 
 def what_becomes(target: Target) -> str:
     """What becomes of our effects on a target whose line is gone, and what can be done; before it is closed."""
-    if isinstance(target, FarTarget) and target.has_ended:
+    if isinstance(target, RemoteTarget) and target.has_ended:
         return (
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
         )
     return "the far side takes its probes away by itself; `clean` there looks again"
 
 
-class Reconnecting:
+class ReconnectAttempt:
     """One line that was cut. `run` waits and belongs to a worker; all else may be called from any thread."""
 
     def __init__(
@@ -144,7 +144,7 @@ class Reconnecting:
         self.next_try = self.since
         """When the next attempt begins, by time.monotonic(); in the past: one is under way."""
         target = watch.connection.target
-        self._heard = target.heard if isinstance(target, FarTarget) else self.since
+        self._heard = target.heard if isinstance(target, RemoteTarget) else self.since
         self._booted = False
         self._until = self.since + patience if patience is not None else float("inf")
         self._changed = changed
@@ -187,10 +187,10 @@ class Reconnecting:
         self._wake.set()
         target = self.watch.connection.target
         with self._asked:
-            if not self.finished and isinstance(target, FarTarget):
+            if not self.finished and isinstance(target, RemoteTarget):
                 target.lose("given up")
 
-    def run(self) -> Back:
+    def run(self) -> Reconnected:
         """Try until it is back. Raises GaveUp."""
         try:
             return self._run()
@@ -199,10 +199,10 @@ class Reconnecting:
                 self.finished = True
                 self._tried.set()
 
-    def _run(self) -> Back:
+    def _run(self) -> Reconnected:
         while True:
             if self._over.is_set():
-                raise GaveUp(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
+                raise ReconnectAbandoned(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
             pause = PAUSES[min(self.tries, len(PAUSES) - 1)]
             with self._asked:
                 asking, self._asking = self._asking, False
@@ -210,10 +210,10 @@ class Reconnecting:
                 back = self._try(asking)
                 self.wants_to_ask = False
                 return back
-            except GoneForGood as error:
-                raise GaveUp(str(error), error.remedy) from None
+            except ConnectionGone as error:
+                raise ReconnectAbandoned(str(error), error.remedy) from None
             except KernelError as error:
-                self.why, self.wants_to_ask = str(error), isinstance(error, NotAsked)
+                self.why, self.wants_to_ask = str(error), isinstance(error, PasswordNeeded)
             finally:
                 if asking:  # who asked during another attempt waits for the one that may ask
                     with self._asked:
@@ -221,19 +221,19 @@ class Reconnecting:
                             self._tried.set()
             now = time.monotonic()
             if now + pause > self._until:
-                raise GaveUp(f"not reached for {now - self.since:.0f} s: {self.why}")
+                raise ReconnectAbandoned(f"not reached for {now - self.since:.0f} s: {self.why}")
             self.next_try = now + pause
             self._changed()
             self._wake.wait(pause)
             self._wake.clear()
 
-    def _try(self, asking: bool) -> Back:
+    def _try(self, asking: bool) -> Reconnected:
         self.tries += 1
         self.next_try = time.monotonic()
         self._changed()
         target = self.watch.connection.target
-        if not isinstance(target, FarTarget):
-            raise GoneForGood(f"{target.name} can't be reached again")
+        if not isinstance(target, RemoteTarget):
+            raise ConnectionGone(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
         session = self.watch.session
         named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.armed)
@@ -242,7 +242,7 @@ class Reconnecting:
             target.predecessors.take_away(target, abandoned_processes.UNDOING if named else 0.0)
         return self._rearm()
 
-    def _cut(self, session: Session) -> LineCut:
+    def _cut(self, session: Session) -> Outage:
         """The gap, as of now. By the kernel's clock where it tells time, and was not begun anew meanwhile.
 
         What was heard last was made before: from there on events are missing, and none is missing that came.
@@ -253,19 +253,19 @@ class Reconnecting:
         reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)
         if reading is None or self._booted:
             back = reading.far if reading is not None else None
-            return LineCut.lasting((now - heard) / 1e9, booted=self._booted, back=back)
+            return Outage.lasting((now - heard) / 1e9, booted=self._booted, back=back)
         store = self.watch.store
         latest = store.latest if store is not None else 0
-        return LineCut.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
+        return Outage.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
 
-    def _rearm(self) -> Back:
+    def _rearm(self) -> Reconnected:
         if self.watch.session is None:  # nothing was armed: no event is missing
-            return Back(LineCut.lasting(self.gone, booted=self._booted)._replace(missing=False), (), ())
+            return Reconnected(Outage.lasting(self.gone, booted=self._booted)._replace(missing=False), (), ())
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 
-        def make(old: AnySession) -> tuple[AnySession, LineCut]:
-            known: list[LineCut] = []
+        def make(old: AnySession) -> tuple[AnySession, Outage]:
+            known: list[Outage] = []
             session = self.watch.another_session(lambda session: known.append(self._cut(session)))
             try:
                 if self.watch.wanted_kb:
@@ -289,7 +289,7 @@ class Reconnecting:
         if self._booted:
             self.watch.connection.forget_symbols()
         self.watch.on_comeback()
-        return Back(cut, tuple(again), tuple(refused))
+        return Reconnected(cut, tuple(again), tuple(refused))
 
 
 def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:

@@ -17,12 +17,12 @@ from events.batch import Batch
 from events.format import EventFormat, HeaderPage
 from events.recording.chunks import Codec
 from events.recording.writer import RecordingWriter
-from events.store.cgroups import Home, pack
-from events.store.outage_mark import LineCut, cut_of
+from events.store.cgroups import TaskCgroup, pack
+from events.store.outage_mark import Outage, cut_of
 from events.subbuffer import events_in
 from kernel.connection.planner import Connection
 from kernel.errors import FileRefused
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import FACT_BLOBS
 from kernel.safe_files.new_file import create_or_device
 from kernel.session.session import Armed
@@ -69,7 +69,7 @@ class Recorder:
         self._waiting = 0
         """Bytes in the queue."""
         self._after_gap = False
-        self._cuts: list[LineCut] = []
+        self._cuts: list[Outage] = []
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
@@ -144,8 +144,8 @@ class Recorder:
     def close(
         self,
         cmdlines: Mapping[int, str],
-        counts: Counts | None,
-        homes: Mapping[int, Home] = MappingProxyType({}),
+        counts: LossCounts | None,
+        homes: Mapping[int, TaskCgroup] = MappingProxyType({}),
         meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Finish it with what waits and what is known at the end: names, losses, cgroups, values of `meta`."""
@@ -157,7 +157,7 @@ class Recorder:
             self._writer.blob("cgroups", "", pack(homes))
             self._write_end(cmdlines, counts)
 
-    def _write_end(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
+    def _write_end(self, cmdlines: Mapping[int, str], counts: LossCounts | None) -> None:
         names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
         self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
         if counts is not None:

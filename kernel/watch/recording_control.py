@@ -14,19 +14,19 @@ from events.batch import Batch
 from events.format import EventFormat
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.session.protocol import AnySession
 from kernel.session.session import Armed
-from kernel.watch.cgroup_lookup import Homes
+from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.recorder import MOST_WAITING, Recorder
 
 Key = TypeVar("Key", int, str)
 
 
-class Tape:
+class RecordingControl:
     """One recording at a time."""
 
-    def __init__(self, connection: Connection, homes: Homes, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, connection: Connection, homes: CgroupLookup, most_waiting: int = MOST_WAITING) -> None:
         """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
         """What is written to; None: nothing is wanted."""
@@ -40,7 +40,7 @@ class Tape:
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
         self._written = 0
         """How much of what comes next the recording before has already; what ids mean stands in each of them."""
-        self._before: Counts | None = None
+        self._before: LossCounts | None = None
         """What was lost before it was asked for."""
 
     def prepare(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class Tape:
         path: Path,
         session: AnySession,
         known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
-        counts: Callable[[], Counts | None],
+        counts: Callable[[], LossCounts | None],
         meta: Mapping[str, Any],
     ) -> None:
         """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
@@ -117,7 +117,7 @@ class Tape:
         self,
         session: AnySession | None,
         queued: Callable[[], AbstractContextManager[Sequence[Batch | Mapping[int, EventFormat] | Armed]]],
-        counts: Callable[[], Counts | None],
+        counts: Callable[[], LossCounts | None],
         meta: Mapping[str, Any],
         last: Callable[[], Batch | None] = lambda: None,
     ) -> Path | None:
@@ -152,7 +152,7 @@ class Tape:
             return recorder.path
 
 
-def _since(before: Counts | None, now: Counts | None) -> Counts | None:
+def _since(before: LossCounts | None, now: LossCounts | None) -> LossCounts | None:
     """What of some counts came since others; one that is smaller has begun anew since, as that of an event's hits."""
     if before is None or now is None:
         return now

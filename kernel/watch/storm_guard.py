@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import Counts
-from kernel.guards.storm_rates import StormGuard, Watched, look_at
+from kernel.guards.loss_counts import LossCounts
+from kernel.guards.storm_rates import StormGuard, WatchedProbe, look_at
 from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedProbe:
     """A probe that was switched off because its events came too fast."""
 
     armed: Armed
@@ -39,7 +39,7 @@ class Stopped:
         return f"{text}; not all of it: {self.failures[0].error}" if self.failures else text
 
 
-class Guard:
+class StormWatcher:
     """One for a watch. `look` waits for the kernel; calls may come from any thread."""
 
     def __init__(self, limit: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,7 +47,7 @@ class Guard:
         self._storms = StormGuard(limit)
         self._clock = clock
         self._lock = threading.Lock()
-        self._untold: list[Stopped] = []
+        self._untold: list[StoppedProbe] = []
 
     @property
     def limit(self) -> float:
@@ -59,7 +59,11 @@ class Guard:
         self._storms.limit = limit
 
     def look(
-        self, session: AnySession, counts: Counts, seen: Mapping[str, int], switch: Callable[[Armed, Mode], object]
+        self,
+        session: AnySession,
+        counts: LossCounts,
+        seen: Mapping[str, int],
+        switch: Callable[[Armed, Mode], object],
     ) -> None:
         """Compare with the last look, and switch off what is too fast, by `switch`.
 
@@ -82,19 +86,19 @@ class Guard:
             now = next((one for one in session.armed if one.key is key), None)
             if now is not None and session.mode(now) is Mode.OFF:
                 with self._lock:
-                    self._untold.append(Stopped(now, storm.rate, self.limit, left))
+                    self._untold.append(StoppedProbe(now, storm.rate, self.limit, left))
 
     def restart(self) -> None:
         """The store was emptied."""
         with self._lock:
             self._storms.restart()
 
-    def take(self) -> list[Stopped]:
+    def take(self) -> list[StoppedProbe]:
         """What was stopped and nobody was told of yet."""
         with self._lock:
             untold, self._untold = self._untold, []
             return untold
 
 
-def _watched(armed: Armed, mode: Mode) -> Watched:
-    return Watched(frozenset(event.path for event in armed.plan.events), mode is Mode.COUNT)
+def _watched(armed: Armed, mode: Mode) -> WatchedProbe:
+    return WatchedProbe(frozenset(event.path for event in armed.plan.events), mode is Mode.COUNT)

@@ -12,7 +12,7 @@ from kernel.session.protocol import AnySession
 from kernel.target import Target
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset
+    from events.clocks.clock_offset import ClockOffset
     from events.store.store import Store
 
 _EVERY: Final = 10.0
@@ -55,6 +55,6 @@ class TimeOfDay:
         if booted:
             self._wall.booted()
 
-    def offset(self, store: Store, ts: int, seq: int) -> Offset | None:
+    def offset(self, store: Store, ts: int, seq: int) -> ClockOffset | None:
         """Return what to add to a row's time stamp for nanoseconds since 1970, and its error; None: not known."""
         return self._wall.offset(ts, boots_after(store.anew, seq))

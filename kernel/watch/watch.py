@@ -20,28 +20,27 @@ from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
-from events.store.outage_mark import cut_of
+from events.store.outage_mark import Outage, cut_of
 from kernel.cleanup.abandoned_processes import remove_what_predecessors_left
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import Counts
-from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.guards.loss_counts import LossCounts
+from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.session import Armed, Session
 from kernel.session.start import open_session
-from kernel.watch.armed_set import Entry, Holder, NewGroup
-from kernel.watch.cgroup_lookup import Homes
+from kernel.watch.armed_set import ArmedSet, Entry, NewGroup
+from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.final_outage import last_cut
-from kernel.watch.outage import LineCut
 from kernel.watch.recorder import Recorder
-from kernel.watch.recording_control import Tape
+from kernel.watch.recording_control import RecordingControl
 from kernel.watch.time_of_day import TimeOfDay
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset
+    from events.clocks.clock_offset import ClockOffset
     from events.store.store import Store
 
 __all__ = ["Entry", "Watch"]
@@ -50,13 +49,13 @@ Kept = Batch | Mapping[int, EventFormat] | Armed
 """What stands in a recording."""
 
 
-class Watch(Holder):
+class Watch(ArmedSet):
     """See the module. The session is opened by the first `arm`."""
 
     def __init__(
         self,
         connection: Connection,
-        bounds: Bounds = SCREEN,
+        bounds: RowBounds = SCREEN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(connection, limits, bounds)
@@ -68,7 +67,7 @@ class Watch(Holder):
         """None until something was armed."""
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
-        self.homes = Homes(connection.target, bounds.tasks)
+        self.homes = CgroupLookup(connection.target, bounds.tasks)
         """In which cgroups the tasks are."""
         self.unshown = 0
         """Events that the store had to drop before they were shown, where all are to be."""
@@ -76,18 +75,18 @@ class Watch(Holder):
         """Of tasks, which the kernel had forgotten too."""
         self.clock = TimeOfDay(connection.target)
         """When events were, once `measure_clock` was called, or as a recording has it."""
-        self._tape = Tape(connection, self.homes, bounds.unwritten)
+        self._tape = RecordingControl(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
         self._told = False
         self.line_note = "the line is gone"
         """What is said of a line that is cut; whoever tries to mend it says how far that is."""
-        self.cuts: tuple[LineCut, ...] = ()
+        self.cuts: tuple[Outage, ...] = ()
         """How often the line was cut and came back, the oldest first; of a recording, as far as it was read."""
-        self.end_mark: LineCut | None = None
+        self.end_mark: Outage | None = None
         """The cut after which the line was not made anew; None: there was none."""
-        self._counted: Counts | None = None
-        self._earlier: Counts | None = None
+        self._counted: LossCounts | None = None
+        self._earlier: LossCounts | None = None
         """What was lost before the line was cut, as far as it was known."""
         self._accounting = threading.Lock()
         """Held, for a moment, while the session and what belongs to it change together."""
@@ -191,7 +190,7 @@ class Watch(Holder):
             return 0
         new = self.store.feed(*cast("list[Batch]", entries)) if are_batches else 0
         for entry in entries:
-            if isinstance(entry, LineCut):
+            if isinstance(entry, Outage):
                 entry = self._marked(entry)
                 new += self.store.feed(entry)
                 self.clock.cut(booted=entry.booted)
@@ -237,7 +236,7 @@ class Watch(Holder):
             self._session.pump.settle()
             self._session.pump.close()
 
-    def mark_end(self, offset: Offset | None = None, now: int | None = None) -> None:
+    def mark_end(self, offset: ClockOffset | None = None, now: int | None = None) -> None:
         """Have the mark of a line that is lost and not made anew behind all that came; for the thread of `tick`.
 
         Does nothing where it is there, or nothing was recorded that could be missing.
@@ -259,7 +258,7 @@ class Watch(Holder):
         if self.store is not None:
             self.store.flush()
 
-    def _last_cut(self, offset: Offset | None = None, now: int | None = None) -> LineCut | None:
+    def _last_cut(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
         """The gap of a line that is lost, up to now; None: there is none that has no mark."""
         store = self.store
         if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
@@ -286,11 +285,11 @@ class Watch(Holder):
             self.store = earlier
             self.guard.restart()
 
-    def counts(self) -> Counts | None:
+    def counts(self) -> LossCounts | None:
         """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
         return self._look(guarded=self.connection.target.is_kernel)
 
-    def _look(self, *, guarded: bool) -> Counts | None:
+    def _look(self, *, guarded: bool) -> LossCounts | None:
         with self._accounting:
             session, earlier = self._session, self._earlier
         if session is None:
@@ -342,7 +341,7 @@ class Watch(Holder):
                     self._earlier = self._earlier.without_hits(events)
         return failures
 
-    def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
+    def exchange(self, make: Callable[[AnySession], tuple[AnySession, Outage]]) -> Outage:
         """As that of a holder; what was lost until then still counts."""
         cut = super().exchange(make)
         if cut.marked:
@@ -353,7 +352,7 @@ class Watch(Holder):
         with self._accounting:
             old = self._session
             if isinstance(old, Session):
-                last = self._counted or Counts({}, {}, {}, 0, 0, 0)
+                last = self._counted or LossCounts({}, {}, {}, 0, 0, 0)
                 self._earlier = self._counted = last.ended(old.pump, self._earlier, (old.group, session.group))
             super()._follow(session)
             self._told = False
@@ -408,7 +407,7 @@ class Watch(Holder):
         self._tape.prepare(path)
 
     @property
-    def last_counts(self) -> Counts | None:
+    def last_counts(self) -> LossCounts | None:
         """What was lost so far, as of the last look at the kernel; None: there was none."""
         return self._counted
 
@@ -426,7 +425,7 @@ class Watch(Holder):
             waiting = {id(entry) for entry in self._inbox}
             yield tuple(armed for armed in self.armed if id(armed) not in waiting), self._formats
 
-    def _lost(self) -> Counts | None:
+    def _lost(self) -> LossCounts | None:
         """What was lost so far; where the line is cut, as of the last look."""
         if self._session is not None:
             with contextlib.suppress(KernelError):
@@ -440,14 +439,14 @@ class Watch(Holder):
             if self._session is not None and not self.connection.holds_events:
                 self._take_queue(self._session)
             waiting = [entry for entry in self._inbox if not isinstance(entry, NewGroup)]
-            yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in waiting]
+            yield [self._marked(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
     def _end_of_recording(self) -> Batch | None:
         """The mark behind all that is in a recording that ends now; None: the line stands, or it has its mark."""
         cut = self._last_cut()
         return self._marked(cut) if cut is not None else None
 
-    def _marked(self, cut: LineCut) -> Batch:
+    def _marked(self, cut: Outage) -> Batch:
         """A cut as the row that it is in the store and in a recording."""
         return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
 

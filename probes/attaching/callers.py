@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from probes.attaching.attach import COLD
 from probes.attaching.branches import Branch
-from probes.attaching.values import Attachability, How, Instead, Reason, Why
-from probes.probe import Kind, Place
+from probes.attaching.values import Alternative, Attachability, Reason, ReasonKind, Relation
+from probes.probe import ProbeKind, ProbePlace
 
 _DEPTH = 3
 """Levels of callers that are looked at where the nearer ones can't be probed."""
@@ -20,15 +20,15 @@ _MOST_AT_ONCE = 200
 """Functions of one level whose own callers are looked for."""
 
 
-class Spot(NamedTuple):
+class CallSite(NamedTuple):
     """A function with code around an address."""
 
     name: str
     start: int
     """Address of its first instruction."""
-    place: Place
+    place: ProbePlace
     """To probe it by."""
-    kinds: frozenset[Kind]
+    kinds: frozenset[ProbeKind]
     """What can attach; empty: nothing can."""
     offset: int | None = None
     """Of the address, in bytes from the start; None: in a part of it that was set apart."""
@@ -38,7 +38,7 @@ class Spot(NamedTuple):
 class Caller:
     """A function that calls another one."""
 
-    spot: Spot
+    spot: CallSite
     calls: tuple[int, ...] = ()
     """Where in it, in bytes from its start; empty where that isn't known."""
     jumps: bool = False
@@ -64,14 +64,14 @@ class Callers:
     """Why nothing could be looked through."""
     reasons: tuple[Reason, ...] = ()
     """What debug information adds to why it can't be probed, or only in part."""
-    relatives: tuple[Instead, ...] = ()
+    relatives: tuple[Alternative, ...] = ()
     """Where nobody was found who calls it: functions that take the same types."""
 
     @property
-    def instead(self) -> tuple[Instead, ...]:
+    def instead(self) -> tuple[Alternative, ...]:
         """The callers as ways out, or who else comes near."""
         callers = (
-            Instead(c.spot.place, How.CONTAINS if c.inlined else How.CALLS, note_of(c), c.spot.kinds)
+            Alternative(c.spot.place, Relation.CONTAINS if c.inlined else Relation.CALLS, note_of(c), c.spot.kinds)
             for c in self.found
         )
         return (*callers, *self.relatives)
@@ -103,7 +103,7 @@ def direct_callers(
     name: str,
     entries: Collection[int],
     scan: Callable[[Collection[int]], Sequence[Branch]],
-    spot_of: Callable[[int], Spot | None],
+    spot_of: Callable[[int], CallSite | None],
     entries_of: Callable[[int], Collection[int]],
     searched: str,
 ) -> Callers:
@@ -142,10 +142,10 @@ def direct_callers(
 
 
 def _by_function(
-    branches: Iterable[Branch], spot_of: Callable[[int], Spot | None], entries: Collection[int]
-) -> Iterator[list[tuple[Spot, Branch]]]:
+    branches: Iterable[Branch], spot_of: Callable[[int], CallSite | None], entries: Collection[int]
+) -> Iterator[list[tuple[CallSite, Branch]]]:
     """Branches by the function they are in, without a function's own to itself; by name."""
-    parts: dict[int, list[tuple[Spot, Branch]]] = {}
+    parts: dict[int, list[tuple[CallSite, Branch]]] = {}
     for branch in branches:
         spot = spot_of(branch.address)
         if spot is not None and branch.target not in (spot.start, *(entries if spot.start in entries else ())):
@@ -153,7 +153,7 @@ def _by_function(
     yield from sorted(parts.values(), key=lambda found: (found[0][0].name, found[0][0].start))
 
 
-def with_inlined(callers: Callers, spots: Sequence[Spot], places: int, kept: bool, path: str) -> Callers:
+def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept: bool, path: str) -> Callers:
     """Add what debug information says.
 
     Args:
@@ -170,9 +170,9 @@ def with_inlined(callers: Callers, spots: Sequence[Spot], places: int, kept: boo
         text = f"its code was inlined, {places} copies in {len(spots)} functions"
         text = "its code was inlined, in one place" if places == 1 else text
         passed = f"{text}: a probe on it doesn't see those"
-        reasons = (Reason(Why.PARTLY_INLINED, passed) if kept else Reason(Why.INLINED, text),)
+        reasons = (Reason(ReasonKind.PARTLY_INLINED, passed) if kept else Reason(ReasonKind.INLINED, text),)
     elif not kept:
-        reasons = (Reason(Why.INLINED, "debug information knows it, but no code of it was kept"),)
+        reasons = (Reason(ReasonKind.INLINED, "debug information knows it, but no code of it was kept"),)
     searched = " and ".join(filter(None, (callers.searched, path)))
     found = callers.found + inlined
     return replace(callers, found=found, hidden=tuple(hidden), searched=searched, reasons=reasons)
@@ -181,7 +181,7 @@ def with_inlined(callers: Callers, spots: Sequence[Spot], places: int, kept: boo
 def all_reasons(about: Attachability, callers: Callers | None) -> tuple[Reason, ...]:
     """Reasons with what debug information adds; where that knows the function, it isn't unknown."""
     added = callers.reasons if callers else ()
-    vague = (Why.UNKNOWN, Why.INLINED) if added else ()
+    vague = (ReasonKind.UNKNOWN, ReasonKind.INLINED) if added else ()
     return (*(reason for reason in about.reasons if reason.why not in vague), *added)
 
 

@@ -10,12 +10,12 @@ from btf.btf import Btf
 from btf.errors import BtfError
 from btf.render import prototype
 from btf.search import Search
-from probes.attaching.attach import Survey, attachability
+from probes.attaching.attach import AttachabilitySurvey, attachability
 from probes.attaching.spellings import is_like, spellings
 from probes.attaching.values import UNSEEN, Attachability
 from probes.facts.facts import TargetFacts
 from probes.functions.function_index import index_of
-from probes.probe import Kind
+from probes.probe import ProbeKind
 
 _LOOKED_AT, _NEAR = 9, 3
 
@@ -29,8 +29,8 @@ class Function:
     """Empty: the kernel itself."""
     prototype: str = ""
     """In C; empty where BTF doesn't know it."""
-    kinds: frozenset[Kind] = frozenset()
-    """What can attach: `Kind.FPROBE`, `Kind.KPROBE`, `Kind.KRETPROBE`."""
+    kinds: frozenset[ProbeKind] = frozenset()
+    """What can attach: `ProbeKind.FPROBE`, `ProbeKind.KPROBE`, `ProbeKind.KRETPROBE`."""
     reason: str = ""
     """Why something can't; empty: everything can."""
     word: str = ""
@@ -83,9 +83,9 @@ class Catalog:
         """The same with each reason and what can be probed instead; exact when the ground has been looked at."""
         return attachability(name, self._facts, self._btf, self.ground)
 
-    def survey(self, names: Iterable[str]) -> Survey:
+    def survey(self, names: Iterable[str]) -> AttachabilitySurvey:
         """Look at many functions; each answer equals that of `attachability`."""
-        return Survey(names, self._facts, self._btf, self.ground)
+        return AttachabilitySurvey(names, self._facts, self._btf, self.ground)
 
     def _prototype(self, name: str) -> str:
         if self._btf is None:

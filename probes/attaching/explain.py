@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from probes.attaching.values import Attachability, Why
+from probes.attaching.values import Attachability, ReasonKind
 from probes.refusal import own
 from probes.rules.messages.hints import too_large
 from probes.verdict import Verdict
@@ -42,7 +42,7 @@ def with_reason(verdict: Verdict, about: Attachability, near: Sequence[str]) -> 
     error = verdict.error
     if error is None or not about.reasons:
         return verdict
-    unknown = about.has(Why.UNKNOWN)
+    unknown = about.has(ReasonKind.UNKNOWN)
     if error.code == _OF_ARGUMENT:
         if not unknown:
             return verdict

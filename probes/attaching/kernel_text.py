@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 
 
-class Section(enum.StrEnum):
+class TextSection(enum.StrEnum):
     """A part of the code (include/asm-generic/vmlinux.lds.h)."""
 
     INIT = "init"
@@ -19,16 +19,16 @@ class Section(enum.StrEnum):
 
 
 _BOUNDS = (
-    (Section.NOINSTR, "__noinstr_text_start", "__noinstr_text_end"),
-    (Section.NOINSTR, "__cpuidle_text_start", "__cpuidle_text_end"),
-    (Section.ENTRY, "__entry_text_start", "__entry_text_end"),
-    (Section.INIT, "_sinittext", "_einittext"),
-    (Section.INIT, "__exittext_begin", "__exittext_end"),
-    (Section.INIT, "__init_begin", "__init_end"),
+    (TextSection.NOINSTR, "__noinstr_text_start", "__noinstr_text_end"),
+    (TextSection.NOINSTR, "__cpuidle_text_start", "__cpuidle_text_end"),
+    (TextSection.ENTRY, "__entry_text_start", "__entry_text_end"),
+    (TextSection.INIT, "_sinittext", "_einittext"),
+    (TextSection.INIT, "__exittext_begin", "__exittext_end"),
+    (TextSection.INIT, "__init_begin", "__init_end"),
 )
 
 
-class Sections:
+class TextSections:
     """Which part an address is in; the bounds are looked up once."""
 
     def __init__(self, address_of: Callable[[str], int | None]) -> None:
@@ -40,17 +40,17 @@ class Sections:
         start, end = address_of("_stext"), address_of("_etext")
         self._text = range(start, end) if start is not None and end is not None else None
 
-    def at(self, address: int) -> Section | None:
+    def at(self, address: int) -> TextSection | None:
         """None: ordinary code, or code of a module."""
         return self._between[bisect_right(self._cuts, address)]
 
-    def of_functions(self, addresses: Mapping[str, int]) -> dict[str, Section | None]:
+    def of_functions(self, addresses: Mapping[str, int]) -> dict[str, TextSection | None]:
         """Return `at` for each of some symbols of the kernel itself, without those that are known to be no code."""
         text, cuts, between = self._text, self._cuts, self._between
         found = {name: between[bisect_right(cuts, address)] for name, address in addresses.items()}
         if text is None:
             return found
-        return {name: part for name, part in found.items() if addresses[name] in text or part is Section.INIT}
+        return {name: part for name, part in found.items() if addresses[name] in text or part is TextSection.INIT}
 
     def is_code(self, address: int) -> bool | None:
         """Whether instructions of the kernel itself lie there; None: its bounds aren't known.
@@ -59,4 +59,4 @@ class Sections:
         """
         if self._text is None:
             return None
-        return address in self._text or self.at(address) is Section.INIT
+        return address in self._text or self.at(address) is TextSection.INIT

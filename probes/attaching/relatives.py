@@ -9,13 +9,13 @@ from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH
 from btf.types import Fwd, Modifier, Ptr, Struct
 from btf.uses import functions_using
-from probes.attaching.values import How, Instead
-from probes.probe import Kind, Place
+from probes.attaching.values import Alternative, Relation
+from probes.probe import ProbeKind, ProbePlace
 
 _MOST = 8
 
 
-def relatives(name: str, btf: Btf, kinds_of: Callable[[str], frozenset[Kind]]) -> tuple[Instead, ...]:
+def relatives(name: str, btf: Btf, kinds_of: Callable[[str], frozenset[ProbeKind]]) -> tuple[Alternative, ...]:
     """The functions that take what `name` takes by pointer, those with names most like its own first (50 ms).
 
     Args:
@@ -32,7 +32,11 @@ def relatives(name: str, btf: Btf, kinds_of: Callable[[str], frozenset[Kind]]) -
         return ()
     like = sorted((one for one in taken if one != name), key=lambda one: (-_alike(one, name), one))
     found = ((one, kinds_of(one)) for one in like)
-    ways = (Instead(Place(one), How.SAME_TYPE, f"takes struct {structs[0]}", kinds) for one, kinds in found if kinds)
+    ways = (
+        Alternative(ProbePlace(one), Relation.SAME_TYPE, f"takes struct {structs[0]}", kinds)
+        for one, kinds in found
+        if kinds
+    )
     return tuple(way for way, _ in zip(ways, range(_MOST), strict=False))
 
 

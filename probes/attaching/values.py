@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from probes.attaching.kernel_text import Section
-from probes.probe import Base, Kind, Place
+from probes.attaching.kernel_text import TextSection
+from probes.probe import ProbeKind, ProbePlace, SymbolBase
 
-ALL = frozenset({Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE})
+ALL = frozenset({ProbeKind.FPROBE, ProbeKind.KPROBE, ProbeKind.KRETPROBE})
 """What attaches to an ordinary function."""
 
 
-class Why(enum.StrEnum):
+class ReasonKind(enum.StrEnum):
     """A reason, by the word for it that fits into a narrow column."""
 
     PRIVILEGES = "not root"
@@ -49,10 +49,20 @@ class Why(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-_CALLED = frozenset({Why.NOTRACE, Why.NOINSTR, Why.ENTRY, Why.BLACKLIST, Why.UNTRACED, Why.RENAMED, Why.TWINS})
+_CALLED = frozenset(
+    {
+        ReasonKind.NOTRACE,
+        ReasonKind.NOINSTR,
+        ReasonKind.ENTRY,
+        ReasonKind.BLACKLIST,
+        ReasonKind.UNTRACED,
+        ReasonKind.RENAMED,
+        ReasonKind.TWINS,
+    }
+)
 
 
-class How(enum.StrEnum):
+class Relation(enum.StrEnum):
     """How a name comes to stand in the place of another."""
 
     COPY = "copy"
@@ -74,21 +84,21 @@ class How(enum.StrEnum):
 class Reason(NamedTuple):
     """One thing that is in the way, or worth knowing before a probe is built."""
 
-    why: Why
+    why: ReasonKind
     text: str
     """One sentence without a full stop."""
     remedy: str = ""
     """What to do about it, a command where there is one."""
 
 
-class Instead(NamedTuple):
+class Alternative(NamedTuple):
     """What can be probed instead."""
 
-    place: Place
-    how: How
+    place: ProbePlace
+    how: Relation
     note: str = ""
     """Which one it is, or where in it: `between a_open and a_close`, `at +0x4c`."""
-    kinds: frozenset[Kind] = ALL
+    kinds: frozenset[ProbeKind] = ALL
 
 
 class Attachability(NamedTuple):
@@ -96,11 +106,11 @@ class Attachability(NamedTuple):
 
     name: str
     module: str = ""
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[ProbeKind] = frozenset()
     """What can attach."""
     reasons: tuple[Reason, ...] = ()
     """Where nothing can attach, the first one says why."""
-    instead: tuple[Instead, ...] = ()
+    instead: tuple[Alternative, ...] = ()
     copies: tuple[str, ...] = ()
     """What the compiler made of it and can be traced: `name.isra.0`, ..."""
 
@@ -119,28 +129,28 @@ class Attachability(NamedTuple):
         """Whether it has code that runs, so that to look for its callers makes sense."""
         return any(reason.why in _CALLED for reason in self.reasons)
 
-    def has(self, why: Why) -> bool:
+    def has(self, why: ReasonKind) -> bool:
         """Whether a reason is among them."""
         return any(reason.why is why for reason in self.reasons)
 
 
-class Symbol(NamedTuple):
+class SymbolEntry(NamedTuple):
     """One symbol of the name that is asked for, as kallsyms has it."""
 
     address: int
     code: bool = True
     module: str = ""
-    section: Section | None = None
+    section: TextSection | None = None
     before: str = ""
     """The function in front of it: the linker keeps those of one source file together."""
     after: str = ""
-    base: Base | None = None
+    base: SymbolBase | None = None
     """How to find it where it shares its name."""
     aliases: tuple[str, ...] = ()
     """Other names of its code that no other symbol has."""
 
 
-class Absent(NamedTuple):
+class AbsentModule(NamedTuple):
     """A module that isn't loaded."""
 
     module: str
@@ -149,18 +159,18 @@ class Absent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SymbolLookups:
     """What can be asked of a machine besides its facts; None: it can't be known there."""
 
-    symbols: Callable[[str], Sequence[Symbol]] | None = None
+    symbols: Callable[[str], Sequence[SymbolEntry]] | None = None
     """By name, all of them."""
     copies: Callable[[str], Sequence[str]] | None = None
     """Names of symbols that the compiler made of a function, traceable or not."""
-    absent: Callable[[str], Sequence[Absent]] | None = None
+    absent: Callable[[str], Sequence[AbsentModule]] | None = None
     """Modules on disk that may have a function which nobody knows."""
-    sections: Callable[[Set[str]], dict[str, Section | None]] | None = None
+    sections: Callable[[Set[str]], dict[str, TextSection | None]] | None = None
     """Of those of some names that one symbol alone has, a function of the kernel itself."""
 
 
-UNSEEN = Ground()
+UNSEEN = SymbolLookups()
 """Nothing can be asked."""

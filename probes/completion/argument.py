@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from probes.completion.cast import Around, complete_cast, complete_symbol
-from probes.completion.choice import Completion, Completions, Urge, What, ranked
+from probes.completion.cast import ExpressionContext, complete_cast, complete_symbol
+from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
 from probes.completion.type_choice import sensible_types, shows
-from probes.functions.capture_tree import Node
+from probes.functions.capture_tree import CaptureNode
 from probes.syntax.text import Word
 
 _NESTED = re.compile(r"(?:[+-]u?(?:0[xX])?[0-9a-fA-F]+\()*")
@@ -25,7 +25,7 @@ _TEXTS = ("char", "string", "ustring", "symbol", "symstr")
 class _Path(NamedTuple):
     """An expression in its parts."""
 
-    node: Node | None
+    node: CaptureNode | None
     """What its whole steps lead to; None: there is no step yet."""
     step: str
     """The step that is being typed: `fi`, `->f_p`, `[`; empty behind `[3]`."""
@@ -44,7 +44,7 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     end = word.start + len(word.text)
     if colon:
         return _types(scope, word.text[at:inner], expression, kind, end)
-    around = Around(word.text[at:inner], word.start + inner, end)
+    around = ExpressionContext(word.text[at:inner], word.start + inner, end)
     if expression.startswith("@") and not scope.in_program:
         return complete_symbol(scope, around, expression)
     if expression.startswith("(") and (found := complete_cast(scope, around, expression)) is not None:
@@ -66,7 +66,7 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
         items += _variables(scope, path.step, nested)
     if exact is None and (not items or any(item.label == path.step for item in items)):
         return _behind(scope, word.text[at:], end)
-    return Completions(start, end, tuple(items), Urge.NEEDED if depth else _urge(exact))
+    return Completions(start, end, tuple(items), Priority.NEEDED if depth else _urge(exact))
 
 
 # -- where the cursor is ---------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _name(label: str) -> str:
     return label[lead.end() if lead else 0 :].rstrip("]")
 
 
-def _below(scope: Scope, path: _Path, nested: str) -> list[Node]:
+def _below(scope: Scope, path: _Path, nested: str) -> list[CaptureNode]:
     """What the step may be, behind the brackets that are open."""
     if path.node is None:
         return [root for root in scope.roots() if _can_be_had(scope, root, nested)]
@@ -115,7 +115,7 @@ def _inside(nested: str, expression: str) -> str:
     return f"{nested}{expression}{')' * nested.count('(')}"
 
 
-def _can_be_had(scope: Scope, root: Node, nested: str) -> bool:
+def _can_be_had(scope: Scope, root: CaptureNode, nested: str) -> bool:
     if scope.letter == "t" and root.label in scope.names:
         return False
     if root.fetcharg is not None:
@@ -123,7 +123,7 @@ def _can_be_had(scope: Scope, root: Node, nested: str) -> bool:
     return root.expandable and (not root.at_exit or scope.at_exit or scope.letter == "f")
 
 
-def _exact(path: _Path, nodes: list[Node]) -> Node | None:
+def _exact(path: _Path, nodes: list[CaptureNode]) -> CaptureNode | None:
     """The node that is typed in full."""
     if path.node is not None and not path.step:
         return path.node
@@ -134,10 +134,10 @@ def _exact(path: _Path, nodes: list[Node]) -> Node | None:
     )
 
 
-def _urge(exact: Node | None) -> Urge:
+def _urge(exact: CaptureNode | None) -> Priority:
     if exact is None or exact.fetcharg is None:
-        return Urge.NEEDED
-    return Urge.STANDS if exact.fetcharg.type is None and exact.step != "->" else Urge.USUAL
+        return Priority.NEEDED
+    return Priority.STANDS if exact.fetcharg.type is None and exact.step != "->" else Priority.USUAL
 
 
 # -- what is offered -------------------------------------------------------------------------------------------------
@@ -157,16 +157,18 @@ def _first(scope: Scope, end: int, nested: str, bare: bool) -> Completions:
         items.append(_variable("$$args"))
     items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
     if bare and scope.arguments and scope.letter != "t":
-        items.append(Completion("if ", What.WORD, "if", about="record only where a condition on these fields holds"))
+        items.append(
+            Completion("if ", ItemKind.WORD, "if", about="record only where a condition on these fields holds")
+        )
     note = "the fields of this event are not known yet" if scope.letter == "e" and not scope.fields() else ""
-    urge = Urge.NEEDED if nested else Urge.STANDS if scope.arguments else Urge.USUAL
+    urge = Priority.NEEDED if nested else Priority.STANDS if scope.arguments else Priority.USUAL
     return Completions(end, end, tuple(items), urge, note)
 
 
-def _item(node: Node) -> Completion:
+def _item(node: CaptureNode) -> Completion:
     """One step on the way; what is no value by itself is gone into."""
     root = node.label[:1] not in "-.["
-    what = What.FIELD if not root else What.VARIABLE if node.label[0] == "$" else What.ARGUMENT
+    what = ItemKind.FIELD if not root else ItemKind.VARIABLE if node.label[0] == "$" else ItemKind.ARGUMENT
     on = node.step if node.step == "->" or node.fetcharg is None else ""
     label = node.label if root or node.label[0] == "[" else _name(node.label)
     return Completion(
@@ -174,28 +176,30 @@ def _item(node: Node) -> Completion:
     )
 
 
-def _onward(scope: Scope, node: Node, path: _Path, depth: int) -> list[Completion]:
+def _onward(scope: Scope, node: CaptureNode, path: _Path, depth: int) -> list[Completion]:
     """Behind a whole step: its types, the steps below it."""
     typed = node.label if path.step else ""
     name = node.label if path.node is None or node.label[0] == "[" else _name(node.label)
     below: list[Completion] = []
     if node.step:
-        below.append(Completion(f"{typed}{node.step}", What.FIELD, f"{name}{node.step}", node.c_type, node.offset))
+        below.append(
+            Completion(f"{typed}{node.step}", ItemKind.FIELD, f"{name}{node.step}", node.c_type, node.offset)
+        )
     if node.fetcharg is None:
         return below
     if depth:
         closed = ")" * depth
-        return [*below, Completion(f"{typed}{closed}", What.FIELD, f"{name}{closed}", node.c_type, node.offset)]
+        return [*below, Completion(f"{typed}{closed}", ItemKind.FIELD, f"{name}{closed}", node.c_type, node.offset)]
     types = [
-        Completion(f"{typed}:{kind} ", What.TYPE, f"{name}:{kind}", about=shows(kind))
+        Completion(f"{typed}:{kind} ", ItemKind.TYPE, f"{name}:{kind}", about=shows(kind))
         if kind is not None
-        else Completion(f"{typed} ", What.TYPE, name, node.c_type, node.offset, shows(node.kernel_type))
+        else Completion(f"{typed} ", ItemKind.TYPE, name, node.c_type, node.offset, shows(node.kernel_type))
         for kind in _fitting(scope, node)
     ]
     return [*below, *types] if node.step == "->" else [*types, *below]
 
 
-def _fitting(scope: Scope, node: Node) -> list[str | None]:
+def _fitting(scope: Scope, node: CaptureNode) -> list[str | None]:
     """Types for a node, its own first."""
     if node.fetcharg is None:
         return []
@@ -208,7 +212,7 @@ def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
     if typed[:1] == "%" and scope.letter in "pr":
         names = [f"%{name}" for name in sorted(scope.dialect.registers or ()) if f"%{name}".startswith(typed)]
         return (
-            [Completion(n, What.REGISTER, n) for n in names]
+            [Completion(n, ItemKind.REGISTER, n) for n in names]
             if names and scope.accepts(_inside(nested, names[0]))
             else []
         )
@@ -216,7 +220,7 @@ def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
         return []
     if scope.letter == "e":
         found = [(f"${field.name}", field.type) for field in scope.fields()]
-        return [Completion(n, What.VARIABLE, n, kind) for n, kind in found if n.startswith(typed)]
+        return [Completion(n, ItemKind.VARIABLE, n, kind) for n, kind in found if n.startswith(typed)]
     count = len([root for root in scope.roots() if root.label[0] != "$"])
     if scope.in_program:
         count = len(scope.dialect.argument_registers)
@@ -240,7 +244,7 @@ _ABOUT = {
 def _variable(name: str) -> Completion:
     return Completion(
         f"{name} " if name in ("$$args", "$arg*") else name,
-        What.VARIABLE,
+        ItemKind.VARIABLE,
         name,
         about=_ABOUT.get(name, "an argument by its number"),
     )
@@ -249,14 +253,14 @@ def _variable(name: str) -> Completion:
 def _behind(scope: Scope, body: str, end: int) -> Completions:
     """Behind an expression of which no more is known than whether the kernel takes it."""
     if not scope.accepts(body):
-        return Completions(end, end, (), Urge.NEEDED, "nothing here has this in its name")
+        return Completions(end, end, (), Priority.NEEDED, "nothing here has this in its name")
     field = (
         next((field for field in scope.fields() if f"${field.name}" == body), None) if scope.letter == "e" else None
     )
     texts = _TEXTS if field is None else _TEXTS[1:2] if "char" in field.type else _TEXTS[3:4]
     kinds = _accepted(scope, body, (*texts, *_NUMBERS[:6]) if field is not None else (*_NUMBERS[:6], *texts))
-    items = [Completion(f":{kind} ", What.TYPE, f":{kind}", about=shows(kind)) for kind in kinds]
-    return Completions(end, end, tuple(items), Urge.STANDS)
+    items = [Completion(f":{kind} ", ItemKind.TYPE, f":{kind}", about=shows(kind)) for kind in kinds]
+    return Completions(end, end, tuple(items), Priority.STANDS)
 
 
 def _accepted(scope: Scope, body: str, kinds: Iterable[str]) -> list[str]:
@@ -274,6 +278,6 @@ def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> 
     else:
         kinds = [kind for kind in (*_NUMBERS, *_TEXTS) if kind.startswith(typed)]
         kinds = _accepted(scope, f"{nested}{expression}", kinds)
-    items = tuple(Completion(f"{kind} ", What.TYPE, kind, about=shows(kind)) for kind in kinds)
-    urge = Urge.STANDS if typed in kinds else Urge.NEEDED
+    items = tuple(Completion(f"{kind} ", ItemKind.TYPE, kind, about=shows(kind)) for kind in kinds)
+    urge = Priority.STANDS if typed in kinds else Priority.NEEDED
     return Completions(end - len(typed), end, items, urge, "" if items else "no type here begins so")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from btf.btf import Btf
 from btf.layout import Field, children
 from btf.render import c_type
-from probes.completion.choice import Completion, Completions, Urge, What, ranked
+from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
 from probes.completion.type_choice import shows
 from probes.rules.cast import find_struct
@@ -21,7 +21,7 @@ _KINDS = ("x64", "s64", "u32", "s32", "string", "symbol")
 _MOST = 60
 
 
-class Around(NamedTuple):
+class ExpressionContext(NamedTuple):
     """What stands around an expression: `name=+8(` and where it is in the text."""
 
     body: str
@@ -36,22 +36,24 @@ class Around(NamedTuple):
         return ")" * self.body.count("(")
 
 
-def complete_symbol(scope: Scope, around: Around, expression: str) -> Completions:
+def complete_symbol(scope: Scope, around: ExpressionContext, expression: str) -> Completions:
     """Complete `@name`, a variable of the kernel."""
     typed = expression[1:]
     names = scope.known.symbols(typed) if typed else ()
     items = [
-        Completion(f"@{name}", What.VARIABLE, f"@{name}", about="a variable of the kernel")
+        Completion(f"@{name}", ItemKind.VARIABLE, f"@{name}", about="a variable of the kernel")
         for name in names[:_MOST]
         if name != typed
     ]
     exact = typed in names and scope.accepts(f"{around.body}{expression}{around.closing}")
     kinds = _types(scope, around, expression) if exact else []
     note = "" if items or kinds else "part of a variable's name" if not typed else "no variable known begins so"
-    return Completions(around.start, around.end, (*kinds, *items), Urge.STANDS if exact else Urge.NEEDED, note)
+    return Completions(
+        around.start, around.end, (*kinds, *items), Priority.STANDS if exact else Priority.NEEDED, note
+    )
 
 
-def complete_cast(scope: Scope, around: Around, expression: str) -> Completions | None:
+def complete_cast(scope: Scope, around: ExpressionContext, expression: str) -> Completions | None:
     """Complete a typecast; None where this kernel has none here, or it is another one than these."""
     dialect = scope.dialect
     if scope.in_program or not (dialect.typecast or (dialect.typecast_known and scope.letter == "e")):
@@ -65,34 +67,34 @@ def complete_cast(scope: Scope, around: Around, expression: str) -> Completions 
     return None
 
 
-def _structs(scope: Scope, around: Around, typed: str) -> Completions:
+def _structs(scope: Scope, around: ExpressionContext, typed: str) -> Completions:
     names = scope.known.structs(typed) if typed else ()
-    items = tuple(Completion(f"({name})", What.TYPE, f"({name})", f"struct {name}") for name in names[:_MOST])
+    items = tuple(Completion(f"({name})", ItemKind.TYPE, f"({name})", f"struct {name}") for name in names[:_MOST])
     note = "" if items else "part of a structure's name" if not typed else "no structure has this in its name"
-    return Completions(around.start, around.end, items, Urge.NEEDED, note)
+    return Completions(around.start, around.end, items, Priority.NEEDED, note)
 
 
-def _operands(scope: Scope, around: Around, struct: str, typed: str) -> Completions:
+def _operands(scope: Scope, around: ExpressionContext, struct: str, typed: str) -> Completions:
     """What is cast: a field of the event, an argument."""
     if find_struct(scope.btf, struct) is None:
-        return Completions(around.end, around.end, (), Urge.NEEDED, "no structure of this name")
+        return Completions(around.end, around.end, (), Priority.NEEDED, "no structure of this name")
     known = {field.name: field.type for field in scope.fields()}
     if scope.letter != "e":
         known = {root.label: root.c_type for root in scope.roots() if root.label[0] != "$"}
     names = [name for name, kind in known.items() if "[" not in kind and "struct" not in kind.partition("*")[0]]
     names = names if scope.letter == "e" else list(known)
     items = tuple(
-        Completion(f"({struct}){names[n]}->", What.FIELD, f"{names[n]}->", known[names[n]])
+        Completion(f"({struct}){names[n]}->", ItemKind.FIELD, f"{names[n]}->", known[names[n]])
         for n in ranked(names, typed)[:_MOST]
     )
-    return Completions(around.start, around.end, items, Urge.NEEDED, "" if items else "nothing here begins so")
+    return Completions(around.start, around.end, items, Priority.NEEDED, "" if items else "nothing here begins so")
 
 
-def _members(scope: Scope, around: Around, expression: str, found: re.Match[str], btf: Btf) -> Completions:
+def _members(scope: Scope, around: ExpressionContext, expression: str, found: re.Match[str], btf: Btf) -> Completions:
     struct = find_struct(btf, found[1])
     type_id = _walked(btf, struct, re.findall(r"\w+", found[2])) if struct is not None else None
     if type_id is None:
-        return Completions(around.end, around.end, (), Urge.NEEDED, "nothing is behind this")
+        return Completions(around.end, around.end, (), Priority.NEEDED, "nothing is behind this")
     lead, typed = expression[: len(expression) - len(found[3])], found[3]
     fields = [field for field in children(btf, type_id).fields if field.name]
     exact = next((field for field in fields if field.name == typed), None)
@@ -102,13 +104,15 @@ def _members(scope: Scope, around: Around, expression: str, found: re.Match[str]
         items += _onward(btf, exact, expression)
     names = [field.name for field in fields]
     items += [
-        Completion(f"{lead}{names[n]}", What.FIELD, names[n], c_type(btf, fields[n].type_id), fields[n].byte_offset)
+        Completion(
+            f"{lead}{names[n]}", ItemKind.FIELD, names[n], c_type(btf, fields[n].type_id), fields[n].byte_offset
+        )
         for n in ranked(names, typed)[:_MOST]
         if fields[n] is not exact and (_goes_on(btf, fields[n]) or scope.accepts(_whole(around, lead + names[n])))
     ]
     stands = exact is not None and scope.accepts(_whole(around, expression))
     note = "" if items else "no member has this in its name"
-    return Completions(around.start, around.end, tuple(items), Urge.USUAL if stands else Urge.NEEDED, note)
+    return Completions(around.start, around.end, tuple(items), Priority.USUAL if stands else Priority.NEEDED, note)
 
 
 def _walked(btf: Btf, type_id: int, names: list[str]) -> int | None:
@@ -129,19 +133,19 @@ def _goes_on(btf: Btf, field: Field) -> str:
 def _onward(btf: Btf, field: Field, expression: str) -> Iterator[Completion]:
     if step := _goes_on(btf, field):
         kind = c_type(btf, field.type_id)
-        yield Completion(f"{expression}{step}", What.FIELD, f"{field.name}{step}", kind, field.byte_offset)
+        yield Completion(f"{expression}{step}", ItemKind.FIELD, f"{field.name}{step}", kind, field.byte_offset)
 
 
-def _types(scope: Scope, around: Around, expression: str) -> list[Completion]:
+def _types(scope: Scope, around: ExpressionContext, expression: str) -> list[Completion]:
     """What stands behind a whole expression: nothing, or a type."""
     whole = _whole(around, expression)
-    bare = [Completion(f"{expression}{around.closing} ", What.TYPE, expression)] if scope.accepts(whole) else []
+    bare = [Completion(f"{expression}{around.closing} ", ItemKind.TYPE, expression)] if scope.accepts(whole) else []
     return bare + [
-        Completion(f"{expression}{around.closing}:{kind} ", What.TYPE, f"{expression}:{kind}", about=shows(kind))
+        Completion(f"{expression}{around.closing}:{kind} ", ItemKind.TYPE, f"{expression}:{kind}", about=shows(kind))
         for kind in _KINDS
         if scope.accepts(f"{whole}:{kind}")
     ]
 
 
-def _whole(around: Around, expression: str) -> str:
+def _whole(around: ExpressionContext, expression: str) -> str:
     return f"{around.body}{expression}{around.closing}"

@@ -12,7 +12,7 @@ from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 
 
-class What(enum.StrEnum):
+class ItemKind(enum.StrEnum):
     """What an item is."""
 
     LETTER = "kind"
@@ -26,7 +26,7 @@ class What(enum.StrEnum):
     VALUE = "value"
 
 
-class Urge(enum.IntEnum):
+class Priority(enum.IntEnum):
     """How much the text wants one of the items."""
 
     STANDS = 0
@@ -43,7 +43,7 @@ class Completion:
 
     text: str
     """What is put in the place of the text between `start` and `end`."""
-    what: What
+    what: ItemKind
     label: str
     """What a person reads."""
     c_type: str = ""
@@ -61,7 +61,7 @@ class Completions:
     end: int
     """The part of the text that an item replaces."""
     items: tuple[Completion, ...] = ()
-    urge: Urge = Urge.STANDS
+    urge: Priority = Priority.STANDS
     note: str = ""
     """Why there is nothing, or what to type."""
 
@@ -82,7 +82,7 @@ def _none(query: str) -> tuple[str, ...]:  # noqa: ARG001 - by the type
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NameSources:
     """Where names come from; a query gives those that match, best first, some dozens."""
 
     facts: TargetFacts

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from probes.completion.argument import complete_argument
-from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
+from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, NameSources, Priority
 from probes.completion.deletion import complete_deletion
 from probes.completion.filter import complete_filter
 from probes.completion.program import complete_program
@@ -18,7 +18,7 @@ from probes.completion.scope import Scope
 from probes.completion.static import LATENCY, complete_static, heads
 from probes.completion.synthetic import complete_synthetic
 from probes.facts.facts import Feature, TargetFacts
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from probes.static_events import ON
 from probes.syntax.text import Word, is_pattern, split
 
@@ -40,7 +40,7 @@ _ENDS = (
 )
 
 
-def complete(text: str, cursor: int, known: Known) -> Completions:
+def complete(text: str, cursor: int, known: NameSources) -> Completions:
     """Give what may stand at the cursor.
 
     Args:
@@ -65,7 +65,9 @@ def complete(text: str, cursor: int, known: Known) -> Completions:
     if len(words) == 1:
         found = _head(word, known)
     elif words[0].text[0] not in dict(_letters(known.facts)):
-        return Completions(cursor, cursor, (), Urge.NEEDED, _no_kind("this kernel has no such kind of probe", known))
+        return Completions(
+            cursor, cursor, (), Priority.NEEDED, _no_kind("this kernel has no such kind of probe", known)
+        )
     elif condition is not None and cursor > condition.end() and len(words) > 2:
         scope = Scope.of(text[: condition.start()], known)
         found = complete_filter(before, condition.end(), scope) if scope is not None else NOTHING
@@ -89,32 +91,32 @@ def _letters(facts: TargetFacts) -> list[tuple[str, str]]:
     return [(one, about) for one, about, features in _LETTERS if any(facts.has(feature) for feature in features)]
 
 
-def _head(word: Word, known: Known) -> Completions:
+def _head(word: Word, known: NameSources) -> Completions:
     letter, colon, _ = word.text.partition(":")
     end = word.start + len(word.text)
     if colon:
         return Completions(end, end, note="GROUP/EVENT or EVENT: a name of your own for the event")
     items = [
-        Completion(f"{one} ", What.LETTER, one, about=about)
+        Completion(f"{one} ", ItemKind.LETTER, one, about=about)
         for one, about in _letters(known.facts)
         if one.startswith(letter)
     ]
     if known.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
-        items.append(Completion("s:", What.LETTER, "s:", about="a synthetic event: fields that others fill"))
+        items.append(Completion("s:", ItemKind.LETTER, "s:", about="a synthetic event: fields that others fill"))
     items += heads(letter, known.facts)
     if not letter and known.made():
-        items.append(Completion("-:", What.LETTER, "-:", about="take one of our events away"))
+        items.append(Completion("-:", ItemKind.LETTER, "-:", about="take one of our events away"))
     return Completions(
-        word.start, end, tuple(items), Urge.NEEDED, "" if items else "begin with f, p, r, t, e, s:, on or lat:"
+        word.start, end, tuple(items), Priority.NEEDED, "" if items else "begin with f, p, r, t, e, s:, on or lat:"
     )
 
 
-def _no_kind(why: str, known: Known) -> str:
+def _no_kind(why: str, known: NameSources) -> str:
     """Return why a kind is not offered; where nobody could look for it, what kept us from that."""
     return f"what this kernel has cannot be seen: {known.facts.unseen.what}" if known.facts.unseen else why
 
 
-def _place(head: str, word: Word, known: Known) -> Completions:
+def _place(head: str, word: Word, known: NameSources) -> Completions:
     if head[0] == "t":
         return _names(word, known.tracepoints(word.text), "tracepoint")
     if head[0] == "e":
@@ -122,18 +124,18 @@ def _place(head: str, word: Word, known: Known) -> Completions:
     if head[0] in "pr" and "/" in word.text:
         if not known.facts.has(Feature.UPROBE_EVENTS):
             why = _no_kind("this kernel has no probes in programs", known)
-            return Completions(word.start, word.start, (), Urge.NEEDED, why)
+            return Completions(word.start, word.start, (), Priority.NEEDED, why)
         return complete_program(head, word, known)
     return _functions(head, word, known) if head[0] in "fpr" else NOTHING
 
 
 def _names(word: Word, names: Sequence[str], what: str) -> Completions:
-    items = tuple(Completion(f"{name} ", What.PLACE, name) for name in names[:_MOST_PLACES])
+    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in names[:_MOST_PLACES])
     end = word.start + len(word.text)
-    return Completions(word.start, end, items, Urge.NEEDED, "" if items else f"no {what} has this in its name")
+    return Completions(word.start, end, items, Priority.NEEDED, "" if items else f"no {what} has this in its name")
 
 
-def _functions(head: str, word: Word, known: Known) -> Completions:
+def _functions(head: str, word: Word, known: NameSources) -> Completions:
     symbol, percent, _ = word.text.partition("%")
     module, colon, name = symbol.rpartition(":")
     end = word.start + len(word.text)
@@ -144,27 +146,27 @@ def _functions(head: str, word: Word, known: Known) -> Completions:
     if (pattern and percent) or (there and (not colon or exact.module == module)):
         ends = _ENDS if head[0] != "r" else _ENDS[:1]
         items += [
-            Completion(f"{symbol}{suffix} ", What.PLACE, f"{name}{suffix}", about=about)
+            Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", about=about)
             for suffix, about in ends
             if f"{symbol}{suffix}".startswith(word.text)
         ]
     if not percent and name:
         items += [
-            Completion(f"{module}{colon}{one.name}", What.PLACE, one.name, one.prototype, about=one.reason)
+            Completion(f"{module}{colon}{one.name}", ItemKind.PLACE, one.name, one.prototype, about=one.reason)
             for one in known.functions(name)
             if one.name != name and _attaches(head, one.kinds) and (not colon or one.module == module)
         ][:_MOST_PLACES]
     whole = not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)
     if pattern and whole:  # it stands for all that fit: one of these is something else
-        return Completions(word.start, end, tuple(items), Urge.STANDS)
-    urge = Urge.USUAL if there and whole else Urge.NEEDED
+        return Completions(word.start, end, tuple(items), Priority.STANDS)
+    urge = Priority.USUAL if there and whole else Priority.NEEDED
     if items:
         return Completions(word.start, end, tuple(items), urge)
     note = exact.reason if exact.module or exact.prototype else "no function has this in its name"
     return Completions(word.start, end, (), urge, note if name else "type part of a function's name")
 
 
-def _attaches(head: str, kinds: frozenset[Kind]) -> bool:
+def _attaches(head: str, kinds: frozenset[ProbeKind]) -> bool:
     """Whether a probe of this letter can sit on a function of which these kinds are known."""
-    wanted = {"p": Kind.KPROBE, "r": Kind.KRETPROBE}.get(head[0])
+    wanted = {"p": ProbeKind.KPROBE, "r": ProbeKind.KRETPROBE}.get(head[0])
     return wanted in kinds if wanted else bool(kinds)

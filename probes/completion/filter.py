@@ -6,14 +6,14 @@ import re
 from typing import NamedTuple
 
 from events.names.errnos import errno_names, errno_of
-from probes.completion.choice import Completion, Completions, Urge, What, ranked
+from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
 from probes.kernel_verdict import built_events
 from probes.lowering.arguments.field_types import btf_type
 from probes.lowering.filters.filter_words import enum_names
 from probes.lowering.static_events import is_returned
 from probes.plans.plan import Plan
-from probes.rules.readers import Reading
+from probes.rules.readers import RuleContext
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*|-\w*)
@@ -82,20 +82,22 @@ def complete_filter(before: str, start: int, scope: Scope) -> Completions:
     if state == "field":
         items = _fields(fields, typed)
         if any(field.name == typed for field in fields):
-            return Completions(end - len(typed), end, items, Urge.USUAL)
-        return Completions(end - len(typed), end, items, Urge.NEEDED, "" if items else "no such field is recorded")
+            return Completions(end - len(typed), end, items, Priority.USUAL)
+        return Completions(
+            end - len(typed), end, items, Priority.NEEDED, "" if items else "no such field is recorded"
+        )
     if state == "operator":
         items = tuple(
-            Completion(f"{sign} ", What.WORD, sign, about=about)
+            Completion(f"{sign} ", ItemKind.WORD, sign, about=about)
             for sign, about in (_TEXTUAL if field is not None and field.is_text else _NUMERIC)
             if sign.startswith(typed)
         )
-        return Completions(end - len(typed), end, items, Urge.NEEDED)
+        return Completions(end - len(typed), end, items, Priority.NEEDED)
     if state == "value":
         return _values(field, typed, end, scope)
     words = (("&&", "and"), ("||", "or"))
-    found = tuple(Completion(f"{w} ", What.WORD, w, about=about) for w, about in words if w.startswith(typed))
-    return Completions(end - len(typed), end, found, Urge.STANDS if not typed else Urge.NEEDED)
+    found = tuple(Completion(f"{w} ", ItemKind.WORD, w, about=about) for w, about in words if w.startswith(typed))
+    return Completions(end - len(typed), end, found, Priority.STANDS if not typed else Priority.NEEDED)
 
 
 def _is_open(token: re.Match[str]) -> bool:
@@ -106,7 +108,7 @@ def _is_open(token: re.Match[str]) -> bool:
 
 def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
     found = (fields[n] for n in ranked([field.name for field in fields], typed))
-    return tuple(Completion(f"{f.name} ", What.FIELD, f.name, f.type, about=f.about) for f in found)
+    return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, about=f.about) for f in found)
 
 
 def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
@@ -114,19 +116,23 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     start = end - len(typed)
     if field is not None and field.is_text:
         if not typed:
-            return Completions(end, end, (Completion('"', What.VALUE, '"…"', about="text in quotes"),), Urge.NEEDED)
-        return Completions(end, end, (Completion(f"{typed[0]} ", What.VALUE, f"{typed}{typed[0]}"),), Urge.NEEDED)
+            return Completions(
+                end, end, (Completion('"', ItemKind.VALUE, '"…"', about="text in quotes"),), Priority.NEEDED
+            )
+        return Completions(
+            end, end, (Completion(f"{typed[0]} ", ItemKind.VALUE, f"{typed}{typed[0]}"),), Priority.NEEDED
+        )
     names = dict(enum_names(scope.btf, field.btf_type)) if field else {}
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
     found = [
-        Completion(f"{name} ", What.VALUE, name, about=str(number))
+        Completion(f"{name} ", ItemKind.VALUE, name, about=str(number))
         for name, number in names.items()
         if name.lower().startswith(typed.lower())
     ][:_MOST_VALUES]
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
-    return Completions(start, end, tuple(found), Urge.NEEDED, "" if found else "a number")
+    return Completions(start, end, tuple(found), Priority.NEEDED, "" if found else "a number")
 
 
 def _recorded(scope: Scope) -> tuple[_Field, ...]:
@@ -142,7 +148,7 @@ def _recorded(scope: Scope) -> tuple[_Field, ...]:
 
 
 def _of_plan(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
-    reading = Reading(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
+    reading = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
     labels = {column.name: column for event in plan.events for column in event.columns}
     fields: dict[str, _Field] = {}
     for event in built_events([event.line for event in plan.events], reading):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probes.completion.choice import Completion, Completions, Known, Urge, What, ranked
-from probes.programs.program import NotPlaced, Program
+from probes.completion.choice import Completion, Completions, ItemKind, NameSources, Priority, ranked
+from probes.programs.program import Program, SymbolNotPlaced
 from probes.syntax.text import Word
 
 _STATIC = "sdt_"
@@ -16,7 +16,7 @@ _ENDS = (("", "when it is called"), ("%return", "when it returns, with what it r
 _MOST = 60
 
 
-def complete_program(head: str, word: Word, known: Known) -> Completions:
+def complete_program(head: str, word: Word, known: NameSources) -> Completions:
     """Complete the second word of a `p` or `r` command, which has a `/` in it."""
     path, colon, symbol = word.text.partition(":")
     end = word.start + len(word.text)
@@ -24,37 +24,37 @@ def complete_program(head: str, word: Word, known: Known) -> Completions:
         return _path(word, end, known)
     program = _program(path, known)
     if program is None:
-        return Completions(end, end, (), Urge.NEEDED, "its symbols are not known here: give an offset, 0x…")
+        return Completions(end, end, (), Priority.NEEDED, "its symbols are not known here: give an offset, 0x…")
     items = [
-        Completion(f"{path}:{text}", What.PLACE, text.strip(), about=about)
+        Completion(f"{path}:{text}", ItemKind.PLACE, text.strip(), about=about)
         for text, about in _symbols(head, symbol, program)
     ]
     stands = any(item.text == f"{word.text} " for item in items)
     note = "" if items or symbol[:1].isdigit() else "no function of this program has this in its name"
-    return Completions(word.start, end, tuple(items[:_MOST]), Urge.USUAL if stands else Urge.NEEDED, note)
+    return Completions(word.start, end, tuple(items[:_MOST]), Priority.USUAL if stands else Priority.NEEDED, note)
 
 
-def _program(path: str, known: Known) -> Program | None:
+def _program(path: str, known: NameSources) -> Program | None:
     look = known.environment.program
     try:
         return look(path) if look is not None else None
-    except NotPlaced:
+    except SymbolNotPlaced:
         return None
 
 
-def _path(word: Word, end: int, known: Known) -> Completions:
+def _path(word: Word, end: int, known: NameSources) -> Completions:
     folder, _, name = word.text.rpartition("/")
     items: list[Completion] = []
     if _program(word.text, known) is not None:
-        items.append(Completion(f"{word.text}:", What.PLACE, f"{name}:", about="a program: its functions"))
+        items.append(Completion(f"{word.text}:", ItemKind.PLACE, f"{name}:", about="a program: its functions"))
     elif name and known.files(word.text) is not None:
-        items.append(Completion(f"{word.text}/", What.PLACE, f"{name}/", about="a folder"))
+        items.append(Completion(f"{word.text}/", ItemKind.PLACE, f"{name}/", about="a folder"))
     listed = known.files(folder or "/")
     names = [one for one in listed or () if one != name and " " not in one and ":" not in one]
-    items += [Completion(f"{folder}/{names[n]}", What.PLACE, names[n]) for n in ranked(names, name)[:_MOST]]
+    items += [Completion(f"{folder}/{names[n]}", ItemKind.PLACE, names[n]) for n in ranked(names, name)[:_MOST]]
     missing = "no such folder is known" if listed is None else "nothing in this folder has this in its name"
     note = "" if items else missing
-    return Completions(word.start, end, tuple(items), Urge.NEEDED, note)
+    return Completions(word.start, end, tuple(items), Priority.NEEDED, note)
 
 
 def _symbols(head: str, typed: str, program: Program) -> Iterator[tuple[str, str]]:
@@ -78,5 +78,5 @@ def _fits(program: Program, name: str) -> bool:
     """Whether a probe can sit on a symbol."""
     try:
         return bool(name) and bool(program.place(name))
-    except NotPlaced:
+    except SymbolNotPlaced:
         return False

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.check import Checked, check_typed
-from probes.completion.choice import Known
+from probes.completion.choice import NameSources
 from probes.facts.dialect import Dialect, dialect_of
-from probes.facts.lookups import EventField
-from probes.functions.capture_tree import Node, Tree
+from probes.facts.lookups import StaticEventField
+from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.signature import tracepoint_of
 from probes.names import split_name
-from probes.probe import When
+from probes.probe import ProbeEnds
 from probes.syntax.parse import ParseError, parse_probe
 from probes.syntax.text import split
 
@@ -24,14 +24,14 @@ class Scope:
 
     text: str
     """Letter, place and the fetchargs before, joined by one space."""
-    known: Known
+    known: NameSources
     btf: Btf | None
-    tree: Tree | None = None
+    tree: CaptureTree | None = None
     """What can be captured by name; None: nothing."""
     at_exit: bool = False
 
     @classmethod
-    def of(cls, text: str, known: Known) -> Scope | None:
+    def of(cls, text: str, known: NameSources) -> Scope | None:
         """Read what stands before; None where that is no probe of something."""
         words = [word.text for word in split(text)]
         if len(words) < 2:
@@ -44,14 +44,14 @@ class Scope:
             return cls(joined, known, known.btf(""), at_exit=returns)
         if letter == "t":
             btf = known.btf("")
-            return cls(joined, known, btf, Tree(btf, place, known.facts.machine, tracepoint_of))
+            return cls(joined, known, btf, CaptureTree(btf, place, known.facts.machine, tracepoint_of))
         try:
             probe = parse_probe(f"{words[0]} {place}")
         except ParseError:
             return None
         btf = known.btf(probe.place.symbol)
-        tree = None if probe.place.offset else Tree(btf, probe.place.symbol, known.facts.machine)
-        return cls(joined, known, btf, tree, probe.when is not When.ENTRY)
+        tree = None if probe.place.offset else CaptureTree(btf, probe.place.symbol, known.facts.machine)
+        return cls(joined, known, btf, tree, probe.when is not ProbeEnds.ENTRY)
 
     @property
     def letter(self) -> str:
@@ -78,11 +78,11 @@ class Scope:
         """The parser of the kernel."""
         return dialect_of(self.known.facts, self.btf)
 
-    def roots(self) -> tuple[Node, ...]:
+    def roots(self) -> tuple[CaptureNode, ...]:
         """The first level of what can be captured by name."""
         return self.tree.roots() if self.tree is not None else ()
 
-    def fields(self) -> tuple[EventField, ...]:
+    def fields(self) -> tuple[StaticEventField, ...]:
         """Fields of the event that an event probe sits on; empty where they aren't known."""
         group, event = split_name(self.text.split(" ")[1])
         look_up = self.known.environment.event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
+from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, NameSources, Priority
 from probes.completion.filter import complete_filter
 from probes.completion.scope import Scope
 from probes.facts.facts import Feature, TargetFacts
@@ -25,16 +25,16 @@ def heads(begun: str, facts: TargetFacts) -> list[Completion]:
     found = []
     if ON.startswith(begun):
         found.append(
-            Completion(f"{ON} ", What.LETTER, ON, about="an event of the kernel as it is, with all its fields")
+            Completion(f"{ON} ", ItemKind.LETTER, ON, about="an event of the kernel as it is, with all its fields")
         )
     measures = facts.has(Feature.SYNTHETIC_EVENTS) and facts.has(Feature.HIST_TRIGGERS)
     if LATENCY.startswith(begun) and measures:
         about = "the time from one event to another, by a key of both"
-        found.append(Completion(f"{LATENCY}:", What.LETTER, f"{LATENCY}:", about=about))
+        found.append(Completion(f"{LATENCY}:", ItemKind.LETTER, f"{LATENCY}:", about=about))
     return found
 
 
-def complete_static(before: str, known: Known) -> Completions:
+def complete_static(before: str, known: NameSources) -> Completions:
     """Give what may stand at the end of a text that begins with one of the two words."""
     words = split(before)
     if not before[-1:].strip():
@@ -45,7 +45,7 @@ def complete_static(before: str, known: Known) -> Completions:
         end = word.start + len(word.text)
         if colon:
             return Completions(end, end, note="NAME BEGIN to END by KEY: a name of your own first")
-        return Completions(word.start, end, tuple(heads(head, known.facts)), Urge.NEEDED)
+        return Completions(word.start, end, tuple(heads(head, known.facts)), Priority.NEEDED)
     if words[0].text == ON:
         return _events(word, known) if number == 1 else _condition(before, words, known)
     if "{" in before:  # a probe is several words
@@ -58,13 +58,13 @@ def complete_static(before: str, known: Known) -> Completions:
     return Completions(word.start, word.start + len(word.text), note=note)
 
 
-def _events(word: Word, known: Known, note: str = "no event has this in its name") -> Completions:
-    items = tuple(Completion(f"{name} ", What.PLACE, name) for name in known.events(word.text)[:_MOST])
+def _events(word: Word, known: NameSources, note: str = "no event has this in its name") -> Completions:
+    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in known.events(word.text)[:_MOST])
     end = word.start + len(word.text)
-    return Completions(word.start, end, items, Urge.NEEDED, "" if items else note)
+    return Completions(word.start, end, items, Priority.NEEDED, "" if items else note)
 
 
-def _condition(before: str, words: list[Word], known: Known) -> Completions:
+def _condition(before: str, words: list[Word], known: NameSources) -> Completions:
     """What stands behind an event as it is: `if`, and a filter on its own fields."""
     found, scope = _FILTER.search(before), Scope.of(f"e {words[1].text}", known)
     number, word = len(words) - 1, words[-1]
@@ -74,10 +74,10 @@ def _condition(before: str, words: list[Word], known: Known) -> Completions:
         return complete_filter(before, found.end(), scope)
     if number > _BEGIN + 1:
         return NOTHING
-    return _word(word, "if", Urge.NEEDED if word.text else Urge.STANDS)
+    return _word(word, "if", Priority.NEEDED if word.text else Priority.STANDS)
 
 
-def _word(word: Word, wanted: str, urge: Urge = Urge.NEEDED) -> Completions:
-    items = (Completion(f"{wanted} ", What.WORD, wanted),) if wanted.startswith(word.text) else ()
+def _word(word: Word, wanted: str, urge: Priority = Priority.NEEDED) -> Completions:
+    items = (Completion(f"{wanted} ", ItemKind.WORD, wanted),) if wanted.startswith(word.text) else ()
     end = word.start + len(word.text)
     return Completions(word.start, end, items, urge, "" if items else f"`{wanted}` stands here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from probes.check import check
-from probes.completion.choice import Completion, Completions, Known, Urge, What
+from probes.completion.choice import Completion, Completions, ItemKind, NameSources, Priority
 from probes.rules.events.fields import SYNTHETIC_SIZES
 
 _TYPES = {
@@ -15,14 +15,14 @@ _TYPES = {
 _SHARED = "unsigned"
 
 
-def complete_synthetic(before: str, known: Known) -> Completions:
+def complete_synthetic(before: str, known: NameSources) -> Completions:
     """Complete what stands before the cursor; it begins with `s:`."""
     end = len(before)
     name, blank, fields = before.lstrip().removeprefix("s:").partition(" ")
     if not blank:
         taken = "" if name else "NAME: of the event"
-        ready = [Completion(f"{name} ", What.PLACE, name, about="then its fields: TYPE FIELD; …")] if name else []
-        return Completions(end - len(name), end, tuple(ready), Urge.NEEDED, taken)
+        ready = [Completion(f"{name} ", ItemKind.PLACE, name, about="then its fields: TYPE FIELD; …")] if name else []
+        return Completions(end - len(name), end, tuple(ready), Priority.NEEDED, taken)
     field = fields.rpartition(";")[2].lstrip()
     words = field.split(" ")
     typed, whole = words[-1], [word for word in words[:-1] if word]
@@ -30,27 +30,27 @@ def complete_synthetic(before: str, known: Known) -> Completions:
         return _types(before, end - len(" ".join([*whole, typed])), field, known)
     if len(whole) > (2 if whole[0] == _SHARED else 1) or (typed and _accepted(before, known)):
         return _behind(before, end, known)
-    return Completions(end, end, (), Urge.NEEDED, "a name for the field; NAME[16] for one of several characters")
+    return Completions(end, end, (), Priority.NEEDED, "a name for the field; NAME[16] for one of several characters")
 
 
-def _types(before: str, start: int, typed: str, known: Known) -> Completions:
+def _types(before: str, start: int, typed: str, known: NameSources) -> Completions:
     found = [kind for kind in _TYPES if kind.startswith(typed)]
     items = tuple(
-        Completion(f"{kind} ", What.TYPE, kind, about=_TYPES[kind])
+        Completion(f"{kind} ", ItemKind.TYPE, kind, about=_TYPES[kind])
         for kind in found
         if _accepted(f"{before[:start]}{kind} {_free(before)}", known)
     )
-    return Completions(start, len(before), items, Urge.NEEDED, "" if items else "no type of a field begins so")
+    return Completions(start, len(before), items, Priority.NEEDED, "" if items else "no type of a field begins so")
 
 
-def _behind(before: str, end: int, known: Known) -> Completions:
+def _behind(before: str, end: int, known: NameSources) -> Completions:
     if not _accepted(before, known):
-        return Completions(end, end, (), Urge.NEEDED)
+        return Completions(end, end, (), Priority.NEEDED)
     at = len(before.rstrip())
-    return Completions(at, end, (Completion("; ", What.WORD, ";", about="another field"),), Urge.STANDS)
+    return Completions(at, end, (Completion("; ", ItemKind.WORD, ";", about="another field"),), Priority.STANDS)
 
 
-def _accepted(text: str, known: Known) -> bool:
+def _accepted(text: str, known: NameSources) -> bool:
     return check(text.rstrip("; "), known.btf(""), known.facts).ok
 
 

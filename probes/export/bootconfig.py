@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from probes.command import SyntheticEvent, parse_command
-from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, group_names, is_synthetic, notes_of
 from probes.export.quoting import is_plain, one_line
 from probes.facts.facts import TargetFacts
@@ -23,7 +23,7 @@ _GROUP = "kprobes"
 """Of all probes that are made at boot time."""
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport."""
     events, reasons, blocks = events_of(plans), list[str](), list[str]()
     groups = group_names(events)
@@ -42,7 +42,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     ]
     comments = "".join(f"# {one_line(line)}\n" for line in head)
     text = comments + f"ftrace.instance.{INSTANCE} {{\n" + "".join(blocks) + "}\n"
-    return Exported(text, notes_of(plans))
+    return ExportText(text, notes_of(plans))
 
 
 def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:

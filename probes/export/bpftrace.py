@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from probes.command import UserProbe, parse_command
 from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import Place, Shown, numeric, shown
-from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.bpftrace_value import BpftraceValue, ValuePlace, numeric, shown
+from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import one_line
 from probes.facts.facts import TargetFacts
@@ -20,7 +20,7 @@ from probes.fetcharg import Dereference, EventField, FetchArg
 from probes.functions.convention import pushed_by_call
 from probes.names import split_name
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 from probes.syntax.parse_error import ParseError
 
 _REGISTERS = {"x86_64": 6, "aarch64": 8}
@@ -33,7 +33,7 @@ _TEXT_NOTE = "bpftrace cuts strings at 63 characters (BPFTRACE_STRLEN), and show
 
 
 @dataclass(slots=True)
-class _Kept:
+class _EntryArguments:
     """Arguments that an exit needs from the entry."""
 
     name: str
@@ -52,7 +52,7 @@ class _Kept:
         return f'reg("sp") - {shift}' if shift else 'reg("sp")'
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport."""
     events, reasons, blocks = events_of(plans), list[str](), list[str]()
     texts = False
@@ -71,7 +71,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     head = [f"bpftrace script, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
     head += ["Offsets are of this kernel. usage, as root: bpftrace THIS", *(f"note: {note}" for note in notes)]
     comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)
-    return Exported("#!/usr/bin/env bpftrace\n" + comments + "".join(f"\n{block}\n" for block in blocks), notes)
+    return ExportText("#!/usr/bin/env bpftrace\n" + comments + "".join(f"\n{block}\n" for block in blocks), notes)
 
 
 def _event(event: PlannedEvent, facts: TargetFacts) -> str:
@@ -88,15 +88,15 @@ def _event(event: PlannedEvent, facts: TargetFacts) -> str:
     if not isinstance(command, Probe | UserProbe):
         raise CannotExport("bpftrace makes no synthetic events")
     stack = "stacktrace" in event.triggers
-    if isinstance(command, Probe) and command.kind is Kind.EVENT:
+    if isinstance(command, Probe) and command.kind is ProbeKind.EVENT:
         values = [(_name(arg), _field(arg)) for arg in command.fetchargs]
         return _block(
             places, values, _condition(command.filter, {}) or _condition(event.filter, dict(values)), event, stack
         )
     user = isinstance(command, UserProbe)
-    at_exit = command.returns if isinstance(command, UserProbe) else command.kind is Kind.KRETPROBE
-    kept = _Kept(event.event, facts.machine)
-    place = Place(kept.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user)
+    at_exit = command.returns if isinstance(command, UserProbe) else command.kind is ProbeKind.KRETPROBE
+    kept = _EntryArguments(event.event, facts.machine)
+    place = ValuePlace(kept.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user)
     values = [(_name(arg), shown(arg, place)) for arg in command.fetchargs]
     where = _condition(event.filter, dict(values))
     blocks = [] if not kept.numbers else [_keep(kept, places)]
@@ -131,13 +131,13 @@ def _name(arg: FetchArg) -> str:
     return arg.name or str(arg.expression).lstrip("$")
 
 
-def _field(arg: FetchArg) -> Shown:
+def _field(arg: FetchArg) -> BpftraceValue:
     """A field of an event."""
     inner = arg.expression
     if isinstance(inner, EventField) and arg.type in ("string", "ustring"):
         raise CannotExport(f"{arg}: whether it is an array or lies elsewhere can't be said for bpftrace")
     if str(inner) in ("$comm", "$COMM"):
-        return Shown('\\"%s\\"', ("comm",), "comm", is_text=True)
+        return BpftraceValue('\\"%s\\"', ("comm",), "comm", is_text=True)
     if not isinstance(inner, EventField) or isinstance(inner, Dereference):
         raise CannotExport(f"{arg}: fields of events can be read as they are only")
     kind = arg.type or "x64"
@@ -153,26 +153,26 @@ def _attached(command: object, event: PlannedEvent) -> str:
     if not isinstance(command, Probe):
         return ""
     place = command.place
-    if command.kind is Kind.EVENT:
+    if command.kind is ProbeKind.EVENT:
         group, name = split_name(place.symbol)
         if not re.fullmatch(r"\w+", group) or not re.fullmatch(r"\w+", name):
             raise CannotExport(f"no name of an event: {place.symbol}")
         return f"tracepoint:{group}:{name}"
-    if command.kind not in (Kind.KPROBE, Kind.KRETPROBE) or command.maxactive:
+    if command.kind not in (ProbeKind.KPROBE, ProbeKind.KRETPROBE) or command.maxactive:
         raise CannotExport(f"bpftrace makes kprobes without maxactive: {event.line.split(' ')[0]}")
     if not _SYMBOL.fullmatch(place.symbol):
         raise CannotExport(f"bpftrace finds functions by name: {place}")
     offset = place.told.rpartition("+")[2] if "+" in place.told else ""
-    letter = "kretprobe" if command.kind is Kind.KRETPROBE else "kprobe"
+    letter = "kretprobe" if command.kind is ProbeKind.KRETPROBE else "kprobe"
     return f"{letter}:{place.symbol}" + (f"+{int(offset, 0)}" if offset else "")
 
 
-def _condition(text: str, fields: dict[str, Shown]) -> str:
+def _condition(text: str, fields: dict[str, BpftraceValue]) -> str:
     return condition(text, fields) if text else ""
 
 
 def _block(
-    places: Sequence[str], values: Sequence[tuple[str, Shown]], where: str, event: PlannedEvent, stack: bool
+    places: Sequence[str], values: Sequence[tuple[str, BpftraceValue]], where: str, event: PlannedEvent, stack: bool
 ) -> str:
     if sum(value.is_text for _, value in values) > _MOST_TEXTS:
         raise CannotExport(f"more than {_MOST_TEXTS} strings do not fit on a BPF program's stack")
@@ -187,7 +187,7 @@ def _block(
     return f'{head}\n{condition_}{{\n  printf("{format_}\\n",\n    {", ".join(told)});\n}}'
 
 
-def _keep(kept: _Kept, places: Sequence[str]) -> str:
+def _keep(kept: _EntryArguments, places: Sequence[str]) -> str:
     """At the entry: remember the arguments that the exit shows."""
     entries = ",\n".join(place.replace("kretprobe:", "kprobe:", 1) for place in places)
     key = f"[tid, {kept.frame(at_exit=False)}]"
@@ -195,7 +195,7 @@ def _keep(kept: _Kept, places: Sequence[str]) -> str:
     return f"{entries}\n{{\n" + "\n".join([*lines, f"  @{kept.name}_held{key} = 1;"]) + "\n}"
 
 
-def _forget(kept: _Kept, places: Sequence[str]) -> str:
+def _forget(kept: _EntryArguments, places: Sequence[str]) -> str:
     key = f"[tid, {kept.frame(at_exit=True)}]"
     names = [*(f"{kept.name}_arg{number}" for number in sorted(kept.numbers)), f"{kept.name}_held"]
     head = ",\n".join(places)

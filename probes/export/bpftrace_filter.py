@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from probes.export.bpftrace_value import Shown
+from probes.export.bpftrace_value import BpftraceValue
 from probes.export.dialect import CannotExport
 from probes.export.quoting import is_plain
 
@@ -19,17 +19,17 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _COMMON = {
-    "common_pid": Shown("", (), "(int32)tid"),
-    "common_cpu": Shown("", (), "cpu"),
-    "CPU": Shown("", (), "cpu"),
-    "cpu": Shown("", (), "cpu"),
-    "COMM": Shown("", (), "comm", is_text=True),
-    "common_comm": Shown("", (), "comm", is_text=True),
-    "comm": Shown("", (), "comm", is_text=True),
+    "common_pid": BpftraceValue("", (), "(int32)tid"),
+    "common_cpu": BpftraceValue("", (), "cpu"),
+    "CPU": BpftraceValue("", (), "cpu"),
+    "cpu": BpftraceValue("", (), "cpu"),
+    "COMM": BpftraceValue("", (), "comm", is_text=True),
+    "common_comm": BpftraceValue("", (), "comm", is_text=True),
+    "comm": BpftraceValue("", (), "comm", is_text=True),
 }
 
 
-def condition(text: str, fields: Mapping[str, Shown]) -> str:
+def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
     """The condition, without the slashes around it.
 
     Args:
@@ -64,7 +64,7 @@ def condition(text: str, fields: Mapping[str, Shown]) -> str:
     return " ".join(made)
 
 
-def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, Shown]) -> str:
+def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, BpftraceValue]) -> str:
     field = fields.get(name) or _COMMON.get(name)
     if field is None or not field.compared:
         raise CannotExport(f"{name}: bpftrace can't compare it")

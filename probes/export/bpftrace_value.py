@@ -19,7 +19,7 @@ from probes.fetcharg import (
     Register,
     ReturnValue,
     Stack,
-    Symbol,
+    SymbolAddress,
 )
 from probes.syntax.text import kstrtol, kstrtoul
 
@@ -30,7 +30,7 @@ _MOST_ELEMENTS = 16
 """Of an array: each is a value of its own, and a BPF program's stack has 512 bytes."""
 
 
-class Shown(NamedTuple):
+class BpftraceValue(NamedTuple):
     """One value."""
 
     format: str
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValuePlace:
     """Where the values are read."""
 
     argument: Callable[[int], str]
@@ -53,11 +53,11 @@ class Place:
     """In a program: addresses are its own."""
 
 
-def shown(arg: FetchArg, place: Place) -> Shown:
+def shown(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
     """One fetcharg. Raises CannotExport with the reason, without the event's name."""
     kind = arg.type or "x64"
     if isinstance(arg.expression, Comm):
-        return Shown('\\"%s\\"', ("comm",), "comm", is_text=True)
+        return BpftraceValue('\\"%s\\"', ("comm",), "comm", is_text=True)
     if isinstance(arg.expression, Immediate):
         return _immediate(arg.expression, kind)
     array = _ARRAY.fullmatch(kind)
@@ -66,13 +66,13 @@ def shown(arg: FetchArg, place: Place) -> Shown:
     return _one(arg.expression, kind, place, 0)
 
 
-def _immediate(expression: Immediate, kind: str) -> Shown:
+def _immediate(expression: Immediate, kind: str) -> BpftraceValue:
     text = expression.text
     if text.startswith('"'):
         words = text[1:].removesuffix('"')
         if not is_plain(words):
             raise CannotExport(f"{expression}: text that is not printable")
-        return Shown('\\"' + literal(words) + '\\"', ())
+        return BpftraceValue('\\"' + literal(words) + '\\"', ())
     number = kstrtol(text)
     if number is None:
         raise CannotExport(f"{expression}: no number")
@@ -84,21 +84,21 @@ def literal(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
-def _array(arg: FetchArg, kind: str, count: int, place: Place) -> Shown:
+def _array(arg: FetchArg, kind: str, count: int, place: ValuePlace) -> BpftraceValue:
     number = _NUMBER.fullmatch(kind)
     if number is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MOST_ELEMENTS:
         raise CannotExport(f"{arg}: arrays of at most {_MOST_ELEMENTS} numbers in memory can be said")
     each = [_one(arg.expression, kind, place, index * int(number[2]) // 8) for index in range(count)]
     values = tuple(value for one in each for value in one.values)
-    return Shown("{" + ",".join(one.format for one in each) + "}", values)
+    return BpftraceValue("{" + ",".join(one.format for one in each) + "}", values)
 
 
-def _one(expression: Expression, kind: str, place: Place, behind: int) -> Shown:
+def _one(expression: Expression, kind: str, place: ValuePlace, behind: int) -> BpftraceValue:
     """A value that is no array; `behind` bytes behind where the expression points."""
     if kind in ("string", "ustring"):
         address = _address(expression, place, kind)
         text = f"str({'uptr' if kind == 'ustring' or place.user else 'kptr'}({address}))"
-        return Shown('\\"%s\\"', (text,), text, is_text=True)
+        return BpftraceValue('\\"%s\\"', (text,), text, is_text=True)
     bits = _BITS.fullmatch(kind)
     size = (
         int(bits[3]) if bits else int(found[2]) if (found := _NUMBER.fullmatch(kind)) else 8 if kind == "char" else 64
@@ -110,12 +110,12 @@ def _one(expression: Expression, kind: str, place: Place, behind: int) -> Shown:
     return numeric(raw, kind)
 
 
-def numeric(value: str, kind: str) -> Shown:
+def numeric(value: str, kind: str) -> BpftraceValue:
     """A number by its type; the cast gives it its width and sign."""
     if kind in ("symbol", "symstr"):
-        return Shown("%s", (f"ksym({value})",))
+        return BpftraceValue("%s", (f"ksym({value})",))
     if kind == "char":
-        return Shown("'%c'", (f"(int8)({value})",), f"(int8)({value})")
+        return BpftraceValue("'%c'", (f"(int8)({value})",), f"(int8)({value})")
     found = _NUMBER.fullmatch(kind)
     if found is None:
         raise CannotExport(f"type {kind} has no counterpart")
@@ -124,10 +124,10 @@ def numeric(value: str, kind: str) -> Shown:
     formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
     # To 64 bits with its sign: what printf gets is as wide as it says.
     whole = cast if bits == "64" else f"({'int' if signed else 'uint'}64){cast}"
-    return Shown(formats[found[1]], (whole,), cast)
+    return BpftraceValue(formats[found[1]], (whole,), cast)
 
 
-def _read(expression: Expression, bits: int, place: Place, behind: int = 0) -> str:
+def _read(expression: Expression, bits: int, place: ValuePlace, behind: int = 0) -> str:
     """An unsigned value of so many bits."""
     if isinstance(expression, Dereference):
         address = _plus(_pointer(expression.inner, place), _offset(expression) + behind)
@@ -136,7 +136,7 @@ def _read(expression: Expression, bits: int, place: Place, behind: int = 0) -> s
     return _pointer(expression, place)
 
 
-def _pointer(expression: Expression, place: Place) -> str:
+def _pointer(expression: Expression, place: ValuePlace) -> str:
     """What a value holds, 64 bits wide."""
     if isinstance(expression, Dereference):
         return _read(expression, 64, place)
@@ -153,7 +153,7 @@ def _pointer(expression: Expression, place: Place) -> str:
         if not re.fullmatch(r"[a-z0-9_]+", expression.name):
             raise CannotExport(f"{expression}: no register")
         return f'reg("{expression.name}")'
-    if isinstance(expression, Symbol):
+    if isinstance(expression, SymbolAddress):
         found = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)([+-]\d+)?", expression.text)
         if found is None or place.user:
             raise CannotExport(f"{expression}: only names of the kernel's data can be said")
@@ -162,7 +162,7 @@ def _pointer(expression: Expression, place: Place) -> str:
     raise CannotExport(f"{expression}: bpftrace has no word for it")
 
 
-def _address(expression: Expression, place: Place, kind: str) -> str:
+def _address(expression: Expression, place: ValuePlace, kind: str) -> str:
     """Where a text is."""
     if isinstance(expression, Dereference):
         return _plus(_pointer(expression.inner, place), _offset(expression))

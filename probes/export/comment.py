@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.export.dialect import CannotExport, Exported
+from probes.export.dialect import CannotExport, ExportText
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import in_c_comment, sh_word
 from probes.facts.facts import TargetFacts
@@ -18,7 +18,7 @@ from probes.plans.plan import Plan, PlannedEvent
 _INSTANCE = "instances/probewright-by-hand"
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     lines = [facts.title, *(f"  {plan.probe}" for plan in plans), *(f"note: {note}" for note in notes_of(plans))]
@@ -40,7 +40,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     except ValueError as error:
         raise CannotExport(str(error)) from None
     body = [*told, "", *(f"# {command}" for command in commands)]
-    return Exported("/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n", notes_of(plans))
+    return ExportText("/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n", notes_of(plans))
 
 
 def _folder(event: PlannedEvent) -> str:

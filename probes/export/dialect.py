@@ -22,7 +22,7 @@ class CannotExport(Exception):
         self.reasons = reasons
 
 
-class Exported(NamedTuple):
+class ExportText(NamedTuple):
     """The text of another tool."""
 
     text: str
@@ -32,12 +32,12 @@ class Exported(NamedTuple):
     dialect has comments."""
 
 
-Writer = Callable[[Sequence[Plan], TargetFacts], Exported]
+Writer = Callable[[Sequence[Plan], TargetFacts], ExportText]
 """Raises CannotExport with every reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ExportDialect:
     """One way to say probes."""
 
     name: str
@@ -57,7 +57,7 @@ class Dialect:
 
 
 KPROBES_ONLY = frozenset({Feature.FPROBE_EVENTS, Feature.TPROBE_EVENTS})
-"""`Dialect.without` of what knows kprobes only."""
+"""`ExportDialect.without` of what knows kprobes only."""
 BY_NUMBER = KPROBES_ONLY | {
     Feature.BTF_ARGS,
     Feature.DENTRY_TYPE,
@@ -65,7 +65,7 @@ BY_NUMBER = KPROBES_ONLY | {
     Feature.CURRENT,
     Feature.THIS_CPU,
 }
-"""`Dialect.without` of what has no BTF: registers and offsets are left."""
+"""`ExportDialect.without` of what has no BTF: registers and offsets are left."""
 
 
 def gather(reasons: Sequence[str]) -> None:

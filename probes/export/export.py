@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
-from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, Dialect, Exported
+from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, ExportDialect, ExportText
 from probes.export.fleets import ansible, kubernetes
 from probes.facts.facts import Feature, TargetFacts
 from probes.plans.plan import Plan
 
 DIALECTS = (
-    Dialect("sh", "POSIX shell script", ".sh", posix_sh.write),
-    Dialect("trace-cmd", "trace-cmd script", ".sh", trace_cmd.write),
-    Dialect("perf", "perf script", ".sh", perf_probe.write, BY_NUMBER),
-    Dialect("bpftrace", "bpftrace script", ".bt", bpftrace.write, BY_NUMBER, frozenset({Feature.ENTRY_ARGS_AT_EXIT})),
-    Dialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
-    Dialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
-    Dialect("ansible", "playbook for Ansible", ".yml", ansible.write),
-    Dialect("kubernetes", "DaemonSet for Kubernetes", ".yaml", kubernetes.write),
-    Dialect("comment", "comment in C", ".c", comment.write),
+    ExportDialect("sh", "POSIX shell script", ".sh", posix_sh.write),
+    ExportDialect("trace-cmd", "trace-cmd script", ".sh", trace_cmd.write),
+    ExportDialect("perf", "perf script", ".sh", perf_probe.write, BY_NUMBER),
+    ExportDialect(
+        "bpftrace", "bpftrace script", ".bt", bpftrace.write, BY_NUMBER, frozenset({Feature.ENTRY_ARGS_AT_EXIT})
+    ),
+    ExportDialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
+    ExportDialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
+    ExportDialect("ansible", "playbook for Ansible", ".yml", ansible.write),
+    ExportDialect("kubernetes", "DaemonSet for Kubernetes", ".yaml", kubernetes.write),
+    ExportDialect("comment", "comment in C", ".c", comment.write),
 )
 """In the order in which they are offered."""
 
 
-def dialect_named(name: str) -> Dialect:
+def dialect_named(name: str) -> ExportDialect:
     """The dialect behind a word. Raises KeyError."""
     return next(dialect for dialect in DIALECTS if dialect.name == name)
 
 
-def export(dialect: Dialect, plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """Say plans in a dialect.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.export.dialect import Exported, gather
+from probes.export.dialect import ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan, PlannedEvent
@@ -21,7 +21,7 @@ _SAYABLE = re.compile(r"[!#-+\--:<-~]+")
 """Printable ASCII without space, quote, comma and semicolon."""
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport."""
     events, reasons = events_of(plans), list[str]()
     for event in events:
@@ -33,7 +33,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         reasons.append(f"{len(text)} characters are too many: a kernel's command line has {LONGEST}")
     gather(reasons)
     note = f"a boot loader has its own way with $ and ;: see what came of them in /proc/cmdline on {facts.title}"
-    return Exported(text + "\n", (*notes_of(plans), note))
+    return ExportText(text + "\n", (*notes_of(plans), note))
 
 
 def _reasons(event: PlannedEvent) -> list[str]:

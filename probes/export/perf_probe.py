@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from probes.command import UserProbe, parse_command
-from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, header
@@ -20,7 +20,7 @@ from probes.facts.facts import TargetFacts
 from probes.fetcharg import EventField, FetchArg
 from probes.names import split_name
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 from probes.syntax.parse_error import ParseError
 
 _USAGE = (
@@ -67,7 +67,7 @@ take_away
 perf script -i "$file\""""
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport."""
     events, reasons, records = events_of(plans), list[str](), list[str]()
     adds: list[tuple[str, str]] = []
@@ -91,7 +91,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
     text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(_calls(adds))
     text += f'\n{_FOLLOW}{SET_ASIDE}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
-    return Exported(text, tuple(notes))
+    return ExportText(text, tuple(notes))
 
 
 def _calls(adds: Sequence[tuple[str, str]]) -> list[str]:
@@ -115,9 +115,9 @@ def _event(event: PlannedEvent) -> tuple[list[tuple[str, str]], str]:
         raise CannotExport(f"{event.event}: {error}") from None
     if not isinstance(command, Probe | UserProbe):
         raise CannotExport(f"{event.event}: perf makes no synthetic events")
-    if isinstance(command, Probe) and command.kind is Kind.EVENT:
+    if isinstance(command, Probe) and command.kind is ProbeKind.EVENT:
         return [], _existing(event, command)
-    returns = command.returns if isinstance(command, UserProbe) else command.kind is Kind.KRETPROBE
+    returns = command.returns if isinstance(command, UserProbe) else command.kind is ProbeKind.KRETPROBE
     base = event.event.removesuffix("__exit") if returns else event.event
     name = f"{base}__return" if returns else base
     if len(name) > 63:
@@ -139,7 +139,7 @@ def _add(name: str, command: object, returns: bool) -> tuple[str, str]:
     else:
         if command.maxactive:
             raise CannotExport(f"{name}: perf sets no maxactive")
-        if command.kind not in (Kind.KPROBE, Kind.KRETPROBE):
+        if command.kind not in (ProbeKind.KPROBE, ProbeKind.KRETPROBE):
             raise CannotExport(f"{name}: perf makes kprobes, no {command.kind} probes")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", command.place.symbol):
             raise CannotExport(f"{name}: perf finds functions by name: {command.place}")
@@ -176,7 +176,7 @@ def _existing(event: PlannedEvent, command: Probe) -> str:
 def _without_types(event: PlannedEvent) -> list[str]:
     """What is to be said of the types that an event probe gives to the fields of its event."""
     command = parse_command(event.line) if event.line else None
-    if not isinstance(command, Probe) or command.kind is not Kind.EVENT:
+    if not isinstance(command, Probe) or command.kind is not ProbeKind.EVENT:
         return []
     return [
         f"{event.event}: perf shows the field as its event has it, without the type: {arg}"

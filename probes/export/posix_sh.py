@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export.dialect import CannotExport, Exported
+from probes.export.dialect import CannotExport, ExportText
 from probes.export.names import events_of, notes_of
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
 from probes.facts.facts import TargetFacts
@@ -55,7 +55,7 @@ wait_for_end
 """
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     script = Script(events, instance=True)
@@ -79,4 +79,4 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         '\n  [ "$step" -lt 1 ] || remove_instance\n' + _NOT_ALL,
     ]
     text = header("shell script", plans, facts, _USAGE) + BEGIN + INSTANCE + "".join(take_away) + TRAPS
-    return Exported(text + MAKE_INSTANCE + "\n".join(script.forth) + "\n" + _FOLLOW, notes_of(plans))
+    return ExportText(text + MAKE_INSTANCE + "\n".join(script.forth) + "\n" + _FOLLOW, notes_of(plans))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, SET_ASIDE, TRAPS, Script, header
@@ -50,7 +50,7 @@ trace-cmd report -i "$file"
 """
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     gather([f"{e.event}: trace-cmd records each event that it gives a trigger" for e in events if not e.recorded])
@@ -71,7 +71,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + INSTANCE + "".join(take_away) + TRAPS
     last = f'"$instance"/events/{script.group(events[-1])}/{script.word(events[-1].event)}/enable'
     text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{SET_ASIDE}{record} >&2 &{_REPORT.replace('LAST', last)}"
-    return Exported(text, notes_of(plans))
+    return ExportText(text, notes_of(plans))
 
 
 def _options(script: Script, event: PlannedEvent) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.parser_changes import Marks, marks_of
+from probes.facts.parser_changes import ParserChanges, marks_of
 
 MAX_ARGS = 128
 """Arguments of one event (MAX_TRACE_ARGS)."""
@@ -102,7 +102,7 @@ def dialect_of(facts: TargetFacts, btf: Btf | None = None) -> Dialect:
 
 
 @functools.lru_cache(maxsize=16)
-def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int, marks: Marks) -> Dialect:
+def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int, marks: ParserChanges) -> Dialect:
     typecast = Feature.TYPECAST in features or "(structname[,field])" in readme
     on_graph = ":mod:<module>" in readme
 

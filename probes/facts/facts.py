@@ -55,7 +55,7 @@ class Trouble:
     fatal: bool = True
     """Whether no probe at all can be armed because of it."""
     code: str = ""
-    """What it is, for a program: a value of `probes.attaching.values.Why`; empty: none of those."""
+    """What it is, for a program: a value of `probes.attaching.values.ReasonKind`; empty: none of those."""
 
 
 @dataclass(frozen=True, slots=True)

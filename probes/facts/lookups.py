@@ -12,7 +12,7 @@ from typing import NamedTuple
 from probes.programs.program import Program
 
 
-class EventField(NamedTuple):
+class StaticEventField(NamedTuple):
     """One field of a static event, as its format file declares it."""
 
     name: str
@@ -35,7 +35,7 @@ class SymbolCount(NamedTuple):
     """Of them, those of the same code that no other symbol has."""
 
 
-class Landing(NamedTuple):
+class SymbolLanding(NamedTuple):
     """What lies at an offset from a symbol."""
 
     symbol: str
@@ -54,7 +54,7 @@ class Landing(NamedTuple):
 class Environment:
     """Lookups; None: it can't be known there."""
 
-    event: Callable[[str, str], tuple[EventField, ...] | None] | None = None
+    event: Callable[[str, str], tuple[StaticEventField, ...] | None] | None = None
     """Fields of an event that probes may attach to, by group and name, without the common ones; None: no event."""
     symbol: Callable[[str], SymbolCount] | None = None
     file_error: Callable[[str], str] | None = None
@@ -64,12 +64,12 @@ class Environment:
     groups_of: Callable[[str], tuple[str, ...]] | None = None
     """Groups that have an event of a name, those of dynamic events left out: that of a tracepoint is among them."""
     program: Callable[[str], Program] | None = None
-    """Symbols of a file. Raises `probes.programs.program.NotPlaced` where it can't be read."""
+    """Symbols of a file. Raises `probes.programs.program.SymbolNotPlaced` where it can't be read."""
     events: Callable[[], Sequence[str]] | None = None
     """All events there are, as `group/event`."""
     code_only: bool = False
     """The symbols are those of code alone, as in a recording: of variables nothing is known."""
-    landing: Callable[[str, int], Landing | None] | None = None
+    landing: Callable[[str, int], SymbolLanding | None] | None = None
     """What lies so many bytes behind the only symbol of a name; None: nothing."""
     call_at: Callable[[int], int | None] | None = None
     """How many bytes into the function at an address the call is that ftrace uses; None: not known. On x86-64 it is

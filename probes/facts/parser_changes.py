@@ -15,7 +15,7 @@ from btf.types import Array, Enum, Param, Ptr, Struct
 from btf.walk import strip
 
 
-class Marks(NamedTuple):
+class ParserChanges(NamedTuple):
     """What was found; None: can't be known."""
 
     event_cast: bool | None = None
@@ -40,22 +40,22 @@ class Marks(NamedTuple):
     """Histograms know `common_comm`: HIST_FIELD_FL_COMM is there."""
 
 
-_found: WeakKeyDictionary[Btf, Marks] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Btf, ParserChanges] = WeakKeyDictionary()
 
 
-def marks_of(btf: Btf | None) -> Marks:
+def marks_of(btf: Btf | None) -> ParserChanges:
     """Look for the marks; once for each BTF."""
     if btf is None:
-        return Marks()
+        return ParserChanges()
     found = _found.get(btf)
     if found is None:
         found = _found[btf] = _look(btf)
     return found
 
 
-def _look(btf: Btf) -> Marks:
+def _look(btf: Btf) -> ParserChanges:
     context = _context_members(btf)
-    histograms = Marks(
+    histograms = ParserChanges(
         event_size=btf.has_name("TP_ERR_EVENT_TOO_BIG") if btf.has_name("TP_ERR_FILE_NOT_FOUND") else None,
         hist_fields_uncounted=_hist_fields_uncounted(btf),
         hist_stack_depth=_hist_stack_depth(btf),

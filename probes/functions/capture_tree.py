@@ -14,10 +14,10 @@ from btf.render import c_type
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
-from probes.functions.convention import Passed, Where, passed
+from probes.functions.convention import FunctionConvention, PassedValue, passed
 from probes.functions.fetcharg_types import best_type, is_text
 from probes.functions.signature import Signature, certain_signature_of
-from probes.functions.value import NotThere, locate
+from probes.functions.value import ValueUnavailable, locate
 from probes.lowering.arguments.selection import tick
 
 MAX_ELEMENTS = 64
@@ -25,7 +25,7 @@ MAX_ELEMENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CaptureNode:
     """One line of the tree."""
 
     label: str
@@ -53,7 +53,7 @@ class Node:
         return bool(self.step)
 
 
-class Tree:
+class CaptureTree:
     """The tree of one function on one target."""
 
     def __init__(
@@ -66,33 +66,35 @@ class Tree:
         """Take a function's name; a tracepoint's with `look_up` being `probes.functions.signature.tracepoint_of`."""
         signature = look_up(btf, function) if btf is not None else None
         self._signature = signature
-        self._where = passed(signature.btf, signature.params, machine, signature.returns) if signature else Where()
+        self._where = (
+            passed(signature.btf, signature.params, machine, signature.returns) if signature else FunctionConvention()
+        )
 
-    def roots(self) -> tuple[Node, ...]:
+    def roots(self) -> tuple[CaptureNode, ...]:
         """Give the first level: arguments in order, `$retval`, `$comm`, `$stack`."""
         signature = self._signature
-        nodes: list[Node] = []
+        nodes: list[CaptureNode] = []
         if signature is None:
-            nodes.append(Node("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
+            nodes.append(CaptureNode("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
         else:
             pairs = zip(signature.params, self._where.params, strict=False)
             nodes += [_argument(signature, param.name, param.type_id, one) for param, one in pairs]
             if signature.returns:
                 nodes.append(_node(signature, "$retval", ReturnValue(), signature.returns, None, at_exit=True))
-        nodes.append(Node("$comm", FetchArg(Comm()), "char [16]", "string"))
-        nodes.append(Node("$stack", FetchArg(Stack()), "void *", "x64"))
+        nodes.append(CaptureNode("$comm", FetchArg(Comm()), "char [16]", "string"))
+        nodes.append(CaptureNode("$stack", FetchArg(Stack()), "void *", "x64"))
         return tuple(nodes)
 
-    def children(self, node: Node, part: str = "") -> tuple[Node, ...]:
+    def children(self, node: CaptureNode, part: str = "") -> tuple[CaptureNode, ...]:
         """Give what is one step below a node, if anything; of members those that have `part` in their name."""
         low = part.lower()
         return tuple(self._below(node, lambda name: low in name.lower()))
 
-    def child(self, node: Node, name: str) -> Node | None:
+    def child(self, node: CaptureNode, name: str) -> CaptureNode | None:
         """Give the member of this name (the element of this number) below a node; None: there is none."""
         return next(self._below(node, name.__eq__), None)
 
-    def _below(self, node: Node, wanted: Callable[[str], bool]) -> Iterator[Node]:
+    def _below(self, node: CaptureNode, wanted: Callable[[str], bool]) -> Iterator[CaptureNode]:
         signature, parent = self._signature, node.expression
         if signature is None or parent is None:
             return
@@ -105,20 +107,20 @@ class Tree:
                 found = _field(signature, parent, below.op, member, base, node.at_exit)
                 yield found if base is not None else self._in_registers(signature, found)
 
-    def _in_registers(self, signature: Signature, node: Node) -> Node:
+    def _in_registers(self, signature: Signature, node: CaptureNode) -> CaptureNode:
         """A member of what is passed by value may lie where nothing can be read."""
         if node.expression is None or node.fetcharg is None:
             return node
         try:
             locate(signature, self._where, node.expression)
-        except NotThere as error:
+        except ValueUnavailable as error:
             return replace(node, fetcharg=None, kernel_type="", step="", reason=error.reason or error.code)
         return node
 
 
-def _argument(signature: Signature, name: str, type_id: int, where: Passed) -> Node:
+def _argument(signature: Signature, name: str, type_id: int, where: PassedValue) -> CaptureNode:
     if where.reason:
-        return Node(name, None, c_type(signature.btf, type_id), reason=where.reason, type_id=type_id)
+        return CaptureNode(name, None, c_type(signature.btf, type_id), reason=where.reason, type_id=type_id)
     node = _node(signature, name, Variable(name), type_id, 0 if where.by_reference else None, at_exit=False)
     if where.longs > 1 and node.fetcharg is not None:
         return _without(node, "it is in two registers: $$args shows each")
@@ -127,7 +129,7 @@ def _argument(signature: Signature, name: str, type_id: int, where: Passed) -> N
 
 def _field(
     signature: Signature, parent: Variable | ReturnValue, op: str, member: Field, base: int | None, at_exit: bool
-) -> Node:
+) -> CaptureNode:
     step = Hop(op, member.name)
     offset = None if base is None else base + member.byte_offset
     node = _node(signature, str(step), _longer(parent, step), member.type_id, offset, at_exit, member.bit_size)
@@ -136,7 +138,7 @@ def _field(
     return node
 
 
-def _pointed(signature: Signature, node: Node) -> tuple[Node, ...]:
+def _pointed(signature: Signature, node: CaptureNode) -> tuple[CaptureNode, ...]:
     """What a pointer to a plain value leads to: `pos[0]`."""
     kind = stripped(signature.btf, node.type_id)
     if node.expression is None or not isinstance(kind, Ptr) or not _has_value(signature.btf, kind.type_id):
@@ -163,12 +165,14 @@ def _node(
     offset: int | None,
     at_exit: bool,
     bit_size: int = 0,
-) -> Node:
+) -> CaptureNode:
     btf = signature.btf
     best = best_type(btf, type_id)
     kind = f"b{bit_size}" if bit_size else best or ""
     arg = FetchArg(expression) if bit_size else tick(signature, expression, type_id)
-    node = Node(label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit)
+    node = CaptureNode(
+        label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit
+    )
     if best is None:
         return _without(node, _reason(btf, type_id))
     if offset is None and best.endswith("]"):
@@ -176,8 +180,8 @@ def _node(
     return node
 
 
-def _without(node: Node, reason: str) -> Node:
-    return Node(
+def _without(node: CaptureNode, reason: str) -> CaptureNode:
+    return CaptureNode(
         node.label,
         None,
         node.c_type,

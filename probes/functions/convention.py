@@ -19,7 +19,7 @@ from btf.types import Array, Float, Param, Struct
 from btf.walk import size_of, strip
 
 
-class Passed(NamedTuple):
+class PassedValue(NamedTuple):
     """How one value is passed."""
 
     slots: tuple[int, ...] = ()
@@ -39,12 +39,12 @@ class Passed(NamedTuple):
         return len(self.slots) + len(self.stack)
 
 
-class Where(NamedTuple):
+class FunctionConvention(NamedTuple):
     """How one function is called."""
 
-    params: tuple[Passed, ...] = ()
+    params: tuple[PassedValue, ...] = ()
     """Of each parameter; `...` at the end is left out."""
-    result: Passed = Passed((1,))
+    result: PassedValue = PassedValue((1,))
     """Of what is returned, slot 1 being `$retval`; the one behind it no probe can read."""
 
 
@@ -96,7 +96,7 @@ class _State:
     convention: Convention
     registers: int = 0
     stack: int = 0
-    out: list[Passed] = field(default_factory=list)
+    out: list[PassedValue] = field(default_factory=list)
 
 
 _PUSHED_BY_CALL = {"x86_64": 8, **dict.fromkeys(_OF_I386, 4)}
@@ -107,7 +107,7 @@ def pushed_by_call(machine: str) -> int:
     return _PUSHED_BY_CALL.get(machine, 0)
 
 
-def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> Where:
+def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> FunctionConvention:
     """Say of each parameter and of what is returned where it is.
 
     Args:
@@ -119,31 +119,31 @@ def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) ->
     named = [param for param in params if param.name or param.type_id]
     convention = CONVENTIONS.get(machine)
     if convention is None:
-        return Where(_unknown(btf, named))
+        return FunctionConvention(_unknown(btf, named))
     result = _returned(btf, returns, convention)
     state = _State(convention, registers=int(bool(result.reason) and convention.hidden_return))
     for param in named:
         state.out.append(_one(btf, param.type_id, state))
-    return Where(tuple(state.out), result)
+    return FunctionConvention(tuple(state.out), result)
 
 
-def _unknown(btf: Btf, params: Sequence[Param]) -> tuple[Passed, ...]:
+def _unknown(btf: Btf, params: Sequence[Param]) -> tuple[PassedValue, ...]:
     """Without rules only the first plain values are sure."""
-    out: list[Passed] = []
+    out: list[PassedValue] = []
     for number, param in enumerate(params):
         odd = (
             isinstance(btf.type(strip(btf, param.type_id)), Struct) or size_of(btf, param.type_id) > btf.pointer_size
         )
         if odd or (out and out[-1].reason):
-            out.append(Passed(reason="how this architecture passes it is not known here"))
+            out.append(PassedValue(reason="how this architecture passes it is not known here"))
         else:
-            out.append(Passed((number + 1,)))
+            out.append(PassedValue((number + 1,)))
     return tuple(out)
 
 
-def _returned(btf: Btf, type_id: int, convention: Convention) -> Passed:
+def _returned(btf: Btf, type_id: int, convention: Convention) -> PassedValue:
     if not type_id:
-        return Passed((1,))
+        return PassedValue((1,))
     size = size_of(btf, type_id)
     composite = isinstance(btf.type(strip(btf, type_id)), Struct)
     if composite:
@@ -152,15 +152,15 @@ def _returned(btf: Btf, type_id: int, convention: Convention) -> Passed:
     else:
         memory = size > (convention.long if convention.whole_sizes else 2 * convention.long)
     if memory:
-        return Passed(reason="it is returned in memory")
-    return Passed((1, 2) if size > convention.long else (1,))
+        return PassedValue(reason="it is returned in memory")
+    return PassedValue((1, 2) if size > convention.long else (1,))
 
 
-def _one(btf: Btf, type_id: int, state: _State) -> Passed:
+def _one(btf: Btf, type_id: int, state: _State) -> PassedValue:
     convention = state.convention
     size = size_of(btf, type_id)
     if not 0 < size <= _LARGEST_VALUE:
-        return Passed(reason="it is too large for a value that is passed" if size else "it has no size")
+        return PassedValue(reason="it is too large for a value that is passed" if size else "it has no size")
     composite = isinstance(btf.type(strip(btf, type_id)), Struct)
     longs = -(-size // convention.long)
     if (convention.largest and size > convention.largest) or (
@@ -174,7 +174,7 @@ def _one(btf: Btf, type_id: int, state: _State) -> Passed:
         return _on_stack(longs, align, state)
     if any(leaf.is_float for leaf in leaves):
         _place(len({leaf.bit_offset // (convention.long * 8) for leaf in leaves if not leaf.is_float}), 1, state)
-        return Passed(reason="a floating-point value is in no register that a probe can read")
+        return PassedValue(reason="a floating-point value is in no register that a probe can read")
     where = _place(longs, align, state)
     if composite and btf.byteorder == "big":
         return where._replace(padding=(convention.long - size) * 8)
@@ -236,7 +236,7 @@ def _in_memory(leaves: Sequence[_Leaf], size: int, convention: Convention) -> bo
     return size > convention.memory_above or any(leaf.bit_offset % (leaf.size * 8) for leaf in leaves)
 
 
-def _place(longs: int, align: int, state: _State) -> Passed:
+def _place(longs: int, align: int, state: _State) -> PassedValue:
     """Into registers where there is room, else on the stack; `align` in longs."""
     convention = state.convention
     if convention.even_pairs and align == 2:
@@ -245,7 +245,7 @@ def _place(longs: int, align: int, state: _State) -> Passed:
     if longs <= left:
         first = state.registers + 1
         state.registers += longs
-        return Passed(tuple(range(first, first + longs)))
+        return PassedValue(tuple(range(first, first + longs)))
     if convention.splits and left:
         slots = tuple(range(state.registers + 1, convention.registers + 1))
         state.registers = convention.registers
@@ -255,7 +255,7 @@ def _place(longs: int, align: int, state: _State) -> Passed:
     return _on_stack(longs, align, state)
 
 
-def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()) -> Passed:
+def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()) -> PassedValue:
     """On the stack, but for its beginning that is in registers already."""
     convention = state.convention
     if convention.aligned_stack and align == 2:
@@ -264,12 +264,12 @@ def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()
     state.stack += longs
     if convention.reads_stack:
         start = convention.registers + 1 + first
-        return Passed((*slots, *range(start, start + longs)))
+        return PassedValue((*slots, *range(start, start + longs)))
     start = convention.stack_first + first
-    return Passed(slots, tuple(range(start, start + longs)))
+    return PassedValue(slots, tuple(range(start, start + longs)))
 
 
-def is_plain(where: Where, number: int) -> bool:
+def is_plain(where: FunctionConvention, number: int) -> bool:
     """Whether the kernel's own count is right for this parameter, so that it may be named."""
     one = where.params[number]
     return one.slots == (number + 1,) and not one.stack and not one.by_reference

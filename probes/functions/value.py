@@ -13,12 +13,12 @@ from btf.layout import PathError, fields, resolve
 from btf.types import Array, Ptr, Struct
 from btf.walk import size_of, strip
 from probes.fetcharg import Hop, ReturnValue, Variable
-from probes.functions.convention import Passed, Where
+from probes.functions.convention import FunctionConvention, PassedValue
 from probes.functions.signature import Signature, member_names, operator_hint
 from probes.syntax.text import kstrtoul
 
 
-class NotThere(Exception):
+class ValueUnavailable(Exception):
     """A value that can't be had.
 
     Attributes:
@@ -90,42 +90,46 @@ def nest(base: str, derefs: Sequence[int], user: bool = False) -> str:
     return text
 
 
-def locate(signature: Signature, where: Where, expression: Variable | ReturnValue) -> Value:
+def locate(signature: Signature, where: FunctionConvention, expression: Variable | ReturnValue) -> Value:
     """Find a variable or what is returned, with the path behind it. Raises NotThere."""
     btf = signature.btf
     if isinstance(expression, ReturnValue):
         if signature.returns == 0:
-            raise NotThere("NO_RETVAL", token="$retval")  # noqa: S106 - a word of the text
+            raise ValueUnavailable("NO_RETVAL", token="$retval")  # noqa: S106 - a word of the text
         return _returned(btf, signature.returns, where.result, expression.path)
     number = signature.number_of(expression.name)
     if number is None or not expression.name:
         names = [param.name for param in signature.params]
-        raise NotThere("NO_BTFARG", token=expression.name, names=names)
+        raise ValueUnavailable("NO_BTFARG", token=expression.name, names=names)
     param, passed = signature.params[number], where.params[number]
     if passed.reason:
-        raise NotThere("not_in_registers", f"{expression.name}: {passed.reason}", token=expression.name)
+        raise ValueUnavailable("not_in_registers", f"{expression.name}: {passed.reason}", token=expression.name)
     holders = [*(f"$arg{slot}" for slot in passed.slots), *(f"$stack{slot}" for slot in passed.stack)]
     by_value = isinstance(btf.type(strip(btf, param.type_id)), Struct)
     start = len(expression.name)
     if not by_value:
         if passed.longs > 1:
-            raise NotThere("not_in_registers", f"it is split: {' and '.join(holders)} hold it", token=expression.name)
+            raise ValueUnavailable(
+                "not_in_registers", f"it is split: {' and '.join(holders)} hold it", token=expression.name
+            )
         return _follow(btf, Value(holders[0], param.type_id), expression.path, start)
     return _struct(btf, param.type_id, passed, holders, expression.path, start)
 
 
-def _returned(btf: Btf, type_id: int, passed: Passed, path: Sequence[Hop]) -> Value:
+def _returned(btf: Btf, type_id: int, passed: PassedValue, path: Sequence[Hop]) -> Value:
     """What is returned; of a struct the part that is in the first register."""
     start = len("$retval")
     kind = btf.type(strip(btf, type_id))
     if passed.reason and path:
-        raise NotThere("not_in_registers", passed.reason, token="$retval")  # noqa: S106
+        raise ValueUnavailable("not_in_registers", passed.reason, token="$retval")  # noqa: S106
     if not isinstance(kind, Struct) or not path:
         return _follow(btf, Value("$retval", type_id), path, start)
     return _struct(btf, type_id, passed, ["$retval"], path, start)
 
 
-def _struct(btf: Btf, type_id: int, passed: Passed, holders: list[str], path: Sequence[Hop], start: int) -> Value:
+def _struct(
+    btf: Btf, type_id: int, passed: PassedValue, holders: list[str], path: Sequence[Hop], start: int
+) -> Value:
     """A struct that was passed by value: in one or two registers, on the stack, or as the address of a copy."""
     inner, bits, size, used = _inside(btf, type_id, path, start)
     rest, at = path[used:], start + sum(len(str(hop)) for hop in path[:used])
@@ -134,11 +138,11 @@ def _struct(btf: Btf, type_id: int, passed: Passed, holders: list[str], path: Se
     word = btf.pointer_size * 8
     bits += passed.padding
     if bits // word >= len(holders):
-        raise NotThere("not_in_registers", "it is in a register that can't be read", start)
+        raise ValueUnavailable("not_in_registers", "it is in a register that can't be read", start)
     holder, bit = holders[bits // word], bits % word
     width = size or (size_of(btf, inner) * 8 if bit or used else 0)
     if bit + width > word and not isinstance(btf.type(strip(btf, inner)), Struct | Array):
-        raise NotThere("not_in_registers", "it lies in two registers", start)
+        raise ValueUnavailable("not_in_registers", "it lies in two registers", start)
     if btf.byteorder == "big":
         bit = word - bit - (width or size_of(btf, inner) * 8)
     part = width if used and (bit or width not in (0, 8, 16, 32, 64) or size) else 0
@@ -167,7 +171,7 @@ def _inside(btf: Btf, type_id: int, path: Sequence[Hop], start: int) -> tuple[in
             found = next((member for member in members if member.name == hop.name), None)
             if found is None:
                 code = "NO_BTF_FIELD" if members else "BAD_BTF_TID"
-                raise NotThere(code, offset=at + 1, token=hop.name, names=[member.name for member in members])
+                raise ValueUnavailable(code, offset=at + 1, token=hop.name, names=[member.name for member in members])
             type_id, bits, size = found.type_id, bits + found.bit_offset, found.bit_size
         used, at = used + 1, at + len(str(hop))
     return type_id, bits, size, used
@@ -178,9 +182,9 @@ def _element(btf: Btf, type_id: int, hop: Hop, at: int) -> tuple[int, int]:
     kind = btf.type(strip(btf, type_id))
     index = kstrtoul(hop.name, 10)
     if not isinstance(kind, Array) or index is None:
-        raise NotThere("not_an_array", "this is no array", at, str(hop))
+        raise ValueUnavailable("not_an_array", "this is no array", at, str(hop))
     if kind.nelems and index >= kind.nelems:
-        raise NotThere("no_such_element", f"the array has {kind.nelems} elements", at, str(hop))
+        raise ValueUnavailable("no_such_element", f"the array has {kind.nelems} elements", at, str(hop))
     return kind.type_id, index * size_of(btf, kind.type_id)
 
 
@@ -191,7 +195,7 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
     at, kind = start, btf.type(strip(btf, value.type_id))
     hops = [(hop.op, hop.name) for hop in path]
     if path[0].op == "." and not value.derefs:
-        raise NotThere("NOSUP_DAT_ARG", offset=start + 1, token=path[0].name)
+        raise ValueUnavailable("NOSUP_DAT_ARG", offset=start + 1, token=path[0].name)
     if path[0].op == "[]" and isinstance(kind, Ptr):
         return _pointed_element(btf, value, kind, path, start)
     try:
@@ -204,7 +208,7 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
         names = () if hint else member_names(btf, value.type_id, hops, error.hop_index)
         column = at + (0 if hop.op == "[]" else len(hop.op))
         reason = "the array has not so many elements" if error.code == "no_such_element" else ""
-        raise NotThere(error.code, reason, column, hop.name, names, hint) from None
+        raise ValueUnavailable(error.code, reason, column, hop.name, names, hint) from None
     derefs = value.derefs + found.derefs
     return Value(value.base, found.type_id, derefs, found.bit_offset, found.bit_size, found.kernel_agrees)
 
@@ -213,7 +217,7 @@ def _pointed_element(btf: Btf, value: Value, kind: Ptr, path: Sequence[Hop], sta
     """`p[3]`: an element behind a pointer, as C means it."""
     index = kstrtoul(path[0].name, 10)
     if index is None:
-        raise NotThere("not_an_array", "this is no index", start, str(path[0]))
+        raise ValueUnavailable("not_an_array", "this is no index", start, str(path[0]))
     offset = index * size_of(btf, kind.type_id)
     inner, bits, size, used = _inside(btf, kind.type_id, path[1:], start + len(str(path[0])))
     there = Value(value.base, inner, (*value.derefs, offset + bits // 8), bits % 8, size)

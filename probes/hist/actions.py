@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.hist.clause import MAX_VARIABLES, Action, inner
 from probes.hist.expression import Expressions
-from probes.hist.field import LONG_STRING, Failed, Flag, HistField, is_stack
+from probes.hist.field import LONG_STRING, HistError, HistField, HistFieldFlag, is_stack
 from probes.hist.state import Creation, EventName, Hist, HistAction
 from probes.rules.events.fields import FoundEvent, find_event
 from probes.rules.events.predicate import is_text
@@ -31,7 +31,7 @@ def parse_action(action: Action, creation: Creation) -> HistAction:
     if action.handler == "onmatch":
         event = _match_event(action, creation)
     elif action.behind is None:
-        raise Failed("A bracket is not closed")
+        raise HistError("A bracket is not closed")
     if action.call is None:
         raise creation.error("ACTION_NOT_FOUND", "")
     params: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Actions:
             self._save(action)
         elif call.startswith("snapshot"):
             if self._hist.snapshot or any(hist.snapshot for hist in self._creation.state.hists):
-                raise Failed("There can be one snapshot() at a time")
+                raise HistError("There can be one snapshot() at a time")
             self._hist.snapshot = True
         else:
             self._trace(action)
@@ -104,7 +104,7 @@ class Actions:
         if variable is None:
             raise creation.error("ONX_VAR_NOT_FOUND", subject[1:])
         if self._expressions.reference(variable) is None:
-            raise Failed("Too many variables are referred to")
+            raise HistError("Too many variables are referred to")
         if not self._can_add(_TRACK[action.written.handler]):
             raise creation.error("ONX_VAR_CREATE_FAIL", "")
         self._hist.own_variables += 1
@@ -121,7 +121,7 @@ class Actions:
         for param in action.params:
             try:
                 self._field_variable(param)
-            except Failed:
+            except HistError:
                 raise creation.error("FIELD_VAR_CREATE_FAIL", _cut(param)) from None
             hist.saved += 1
 
@@ -129,8 +129,8 @@ class Actions:
         """Keep a field of this event as a variable; gives the field (create_field_var). Raises Failed."""
         creation, hist = self._creation, self._hist
         try:
-            value = self._expressions.atom(name, Flag.VAR)
-        except Failed:
+            value = self._expressions.atom(name, HistFieldFlag.VAR)
+        except HistError:
             raise creation.error("FIELD_VAR_PARSE_FAIL", _cut(name)) from None
         if not self._can_add(_cut(name)):
             raise creation.error("VAR_CREATE_FIND_FAIL", _cut(name))
@@ -152,7 +152,7 @@ class Actions:
             ):
                 raise creation.error("SYNTH_TYPE_MISMATCH", name)
             if self._expressions.reference(value) is None:
-                raise Failed("Too many variables are referred to")
+                raise HistError("Too many variables are referred to")
         if fields is not None and len(action.params) != len(fields):
             raise creation.error("SYNTH_COUNT_MISMATCH", action.synthetic)
 
@@ -173,13 +173,13 @@ class Actions:
         if path in (None, self._hist.file):
             try:
                 value = self._field_variable(name)
-            except Failed:
+            except HistError:
                 name = _cut(name)
             else:
                 return _variable_like(value, self._creation.state.dialect.stack_by_flag)
         path = path or action.event
         if path is None:
-            raise Failed
+            raise HistError
         return self._remote_variable(path, name)
 
     def _remote_variable(self, path: EventName, name: str) -> HistField:
@@ -197,10 +197,12 @@ class Actions:
         keys = ",".join(key.field.name for key in like.keys if key.field is not None)
         text = f"keys={keys}:{variable}={name}{f' if {like.filter}' if like.filter else ''}"
         if len(text) >= LONG_STRING:
-            raise Failed(f"{path.group}.{path.event}.{name}: too long for the histogram that the kernel makes of it")
+            raise HistError(
+                f"{path.group}.{path.event}.{name}: too long for the histogram that the kernel makes of it"
+            )
         try:
             self._nested(creation, path, text)
-        except Failed:
+        except HistError:
             raise creation.error("HIST_CREATE_FAIL", name) from None
         found = creation.find_event_variable(path, variable)
         if found is None:
@@ -220,7 +222,7 @@ def _path(param: str) -> tuple[EventName | None, str]:
         return None, param
     event, dot, name = rest.partition(".")
     if not dot:
-        raise Failed(f"{param}: a field of another event is GROUP.EVENT.FIELD")
+        raise HistError(f"{param}: a field of another event is GROUP.EVENT.FIELD")
     return EventName(group, event), name
 
 
@@ -231,7 +233,7 @@ def _synthetic(name: str, creation: Creation) -> FoundEvent:
 
 def _variable_like(value: HistField, keeps_stack: bool) -> HistField:
     """The variable that keeps a field (create_var)."""
-    flags = Flag.VAR | (value.flags & Flag.STACKTRACE if keeps_stack else Flag.NONE)
+    flags = HistFieldFlag.VAR | (value.flags & HistFieldFlag.STACKTRACE if keeps_stack else HistFieldFlag.NONE)
     return HistField(flags, type=value.type, size=value.size, variable="")
 
 
@@ -241,7 +243,7 @@ def _same_keys(hist: Hist, other: Hist) -> bool:
     return mine == [(key.type, key.size, key.signed) for key in other.keys]
 
 
-def _fits(field: EventField, value: HistField, stack_by_flag: bool) -> bool:
+def _fits(field: StaticEventField, value: HistField, stack_by_flag: bool) -> bool:
     """Whether a value goes into a field of a synthetic event (check_synth_field)."""
     text, stack = is_text(field), is_stack(field)
     if not value.type:
@@ -249,7 +251,7 @@ def _fits(field: EventField, value: HistField, stack_by_flag: bool) -> bool:
     if "char[" in value.type and text and "__data_loc" in field.type:
         return True
     if stack_by_flag:
-        if bool(value.flags & Flag.STACKTRACE) != stack:
+        if bool(value.flags & HistFieldFlag.STACKTRACE) != stack:
             return False
         if stack:
             return True

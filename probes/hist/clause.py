@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from probes.facts.errors_table import HIST_MESSAGES
-from probes.syntax.refused import At, Refused
+from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import kstrtoul
 
 MAX_VARIABLES = 16
@@ -38,7 +38,7 @@ _WORDS = {
 SILENT = "refused_without_message"
 
 
-class Term(NamedTuple):
+class HistTerm(NamedTuple):
     """A key or a value: a field with its modifier, a variable, or an expression of them."""
 
     text: str
@@ -152,7 +152,7 @@ class Action(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class HistClause:
     """One part."""
 
     word: str
@@ -169,15 +169,15 @@ class Clause:
         return self.text.partition("=")[2]
 
 
-def silent(hint: str, token: str = "") -> At:
+def silent(hint: str, token: str = "") -> RefusedWord:
     """Build a refusal of which error_log has nothing."""
-    return At(Refused(SILENT, 0, token, hint=hint))
+    return RefusedWord(Refused(SILENT, 0, token, hint=hint))
 
 
-def logged(command: str, code: str, token: str) -> At:
+def logged(command: str, code: str, token: str) -> RefusedWord:
     """Build a refusal with its line in error_log: the caret stands where the token occurs first (err_pos)."""
     error = Refused(code, error_column(command, token), token, message=HIST_MESSAGES[code])
-    return At(error, command=command)
+    return RefusedWord(error, command=command)
 
 
 def error_column(command: str, token: str) -> int:
@@ -190,7 +190,7 @@ def inner(text: str) -> str:
     return text.replace(".sym-offset", ".symXoffset")
 
 
-def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tuple[Clause, ...]:
+def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tuple[HistClause, ...]:
     """Read the parts of a hist trigger.
 
     Args:
@@ -202,7 +202,7 @@ def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tupl
     Raises:
         At: a part can't be read, or `keys=` is missing.
     """
-    clauses: list[Clause] = []
+    clauses: list[HistClause] = []
     for part in text.split(":"):
         clauses.append(_clause(part, column, command, clauses, nohitcount))
         column += len(part) + 1
@@ -211,14 +211,14 @@ def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tupl
     return tuple(clauses)
 
 
-def _clause(text: str, column: int, command: str, before: list[Clause], nohitcount: bool) -> Clause:
+def _clause(text: str, column: int, command: str, before: list[HistClause], nohitcount: bool) -> HistClause:
     name, sign, value = text.partition("=")
     if not sign:
         word = _WORDS.get(text)
         if word is None or (word == "nohitcount" and not nohitcount):
             _check_action(text, before)
             word = "action"
-        return Clause(word, text, column)
+        return HistClause(word, text, column)
     if not value:
         raise logged(command, "EMPTY_ASSIGNMENT", inner(text))
     word = _ASSIGNED.get(name, "variables")
@@ -226,10 +226,10 @@ def _clause(text: str, column: int, command: str, before: list[Clause], nohitcou
         raise silent(f"size= is a number from {MIN_SIZE // 2 + 1} to {MAX_SIZE}", value)
     if word == "variables" and sum(clause.word == word for clause in before) == MAX_VARIABLES:
         raise logged(command, "TOO_MANY_VARS", inner(text))
-    return Clause(word, text, column)
+    return HistClause(word, text, column)
 
 
-def _check_action(text: str, before: list[Clause]) -> None:
+def _check_action(text: str, before: list[HistClause]) -> None:
     if not text.startswith(tuple(f"{handler}(" for handler in HANDLERS)):
         raise silent(
             "Parts: keys= vals= sort= size= name= NAME=… pause continue clear onmatch() onmax() onchange()", text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from probes.hist.actions import parse_action
 from probes.hist.clause import MAX_VARIABLES, inner
 from probes.hist.expression import Expressions, left_over
-from probes.hist.field import LONG_STRING, Failed, Flag, HistField, create_field
+from probes.hist.field import LONG_STRING, HistError, HistField, HistFieldFlag, create_field
 from probes.hist.state import Creation, has_variables
 from probes.hist.trigger import HistTrigger
 
@@ -16,9 +16,16 @@ MAX_KEYS = 3
 _MAX_VALUES = 3
 _MAX_SORT_KEYS = 2
 _WORD = 8
-_NO_VALUE = Flag.BUCKET | Flag.LOG2 | Flag.SYM | Flag.SYM_OFFSET | Flag.SYSCALL | Flag.STACKTRACE
-_SHARES = Flag.GRAPH | Flag.PERCENT
-_NO_VARIABLE = _SHARES | Flag.BUCKET | Flag.LOG2
+_NO_VALUE = (
+    HistFieldFlag.BUCKET
+    | HistFieldFlag.LOG2
+    | HistFieldFlag.SYM
+    | HistFieldFlag.SYM_OFFSET
+    | HistFieldFlag.SYSCALL
+    | HistFieldFlag.STACKTRACE
+)
+_SHARES = HistFieldFlag.GRAPH | HistFieldFlag.PERCENT
+_NO_VARIABLE = _SHARES | HistFieldFlag.BUCKET | HistFieldFlag.LOG2
 
 
 class HistCreator:
@@ -58,7 +65,7 @@ class HistCreator:
                 definitions.append((name, text))
 
     def _create_values(self) -> None:
-        self._hist.fields.append(create_field(None, Flag.HITCOUNT, self._dialect))
+        self._hist.fields.append(create_field(None, HistFieldFlag.HITCOUNT, self._dialect))
         texts = self._texts("values")
         hits = taken = 0
         while texts and taken < _MAX_VALUES and len(self._hist.fields) < _MAX_VALUES:
@@ -69,7 +76,7 @@ class HistCreator:
                 continue
             self._hist.fields.append(self._value(text))
         if texts and texts != ["hitcount"]:
-            raise Failed(f"At most {_MAX_VALUES - 1} values besides hitcount")
+            raise HistError(f"At most {_MAX_VALUES - 1} values besides hitcount")
         if len(self._hist.fields) == 1 and self._trigger.has("nohitcount"):
             raise self._creation.error("NEED_NOHC_VAL", "")
 
@@ -80,7 +87,7 @@ class HistCreator:
 
     def _value(self, text: str, variable: str | None = None) -> HistField:
         """Read a value or a variable (__create_val_field)."""
-        made = self._expressions.read(text, Flag.NONE if variable is None else Flag.VAR, variable)
+        made = self._expressions.read(text, HistFieldFlag.NONE if variable is None else HistFieldFlag.VAR, variable)
         wrong = _NO_VARIABLE if variable is not None else _NO_VALUE
         if variable is None and not self._dialect.shares:
             wrong |= _SHARES
@@ -95,8 +102,8 @@ class HistCreator:
                 raise self._creation.error("DUPLICATE_VAR", name)
             made = self._value(text, name)
             definitions[number] = (name, left_over(text))
-            if made.flags & Flag.EXECNAME:
-                made.flags = Flag.STRING | Flag.VAR | Flag.EXECNAME
+            if made.flags & HistFieldFlag.EXECNAME:
+                made.flags = HistFieldFlag.STRING | HistFieldFlag.VAR | HistFieldFlag.EXECNAME
                 made.type, made.size, made.signed = "char[]", LONG_STRING, False
             self._hist.fields.append(made)
 
@@ -110,18 +117,18 @@ class HistCreator:
             key.offset = offset
             offset += key.size
             if offset > longest:
-                raise Failed(f"The keys are longer than {longest} bytes together")
+                raise HistError(f"The keys are longer than {longest} bytes together")
             self._hist.fields.append(key)
             self._hist.keys.append(key)
         if texts[MAX_KEYS:]:
-            raise Failed(f"At most {MAX_KEYS} keys")
+            raise HistError(f"At most {MAX_KEYS} keys")
 
     def _key(self, text: str) -> HistField:
         if text == "stacktrace":
-            key = create_field(None, Flag.KEY | Flag.STACKTRACE, self._dialect)
+            key = create_field(None, HistFieldFlag.KEY | HistFieldFlag.STACKTRACE, self._dialect)
             key.size = self._dialect.stack_size
             return key
-        key = self._expressions.read(text, Flag.KEY)
+        key = self._expressions.read(text, HistFieldFlag.KEY)
         if has_variables(key):
             raise self._creation.error("INVALID_REF_KEY", left_over(text))
         return key
@@ -141,7 +148,7 @@ class HistCreator:
 
     def _sorted_field(self, name: str) -> int:
         """Which value or key it is, variables not counted."""
-        shown = [field for field in self._hist.fields if not field.flags & Flag.VAR]
+        shown = [field for field in self._hist.fields if not field.flags & HistFieldFlag.VAR]
         for index, field in enumerate(shown):
             if index and field.shown_name == name:
                 return index

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.hist.field import (
-    Failed,
-    Flag,
+    HistError,
     HistField,
+    HistFieldFlag,
     combine,
     create_field,
     expression_text,
@@ -26,16 +26,16 @@ from probes.rules.events.predicate import COMMON
 from probes.syntax.text import ULONG_MAX, kstrtoul
 
 _MODIFIERS = {
-    "hex": Flag.HEX,
-    "sym": Flag.SYM,
-    "symXoffset": Flag.SYM_OFFSET,
-    "syscall": Flag.SYSCALL,
-    "log2": Flag.LOG2,
-    "usecs": Flag.USECS,
+    "hex": HistFieldFlag.HEX,
+    "sym": HistFieldFlag.SYM,
+    "symXoffset": HistFieldFlag.SYM_OFFSET,
+    "syscall": HistFieldFlag.SYSCALL,
+    "log2": HistFieldFlag.LOG2,
+    "usecs": HistFieldFlag.USECS,
 }
 _MAX_SUBEXPRESSIONS = 3
 _MAX_REFERENCES = 16
-_UNITS = Flag.TIMESTAMP | Flag.USECS
+_UNITS = HistFieldFlag.TIMESTAMP | HistFieldFlag.USECS
 _DIGIT = re.compile(r"[0-9]")
 
 
@@ -73,12 +73,12 @@ class Expressions:
         self._dialect = creation.state.dialect
         self._subexpressions = 0
 
-    def read(self, text: str, flags: Flag, variable: str | None = None) -> HistField:
+    def read(self, text: str, flags: HistFieldFlag, variable: str | None = None) -> HistField:
         """Read a whole expression. Raises Failed."""
         self._subexpressions = 0
         return self._expression(text, flags, variable)
 
-    def _expression(self, text: str, flags: Flag, variable: str | None = None) -> HistField:
+    def _expression(self, text: str, flags: HistFieldFlag, variable: str | None = None) -> HistField:
         if self._subexpressions > _MAX_SUBEXPRESSIONS:
             raise self._creation.error("TOO_MANY_SUBEXPR", text)
         operator, at = operator_in(text)
@@ -89,44 +89,50 @@ class Expressions:
             return self._unary(text, flags, variable)
         left_text, right_text = text[:at], text[at + 1 :]
         if not left_text or not right_text:
-            raise Failed("An operator needs something on both sides")
+            raise HistError("An operator needs something on both sides")
         left = self._operand(left_text)
         right = self._operand(right_text)
         return self._binary(operator, left, right, right_text, flags, variable)
 
     def _operand(self, text: str) -> HistField:
-        operand = self._expression(text, Flag.NONE)
-        if operand.flags & Flag.STRING:
+        operand = self._expression(text, HistFieldFlag.NONE)
+        if operand.flags & HistFieldFlag.STRING:
             raise self._creation.error("INVALID_STR_OPERAND", left_over(text))
         return operand
 
-    def _unary(self, text: str, flags: Flag, variable: str | None) -> HistField:
+    def _unary(self, text: str, flags: HistFieldFlag, variable: str | None) -> HistField:
         if self._subexpressions > _MAX_SUBEXPRESSIONS:
             raise self._creation.error("TOO_MANY_SUBEXPR", text)
         text = text[1:]
         if "(" not in text:
-            raise Failed("A minus before something needs brackets: -(…)")
+            raise HistError("A minus before something needs brackets: -(…)")
         text = text[1:]
         end = text.rfind(")")
         if end < 0:
-            raise Failed("A bracket is not closed")
+            raise HistError("A bracket is not closed")
         if text[end + 1 :]:
             raise self._creation.error("UNARY_MINUS_SUBEXPR", text)
         operand = self._operand(text[:end])
-        made = create_field(None, flags | Flag.EXPR | operand.flags & _UNITS, self._dialect, variable)
+        made = create_field(None, flags | HistFieldFlag.EXPR | operand.flags & _UNITS, self._dialect, variable)
         made.operands, made.operator = (operand,), "unary"
         return self._measured(made, operand)
 
     def _binary(
-        self, operator: str, left: HistField, right: HistField, right_text: str, flags: Flag, variable: str | None
+        self,
+        operator: str,
+        left: HistField,
+        right: HistField,
+        right_text: str,
+        flags: HistFieldFlag,
+        variable: str | None,
     ) -> HistField:
         known_left, known_right = _known(left), _known(right)
-        if (known_left.flags ^ known_right.flags) & Flag.USECS:
+        if (known_left.flags ^ known_right.flags) & HistFieldFlag.USECS:
             raise self._creation.error("TIMESTAMP_MISMATCH", "")
-        constant = bool(known_left.flags & known_right.flags & Flag.CONST)
-        flags |= (Flag.CONST if constant else Flag.EXPR) | left.flags & _UNITS
+        constant = bool(known_left.flags & known_right.flags & HistFieldFlag.CONST)
+        flags |= (HistFieldFlag.CONST if constant else HistFieldFlag.EXPR) | left.flags & _UNITS
         made = create_field(None, flags, self._dialect, variable)
-        if operator == "/" and known_right.flags & Flag.CONST and not known_right.constant:
+        if operator == "/" and known_right.flags & HistFieldFlag.CONST and not known_right.constant:
             raise self._creation.error("DIVISION_BY_ZERO", left_over(right_text))
         if constant:
             made.constant = combine(operator, known_left.constant, known_right.constant, known_right is right)
@@ -139,7 +145,7 @@ class Expressions:
         made.name = expression_text(made)
         return made
 
-    def atom(self, text: str, flags: Flag, variable: str | None = None) -> HistField:
+    def atom(self, text: str, flags: HistFieldFlag, variable: str | None = None) -> HistField:
         """Read a number, a reference or a field. Raises Failed."""
         if _DIGIT.match(text):
             return self._constant(text, flags, variable)
@@ -156,11 +162,11 @@ class Expressions:
             self._creation.note("VAR_NOT_FOUND", name[1:])
         return self._field(name if local is None else local, flags, variable)
 
-    def _constant(self, text: str, flags: Flag, variable: str | None) -> HistField:
+    def _constant(self, text: str, flags: HistFieldFlag, variable: str | None) -> HistField:
         value = kstrtoul(text, 0, ULONG_MAX)
         if value is None:
             raise self._creation.error("EXPECT_NUMBER", text)
-        made = create_field(None, flags | Flag.CONST, self._dialect, variable)
+        made = create_field(None, flags | HistFieldFlag.CONST, self._dialect, variable)
         made.constant = value
         return made
 
@@ -181,71 +187,71 @@ class Expressions:
                 return reference
         if len(references) >= _MAX_REFERENCES:
             return None
-        made = refer(create_field(None, Flag.VAR_REF, self._dialect), target, self._dialect)
+        made = refer(create_field(None, HistFieldFlag.VAR_REF, self._dialect), target, self._dialect)
         references.append(made)
         return made
 
     def _alias(self, reference: HistField, variable: str) -> HistField:
-        made = create_field(None, Flag.ALIAS | Flag.VAR, self._dialect, variable)
+        made = create_field(None, HistFieldFlag.ALIAS | HistFieldFlag.VAR, self._dialect, variable)
         made.operands = (reference,)
         return refer(made, reference, self._dialect)
 
-    def _field(self, text: str, flags: Flag, variable: str | None) -> HistField:
+    def _field(self, text: str, flags: HistFieldFlag, variable: str | None) -> HistField:
         """Read `NAME.MODIFIER` (parse_field). Raises Failed."""
         creation = self._creation
         name, dot, modifier = text.partition(".")
-        flags |= self._modifier(name, modifier, flags) if dot else Flag.NONE
+        flags |= self._modifier(name, modifier, flags) if dot else HistFieldFlag.NONE
         found = None
         special = self._special(name)
         if special:
             flags |= special
         else:
             found = find_field(name, creation.fields)
-            generic = Flag.NONE if found is not None else generic_flags(name, self._dialect)
+            generic = HistFieldFlag.NONE if found is not None else generic_flags(name, self._dialect)
             if found is None and not generic:
                 raise creation.error("FIELD_NOT_FOUND", name, (*(creation.fields or ()), *COMMON))
             flags |= generic
-            if generic and not (generic & Flag.STACKTRACE and self._dialect.stack_modifier):
-                found = EventField(name, "")
-        if special & Flag.TIMESTAMP:
+            if generic and not (generic & HistFieldFlag.STACKTRACE and self._dialect.stack_modifier):
+                found = StaticEventField(name, "")
+        if special & HistFieldFlag.TIMESTAMP:
             creation.hist.timestamps = True
         if modifier == "stacktrace" and self._dialect.stack_modifier and (found is None or not is_stack(found)):
             raise creation.error("BAD_FIELD_MODIFIER", text)
         return create_field(found, flags, self._dialect, variable)
 
-    def _special(self, name: str) -> Flag:
+    def _special(self, name: str) -> HistFieldFlag:
         """What a name stands for that is no event's field."""
         if name == "common_timestamp":
-            return Flag.TIMESTAMP
+            return HistFieldFlag.TIMESTAMP
         if name == "common_cpu":
-            return Flag.CPU
+            return HistFieldFlag.CPU
         if name == "common_stacktrace" and self._dialect.stack_field:
-            return Flag.STACKTRACE
+            return HistFieldFlag.STACKTRACE
         if name == "common_comm" and self._dialect.comm_field:
-            return Flag.COMM | Flag.STRING
-        return Flag.HITCOUNT if name == "hitcount" and self._dialect.nohitcount else Flag.NONE
+            return HistFieldFlag.COMM | HistFieldFlag.STRING
+        return HistFieldFlag.HITCOUNT if name == "hitcount" and self._dialect.nohitcount else HistFieldFlag.NONE
 
-    def _modifier(self, name: str, modifier: str, flags: Flag) -> Flag:
+    def _modifier(self, name: str, modifier: str, flags: HistFieldFlag) -> HistFieldFlag:
         creation = self._creation
         if modifier in _MODIFIERS:
             return _MODIFIERS[modifier]
         if modifier == "execname" and name == "common_pid":
-            return Flag.EXECNAME
+            return HistFieldFlag.EXECNAME
         if modifier == "stacktrace" and self._dialect.stack_field:
-            return Flag.STACKTRACE
+            return HistFieldFlag.STACKTRACE
         if modifier.startswith("bucket"):
             rest = modifier.removeprefix("bucket").removeprefix("s")
             if not rest.startswith("="):
                 raise creation.error("BAD_FIELD_MODIFIER", rest)
             if not kstrtoul(rest[1:], 0, ULONG_MAX):
                 raise creation.error("BAD_FIELD_MODIFIER", rest[1:])
-            return Flag.BUCKET
-        for word, flag in (("percent", Flag.PERCENT), ("graph", Flag.GRAPH)):
-            if modifier.startswith(word) and not flags & (Flag.VAR | Flag.KEY):
+            return HistFieldFlag.BUCKET
+        for word, flag in (("percent", HistFieldFlag.PERCENT), ("graph", HistFieldFlag.GRAPH)):
+            if modifier.startswith(word) and not flags & (HistFieldFlag.VAR | HistFieldFlag.KEY):
                 return flag
         raise creation.error("BAD_FIELD_MODIFIER", modifier)
 
 
 def _known(operand: HistField) -> HistField:
     """The variable behind a reference; anything else itself."""
-    return operand.target if operand.flags & Flag.VAR_REF and operand.target is not None else operand
+    return operand.target if operand.flags & HistFieldFlag.VAR_REF and operand.target is not None else operand

@@ -9,7 +9,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.hist.dialect import HistDialect
 from probes.rules.events.predicate import COMMON, is_text
 from probes.syntax.text import is_identifier
@@ -21,7 +21,7 @@ _DIVISION_SHIFT = 20
 _MASK = (1 << 64) - 1
 
 
-class Flag(enum.IntFlag):
+class HistFieldFlag(enum.IntFlag):
     """HIST_FIELD_FL_*."""
 
     NONE = 0
@@ -50,22 +50,22 @@ class Flag(enum.IntFlag):
 
 
 SHOWN = (
-    (Flag.HEX, "hex"),
-    (Flag.SYM, "sym"),
-    (Flag.SYM_OFFSET, "sym-offset"),
-    (Flag.EXECNAME, "execname"),
-    (Flag.SYSCALL, "syscall"),
-    (Flag.LOG2, "log2"),
-    (Flag.BUCKET, "buckets"),
-    (Flag.USECS, "usecs"),
-    (Flag.PERCENT, "percent"),
-    (Flag.GRAPH, "graph"),
-    (Flag.STACKTRACE, "stacktrace"),
+    (HistFieldFlag.HEX, "hex"),
+    (HistFieldFlag.SYM, "sym"),
+    (HistFieldFlag.SYM_OFFSET, "sym-offset"),
+    (HistFieldFlag.EXECNAME, "execname"),
+    (HistFieldFlag.SYSCALL, "syscall"),
+    (HistFieldFlag.LOG2, "log2"),
+    (HistFieldFlag.BUCKET, "buckets"),
+    (HistFieldFlag.USECS, "usecs"),
+    (HistFieldFlag.PERCENT, "percent"),
+    (HistFieldFlag.GRAPH, "graph"),
+    (HistFieldFlag.STACKTRACE, "stacktrace"),
 )
 """How a field is shown, in the order in which the kernel looks (get_hist_field_flags)."""
 
 
-class Failed(Exception):
+class HistError(Exception):
     """The kernel gives up on the command; what error_log has of it was noted, its argument says the rest."""
 
 
@@ -73,8 +73,8 @@ class Failed(Exception):
 class HistField:
     """One field; two are equal when they are the same one."""
 
-    flags: Flag
-    field: EventField | None = None
+    flags: HistFieldFlag
+    field: StaticEventField | None = None
     type: str = ""
     size: int = 0
     signed: bool = False
@@ -96,55 +96,59 @@ class HistField:
         return _shown_name(self, 0)
 
 
-def is_stack(field: EventField) -> bool:
+def is_stack(field: StaticEventField) -> bool:
     """Whether it is the stack that a synthetic event recorded."""
     return field.type.startswith("__data_loc ") and "long[" in field.type
 
 
 def create_field(
-    event_field: EventField | None, flags: Flag, dialect: HistDialect, variable: str | None = None
+    event_field: StaticEventField | None, flags: HistFieldFlag, dialect: HistDialect, variable: str | None = None
 ) -> HistField:
     """Build one (create_hist_field). Raises Failed for a field of a size that is no number's."""
     made = HistField(flags, event_field, variable=variable)
-    if flags & (Flag.EXPR | Flag.ALIAS | Flag.VAR_REF):
+    if flags & (HistFieldFlag.EXPR | HistFieldFlag.ALIAS | HistFieldFlag.VAR_REF):
         return made
-    if flags & (Flag.HITCOUNT | Flag.CONST):
+    if flags & (HistFieldFlag.HITCOUNT | HistFieldFlag.CONST):
         made.type, made.size = "u64", 8
-    elif flags & Flag.STACKTRACE:
+    elif flags & HistFieldFlag.STACKTRACE:
         made.type, made.size = ("unsigned long[]", dialect.stack_size) if dialect.stack_field else ("", 0)
-    elif flags & (Flag.LOG2 | Flag.BUCKET):
-        operand = create_field(event_field, flags & ~(Flag.LOG2 | Flag.BUCKET), dialect)
+    elif flags & (HistFieldFlag.LOG2 | HistFieldFlag.BUCKET):
+        operand = create_field(event_field, flags & ~(HistFieldFlag.LOG2 | HistFieldFlag.BUCKET), dialect)
         made.operands, made.type, made.size = (operand,), operand.type, operand.size
-    elif flags & Flag.TIMESTAMP:
+    elif flags & HistFieldFlag.TIMESTAMP:
         made.type, made.size = "u64", 8
-    elif flags & Flag.CPU:
+    elif flags & HistFieldFlag.CPU:
         made.type, made.size = "unsigned int", 4
-    elif flags & Flag.COMM:
+    elif flags & HistFieldFlag.COMM:
         made.type, made.size = "char[]", LONG_STRING
     elif event_field is not None:
         _take(made, event_field, dialect)
     return made
 
 
-def _take(made: HistField, field: EventField, dialect: HistDialect) -> None:
+def _take(made: HistField, field: StaticEventField, dialect: HistDialect) -> None:
     """Take type and size of an event's field."""
     made.type = field.type
     if is_text(field):
         dynamic = "__data_loc" in field.type or "__rel_loc" in field.type
-        made.flags |= Flag.STRING
+        made.flags |= HistFieldFlag.STRING
         made.size = LONG_STRING if dynamic else field.size
     elif dialect.stack_field and is_stack(field):
-        made.flags |= Flag.STACKTRACE
+        made.flags |= HistFieldFlag.STACKTRACE
         made.size = LONG_STRING
     elif field.size in _NUMBER_SIZES:
         made.size, made.signed = field.size, field.signed
     else:
-        raise Failed(f"{field.name} is neither a number nor text")
+        raise HistError(f"{field.name} is neither a number nor text")
 
 
 def refer(made: HistField, target: HistField, dialect: HistDialect) -> HistField:
     """Make a field refer to a variable (init_var_ref)."""
-    kept = Flag.TIMESTAMP | Flag.USECS | (Flag.STACKTRACE if dialect.stack_by_flag else Flag.NONE)
+    kept = (
+        HistFieldFlag.TIMESTAMP
+        | HistFieldFlag.USECS
+        | (HistFieldFlag.STACKTRACE if dialect.stack_by_flag else HistFieldFlag.NONE)
+    )
     made.flags |= target.flags & kept
     made.target = target
     made.type, made.size, made.signed = target.type, target.size, target.signed
@@ -158,19 +162,19 @@ def _shown_name(field: HistField, level: int) -> str:
     flags = field.flags
     if field.field is not None:
         return field.field.name
-    if flags & (Flag.LOG2 | Flag.ALIAS | Flag.BUCKET) and field.operands:
+    if flags & (HistFieldFlag.LOG2 | HistFieldFlag.ALIAS | HistFieldFlag.BUCKET) and field.operands:
         return _shown_name(field.operands[0], level + 1)
-    if flags & Flag.CPU:
+    if flags & HistFieldFlag.CPU:
         return "common_cpu"
-    if flags & Flag.COMM:
+    if flags & HistFieldFlag.COMM:
         return "common_comm"
-    if flags & (Flag.EXPR | Flag.VAR_REF):
+    if flags & (HistFieldFlag.EXPR | HistFieldFlag.VAR_REF):
         return field.name  # where its event is named, that comes before: it can't be sorted by, a sort ends at a dot
-    if flags & Flag.TIMESTAMP:
+    if flags & HistFieldFlag.TIMESTAMP:
         return "common_timestamp"
-    if flags & Flag.STACKTRACE and field.type:  # older kernels give it neither type nor name
+    if flags & HistFieldFlag.STACKTRACE and field.type:  # older kernels give it neither type nor name
         return "common_stacktrace"
-    return "hitcount" if flags & Flag.HITCOUNT else ""
+    return "hitcount" if flags & HistFieldFlag.HITCOUNT else ""
 
 
 def expression_text(field: HistField, level: int = 0) -> str:
@@ -187,9 +191,9 @@ def expression_text(field: HistField, level: int = 0) -> str:
 
 def _operand_text(field: HistField) -> str:
     flags = field.flags
-    text = "$" if flags & Flag.VAR_REF else str(field.constant) if flags & Flag.CONST else ""
+    text = "$" if flags & HistFieldFlag.VAR_REF else str(field.constant) if flags & HistFieldFlag.CONST else ""
     text += field.shown_name
-    shown = "" if flags & Flag.VAR_REF else next((name for flag, name in SHOWN if flags & flag), "")
+    shown = "" if flags & HistFieldFlag.VAR_REF else next((name for flag, name in SHOWN if flags & flag), "")
     return f"{text}.{shown}" if shown else text
 
 
@@ -210,21 +214,21 @@ def combine(operator: str, left: int, right: int, known_multiplier: bool) -> int
 _GENERIC = frozenset({"CPU", "cpu", "COMM", "comm", "stacktrace", "STACKTRACE"})
 
 
-def generic_flags(name: str, dialect: HistDialect) -> Flag:
+def generic_flags(name: str, dialect: HistDialect) -> HistFieldFlag:
     """Say what an older name of a field of every event stands for; NONE: it is no such name."""
     if name in ("CPU", "cpu"):
-        return Flag.CPU
+        return HistFieldFlag.CPU
     if name in ("stacktrace", "STACKTRACE") and dialect.stack_field:
-        return Flag.STACKTRACE
+        return HistFieldFlag.STACKTRACE
     if name in ("COMM", "comm") and dialect.comm_field:
-        return Flag.COMM | Flag.STRING
-    return Flag.NONE
+        return HistFieldFlag.COMM | HistFieldFlag.STRING
+    return HistFieldFlag.NONE
 
 
-def find_field(name: str, fields: Mapping[str, EventField] | None) -> EventField | None:
+def find_field(name: str, fields: Mapping[str, StaticEventField] | None) -> StaticEventField | None:
     """Look for a field of an event, or one that all have; where its fields aren't known any may be there."""
     if fields is None and name not in COMMON:
-        return EventField(name, "", 8) if is_identifier(name) else None
+        return StaticEventField(name, "", 8) if is_identifier(name) else None
     found = (fields or {}).get(name)
     if found is not None and found.size:
         return found

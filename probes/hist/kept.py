@@ -32,7 +32,7 @@ _POWERS = 128
 """The least that a kernel has room for; there are 65 powers."""
 
 
-class Kept(NamedTuple):
+class WatchedHistogram(NamedTuple):
     """One histogram to look at."""
 
     subject: str
@@ -49,18 +49,18 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class HistogramTriggers:
     """What is written for the histograms of one probe, in this order."""
 
     synthetic: PlannedEvent | None
     """To be made first; None: the probe has no two ends, so nothing is timed."""
-    kept: tuple[Kept, ...]
+    kept: tuple[WatchedHistogram, ...]
     """The triggers to look at."""
     timing: tuple[tuple[PlannedEvent, str], ...] = ()
     """The triggers that tell the synthetic event the times."""
 
 
-def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ...] = ()) -> Keeping:
+def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ...] = ()) -> HistogramTriggers:
     """Plan the histograms of an armed probe.
 
     Each has a name: the kernel takes no second histogram with the same keys and values else, and a person may have
@@ -79,12 +79,12 @@ def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ..
     for path, field in fields:
         wanted += [(field, event, field) for event in recorded if event.path == path]
     kept = [
-        Kept(subject, what, event, _hist(event, key, f"{name}_{number}"))
+        WatchedHistogram(subject, what, event, _hist(event, key, f"{name}_{number}"))
         for number, (what, event, key) in enumerate(wanted)
     ]
     ends = {event.at_exit: event for event in recorded if event.frame}
     if len(ends) < 2:
-        return Keeping(None, tuple(kept))
+        return HistogramTriggers(None, tuple(kept))
     timed, begun, took = f"{name}_latency", f"{name}_begun", f"{name}_took"
     synthetic = PlannedEvent(
         SYNTHETIC, timed, f"s:{SYNTHETIC}/{timed} u64 lat", f"-:{SYNTHETIC}/{timed}", recorded=False
@@ -102,7 +102,7 @@ def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ..
         ),
     )
     powers = HistTrigger.of(("lat.log2",), ("lat",), size=_POWERS, name=timed)
-    return Keeping(synthetic, (*kept, Kept(subject, LATENCY, synthetic, str(powers))), timing)
+    return HistogramTriggers(synthetic, (*kept, WatchedHistogram(subject, LATENCY, synthetic, str(powers))), timing)
 
 
 def is_of(listed: str, trigger: str) -> bool:

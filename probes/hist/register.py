@@ -8,10 +8,10 @@ from __future__ import annotations
 from probes.hist.actions import Actions
 from probes.hist.clause import read_clauses, silent
 from probes.hist.create import HistCreator
-from probes.hist.field import Failed
+from probes.hist.field import HistError
 from probes.hist.state import Creation, EventName, Hist, HistState
 from probes.hist.trigger import HistTrigger
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 
 
 def read_hist(trigger: HistTrigger, file: EventName, command: str, state: HistState) -> None:
@@ -29,10 +29,10 @@ def read_hist(trigger: HistTrigger, file: EventName, command: str, state: HistSt
     creation = Creation(state, Hist(file), command, [], trigger.remove)
     try:
         _read(trigger, creation)
-    except Failed as error:
+    except HistError as error:
         if not creation.log:
             raise silent(str(error)) from None
-        raise At(creation.log[-1], command=command) from None
+        raise RefusedWord(creation.log[-1], command=command) from None
 
 
 def _read(trigger: HistTrigger, creation: Creation) -> None:
@@ -72,7 +72,7 @@ def _remove(hist: Hist, state: HistState) -> None:
     mine = {id(field) for field in found.fields}
     for other in state.with_variables:
         if other is not found and any(id(reference.target) in mine for reference in other.references):
-            raise Failed("Another histogram refers to its variables")
+            raise HistError("Another histogram refers to its variables")
     state.hists.remove(found)
     if found in state.with_variables:
         state.with_variables.remove(found)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from probes.facts.dialect import Dialect
 from probes.facts.errors_table import HIST_MESSAGES, message_of
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.hist.clause import Action, error_column, silent
 from probes.hist.dialect import HistDialect
-from probes.hist.field import Failed, Flag, HistField
+from probes.hist.field import HistError, HistField, HistFieldFlag
 from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
-from probes.rules.parsed_event import Built
-from probes.syntax.refused import At, Refused
+from probes.rules.parsed_event import ParsedEvent
+from probes.syntax.refused import Refused, RefusedWord
 
 
 class EventName(NamedTuple):
@@ -79,12 +79,12 @@ class Hist:
 
     def variable(self, name: str) -> HistField | None:
         """Look for a variable (find_var_field)."""
-        return next((f for f in self.fields if f.flags & Flag.VAR and f.variable == name), None)
+        return next((f for f in self.fields if f.flags & HistFieldFlag.VAR and f.variable == name), None)
 
     @property
     def variables(self) -> int:
         """How many it has in all."""
-        return sum(bool(f.flags & Flag.VAR) for f in self.fields) + self.own_variables
+        return sum(bool(f.flags & HistFieldFlag.VAR) for f in self.fields) + self.own_variables
 
     @property
     def has_variables(self) -> bool:
@@ -94,7 +94,7 @@ class Hist:
 
 def has_variables(found: HistField, level: int = 0) -> bool:
     """Whether a field is, or is computed from, a variable (field_has_hist_vars)."""
-    if found.flags & (Flag.VAR | Flag.VAR_REF):
+    if found.flags & (HistFieldFlag.VAR | HistFieldFlag.VAR_REF):
         return True
     return level < 3 and any(has_variables(operand, level + 1) for operand in found.operands)
 
@@ -106,7 +106,7 @@ class HistState:
     dialect: HistDialect
     parser: Dialect
     environment: Environment
-    existing: tuple[Built, ...]
+    existing: tuple[ParsedEvent, ...]
     """Dynamic events."""
     cpus: int
     """How many there are, for filters."""
@@ -121,7 +121,7 @@ class HistState:
         """Whether there is such an event."""
         return find_event(name.group, name.event, self.existing, self.environment).exists
 
-    def fields_of(self, name: EventName) -> Mapping[str, EventField] | None:
+    def fields_of(self, name: EventName) -> Mapping[str, StaticEventField] | None:
         """Fields of an event; None: not known."""
         return find_event(name.group, name.event, self.existing, self.environment).fields
 
@@ -130,7 +130,7 @@ class HistState:
         logged = self.dialect.filter_logged
         try:
             check_filter(text, self.fields_of(file), self.environment, self.parser, self.cpus)
-        except At as error:
+        except RefusedWord as error:
             raise error if logged else silent(f"The filter: {message_of(error.refused.code)}", text) from None
 
     def on(self, file: EventName) -> list[Hist]:
@@ -158,7 +158,7 @@ class Creation:
     """Variables of this command that others may still refer to, with what is left of their text."""
 
     @property
-    def fields(self) -> Mapping[str, EventField] | None:
+    def fields(self) -> Mapping[str, StaticEventField] | None:
         """Fields of the event."""
         return self.state.fields_of(self.hist.file)
 
@@ -167,10 +167,10 @@ class Creation:
         column = error_column(self.command, token)
         self.log.append(Refused(code, column, token, names=names, message=HIST_MESSAGES[code]))
 
-    def error(self, code: str, token: str, names: tuple[str, ...] = ()) -> Failed:
+    def error(self, code: str, token: str, names: tuple[str, ...] = ()) -> HistError:
         """Write a line of error_log and give up."""
         self.note(code, token, names)
-        return Failed()
+        return HistError()
 
     def find_variable(self, name: str) -> HistField | None:
         """Look on this event, the new histogram first (find_var)."""

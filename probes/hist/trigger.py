@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from probes.hist.clause import Action, Assignment, Clause, SortKey, Term, read_clauses, silent
+from probes.hist.clause import Action, Assignment, HistClause, HistTerm, SortKey, read_clauses, silent
 from probes.syntax.parse_error import ParseError
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 from probes.syntax.text import kstrtoul
 from probes.verdict import Refusal
 
@@ -25,7 +25,7 @@ SPACE = " \t\n\v\f\r"
 _DIGIT = re.compile(r"[0-9]")
 
 
-class Target(NamedTuple):
+class SwitchedEvent(NamedTuple):
     """The event that a trigger switches."""
 
     group: str
@@ -50,12 +50,12 @@ class PlainTrigger:
     """Before the filter, as written."""
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> SwitchedEvent | None:
         """The event it switches; None for those that switch none."""
         if self.command not in ON_EVENT:
             return None
         group, _, rest = self.parameter.partition(":")
-        return Target(group, rest.partition(":")[0])
+        return SwitchedEvent(group, rest.partition(":")[0])
 
     @property
     def counter(self) -> str | None:
@@ -78,7 +78,7 @@ class PlainTrigger:
 class HistTrigger:
     """A histogram that the kernel keeps of an event, and what it does beside."""
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[HistClause, ...]
     """The parts between the colons, in their order; of parts that are there twice the last one counts."""
     filter: str = ""
     remove: bool = False
@@ -102,17 +102,17 @@ class HistTrigger:
         filter: str = "",  # noqa: A002 - the kernel's word
     ) -> HistTrigger:
         """Build one from its parts."""
-        clauses = [Clause("keys", f"keys={','.join(keys)}")]
-        clauses += [Clause("values", f"vals={','.join(values)}")] if values else []
-        clauses += [Clause("variables", ",".join(map(str, variables)))] if variables else []
-        clauses += [Clause("sort", f"sort={','.join(sort)}")] if sort else []
-        clauses += [Clause("size", f"size={size}")] if size is not None else []
-        clauses += [Clause("clock", f"clock={clock}")] if clock else []
-        clauses += [Clause("name", f"name={name}")] if name else []
-        clauses += [Clause("action", str(action)) for action in actions]
+        clauses = [HistClause("keys", f"keys={','.join(keys)}")]
+        clauses += [HistClause("values", f"vals={','.join(values)}")] if values else []
+        clauses += [HistClause("variables", ",".join(map(str, variables)))] if variables else []
+        clauses += [HistClause("sort", f"sort={','.join(sort)}")] if sort else []
+        clauses += [HistClause("size", f"size={size}")] if size is not None else []
+        clauses += [HistClause("clock", f"clock={clock}")] if clock else []
+        clauses += [HistClause("name", f"name={name}")] if name else []
+        clauses += [HistClause("action", str(action)) for action in actions]
         return cls(tuple(clauses), filter)
 
-    def last(self, word: str) -> Clause | None:
+    def last(self, word: str) -> HistClause | None:
         """The part of a kind that counts; None: there is none."""
         return next((clause for clause in reversed(self.clauses) if clause.word == word), None)
 
@@ -121,14 +121,14 @@ class HistTrigger:
         return clause.value.split(",") if clause is not None else []
 
     @property
-    def keys(self) -> tuple[Term, ...]:
+    def keys(self) -> tuple[HistTerm, ...]:
         """What the entries are told apart by."""
-        return tuple(map(Term, self._list("keys")))
+        return tuple(map(HistTerm, self._list("keys")))
 
     @property
-    def values(self) -> tuple[Term, ...]:
+    def values(self) -> tuple[HistTerm, ...]:
         """What is summed up besides the count of hits."""
-        return tuple(map(Term, self._list("values")))
+        return tuple(map(HistTerm, self._list("values")))
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
@@ -185,7 +185,7 @@ def parse_trigger(text: str) -> Trigger:
     text = text.strip(SPACE)
     try:
         return read_trigger(text)
-    except At as error:
+    except RefusedWord as error:
         refused = error.refused
         shown = error.command or text
         shift = len(text) - len(shown) if error.command else 0

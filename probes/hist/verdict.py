@@ -9,8 +9,8 @@ from probes.hist.dialect import hist_dialect
 from probes.hist.register import read_hist
 from probes.hist.state import EventName, HistState
 from probes.hist.trigger import HIST, ON_EVENT, SPACE, HistTrigger, PlainTrigger, read_trigger
-from probes.rules.readers import Reading
-from probes.syntax.refused import At
+from probes.rules.readers import RuleContext
+from probes.syntax.refused import RefusedWord
 from probes.syntax.text import kstrtoul
 
 _INTERNAL = "ftrace"
@@ -23,7 +23,7 @@ def event_of(interface: str) -> EventName:
     return EventName(group, event)
 
 
-def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], reading: Reading) -> None:
+def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], reading: RuleContext) -> None:
     """Compute the kernel's answer.
 
     Args:
@@ -40,7 +40,7 @@ def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], 
     for file, command in before:
         try:
             _read(command, event_of(file), state)
-        except At:
+        except RefusedWord:
             continue
     _read(text, event_of(interface), state)
 

@@ -15,7 +15,7 @@ from probes.lowering.filters.filter_words import column_written
 from probes.lowering.filters.planned_filters import misread_filter, misread_trigger, trigger_in_kernel_words
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
-from probes.rules.readers import Reading
+from probes.rules.readers import RuleContext
 from probes.verdict import Refusal
 
 
@@ -61,7 +61,7 @@ def trigger_refusal(
     verdict = kernel_verdict(text, btf, facts, there, f"events/{event.path}/trigger", environment)
     error = verdict.error
     if error is None:
-        return misread_trigger(event, text, Reading(dialect_of(facts, btf), btf, facts, environment))
+        return misread_trigger(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
     if error.column is None or not text.endswith(verdict.command):
         return error
     # Of a trigger's filter the kernel shows the filter alone, and counts from where that begins.
@@ -73,7 +73,7 @@ def lowered_trigger(
     event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> str:
     """Return a trigger as it is written for an event: in its filter numbers for names of errors and enums."""
-    return trigger_in_kernel_words(event, text, Reading(dialect_of(facts, btf), btf, facts, environment))
+    return trigger_in_kernel_words(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
 
 
 def _place(text: str, column: int, token: str) -> int:
@@ -86,7 +86,7 @@ def _place(text: str, column: int, token: str) -> int:
 
 def _is_known(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> bool:
     """Whether its line can be read, so that its fields are known."""
-    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    reading = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     return bool(built_events(event.lines, reading))
 
 
@@ -102,5 +102,5 @@ def _refusal(
     error = kernel_verdict(text, btf, facts, there, f"events/{event.path}/{file}", environment).error
     if error is not None:
         return error
-    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    reading = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     return misread_filter(event, text, reading) if file == "filter" else misread_trigger(event, text, reading)

@@ -11,16 +11,16 @@ from events.names.syscalls import is_call_number
 from probes.facts.dialect import dialect_of
 from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField, events_like
+from probes.facts.lookups import Environment, StaticEventField, events_like
 from probes.fetcharg import AllArguments, Comm, FetchArg
 from probes.fetcharg import EventField as FieldValue
 from probes.lowering.arguments.capture import type_there, word_of
-from probes.lowering.arguments.event_words import Captured, capture, name_fields
+from probes.lowering.arguments.event_words import CapturedWords, capture, name_fields
 from probes.lowering.arguments.field_types import btf_type, field_type
-from probes.lowering.arguments.selection import Selection, Wanted
+from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
 from probes.lowering.filters.event_condition import checked_condition
 from probes.names import event_name, split_name
-from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.events.predicate import is_text
@@ -29,7 +29,7 @@ from probes.rules.site import Site
 from probes.syntax.text import collapsed
 from probes.verdict import Refusal
 
-Fields = Mapping[str, EventField]
+Fields = Mapping[str, StaticEventField]
 _SPACE = re.compile(r"[ \t\n\v\f\r]+")
 
 
@@ -44,14 +44,14 @@ class EventWriter:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         return [word_of(name, str(arg.expression), type_there(self._type(arg), self.site.dialect))]
 
-    def column(self, arg: FetchArg, name: str) -> Column:
+    def column(self, arg: FetchArg, name: str) -> PlanColumn:
         field = self._field(arg)
         plain = field is not None and "[" not in (arg.type or "") and arg.type not in ("string", "ustring", "symbol")
         type_id = btf_type(self.site.btf, field) if field is not None and plain else None
         is_call = field is not None and plain and is_call_number(self.group, field.name)
-        return Column(name, str(arg.expression), type_id, is_call=is_call)
+        return PlanColumn(name, str(arg.expression), type_id, is_call=is_call)
 
-    def _field(self, arg: FetchArg) -> EventField | None:
+    def _field(self, arg: FetchArg) -> StaticEventField | None:
         if isinstance(arg.expression, FieldValue) and self.site.fields is not None:
             return self.site.fields.get(arg.expression.name)
         return None
@@ -118,14 +118,14 @@ def _unnamed(probe: Probe, environment: Environment) -> Refusal:
     return Refusal("NO_EVENT_INFO", message_of("NO_EVENT_INFO"), column, place, hint, nearest)
 
 
-def select(probe: Probe, system: str, site: Site) -> Selection:
+def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
     """Put each field that can be read for `$$args` and `$arg*`."""
-    wanted: list[Wanted] = []
+    wanted: list[CaptureRequest] = []
     losses: list[str] = []
     named = {arg.expression for arg in probe.fetchargs}
     for index, arg in enumerate(probe.fetchargs):
         if not isinstance(arg.expression, AllArguments):
-            wanted.append(Wanted(arg, index))
+            wanted.append(CaptureRequest(arg, index))
             if isinstance(arg.expression, FieldValue) and arg.expression.name in (site.fields or {}):
                 field = (site.fields or {})[arg.expression.name]
                 losses += _doubt(field, site) + _misread(field, arg.type, system)
@@ -142,11 +142,11 @@ def select(probe: Probe, system: str, site: Site) -> Selection:
             elif doubt := _doubt(field, site):
                 losses += doubt
             else:
-                wanted.append(Wanted(FetchArg(expression), index, chosen=False))
-    return Selection(tuple(wanted), tuple(losses))
+                wanted.append(CaptureRequest(FetchArg(expression), index, chosen=False))
+    return CaptureSelection(tuple(wanted), tuple(losses))
 
 
-def _doubt(field: EventField, site: Site) -> list[str]:
+def _doubt(field: StaticEventField, site: Site) -> list[str]:
     """Older kernels read one byte of a pointer to text (6.1 was mended late); nothing they show says which do."""
     if site.dialect.btf_args or not field.type.endswith("char *"):
         return []
@@ -155,7 +155,7 @@ def _doubt(field: EventField, site: Site) -> list[str]:
     ]
 
 
-def _misread(field: EventField, kind: str | None, group: str) -> list[str]:
+def _misread(field: StaticEventField, kind: str | None, group: str) -> list[str]:
     """Say why what is shown is not the field: text and numbers are not each other (get_event_field)."""
     if kind is None:
         return []
@@ -170,7 +170,7 @@ def _misread(field: EventField, kind: str | None, group: str) -> list[str]:
 
 
 def event_probe(
-    probe: Probe, system: str, name: str, captured: Captured, group: str, event: str | None
+    probe: Probe, system: str, name: str, captured: CapturedWords, group: str, event: str | None
 ) -> PlannedEvent:
     """Put the line together, without a filter."""
     group = group or probe.group or DEFAULT_GROUP

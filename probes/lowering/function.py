@@ -10,19 +10,19 @@ from probes.facts.dialect import MAX_ARGS, dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.fetcharg import Argument, FetchArg
-from probes.functions.convention import Where, passed, pushed_by_call
+from probes.functions.convention import FunctionConvention, passed, pushed_by_call
 from probes.functions.signature import Signature, certain_signature_of
-from probes.functions.value import NotThere
+from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.arguments.event_words import NamedField, capture, name_fields, refused_at
 from probes.lowering.arguments.pattern_result import typed_results
-from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, Selection, expand
+from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, CaptureSelection, expand
 from probes.lowering.arguments.warnings import doubts
 from probes.lowering.filters.probe_filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import event_name, unique_field
-from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
-from probes.probe import Probe, When
+from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbeEnds
 from probes.rules.expand import beyond_last
 from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
@@ -45,7 +45,7 @@ def lower_function(
     where = (
         passed(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
-        else Where()
+        else FunctionConvention()
     )
     fetchargs, told = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _alike(fetchargs, facts) if mechanism.others else fetchargs
@@ -78,7 +78,7 @@ def lower_function(
 
 def _by_value(probe: Probe) -> list[str]:
     """Say which end of the call it is, where the place does not."""
-    implied = probe.suffix is False and probe.when is When.EXIT and probe.returns_by_value
+    implied = probe.suffix is False and probe.when is ProbeEnds.EXIT and probe.returns_by_value
     return ["$retval is there at the exit only: recorded at the return"] if implied else []
 
 
@@ -95,12 +95,13 @@ def _check_within(probe: Probe, fields: Sequence[NamedField], why: str) -> None:
         expression = field.wanted.arg.expression
         hint = why[:1].upper() + why[1:]
         if needs_entry(expression):
-            raise refused_at(probe, field.wanted, NotThere("NOFENTRY_ARGS", hint=hint), None)
+            raise refused_at(probe, field.wanted, ValueUnavailable("NOFENTRY_ARGS", hint=hint), None)
         if needs_exit(expression) and not probe.place.offset:
-            raise refused_at(probe, field.wanted, NotThere("RETVAL_ON_PROBE", token="$retval", hint=hint), None)  # noqa: S106
+            unavailable = ValueUnavailable("RETVAL_ON_PROBE", token="$retval", hint=hint)  # noqa: S106
+            raise refused_at(probe, field.wanted, unavailable, None)
 
 
-def _check_numbers(probe: Probe, chosen: Selection, signature: Signature) -> None:
+def _check_numbers(probe: Probe, chosen: CaptureSelection, signature: Signature) -> None:
     """A bare `$argN` is the N-th argument, of which BTF knows how many there are. Raises CannotLower."""
     names = [param.name for param in signature.params]
     for wanted in chosen.wanted:
@@ -139,17 +140,17 @@ def _ends(
     """Say which events are needed: (at the exit, its fields) each."""
     at_entry = [f for f in fields if not needs_exit(f.wanted.arg.expression)]
     arguments = [f for f in fields if needs_entry(f.wanted.arg.expression)]
-    if probe.when is When.ENTRY:
+    if probe.when is ProbeEnds.ENTRY:
         for field in fields:
             if needs_exit(field.wanted.arg.expression):
                 raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
         return [(False, fields)], []
     if dialect_of(facts).entry_at_exit or not arguments:
         both = [(False, at_entry), (True, fields)]
-        return (both if probe.when is When.BOTH else both[1:]), []
+        return (both if probe.when is ProbeEnds.BOTH else both[1:]), []
     rest = [f for f in fields if f not in arguments]
     names = ", ".join(f.name for f in arguments)
-    if probe.when is When.BOTH:
+    if probe.when is ProbeEnds.BOTH:
         return [(False, at_entry), (True, rest)], [
             f"{names}: this kernel has arguments at the entry only, the exit shows the rest"
         ]
@@ -163,7 +164,7 @@ def _event(
     mechanism: Mechanism,
     at_exit: bool,
     words: Sequence[str],
-    columns: Sequence[Column],
+    columns: Sequence[PlanColumn],
     group: str,
     event: str | None,
     paired: bool,

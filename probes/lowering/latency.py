@@ -20,12 +20,12 @@ from probes.kernel_verdict import built_events
 from probes.lowering.filters.probe_filter import filtered
 from probes.lowering.static_events import fields_of, is_returned
 from probes.names import MAX_EVENT_NAME, split_name
-from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.deletion import SYNTHETIC
 from probes.rules.events.fields import SYNTHETIC_SIZES, built_fields
-from probes.rules.readers import Reading
+from probes.rules.readers import RuleContext
 from probes.static_events import Latency
 from probes.syntax.parse import ParseError, parse_probe
 
@@ -62,7 +62,7 @@ def lower_latency(
     for feature in (Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS):
         if not facts.has(feature):
             raise CannotLower(own("missing_capability", "lat", 0, f"This kernel has no {feature}"))
-    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    reading = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     begin = _side(latency, latency.begin, "begin", reading, lower)
     end = _side(latency, latency.end, "end", reading, lower)
     for key in latency.keys:
@@ -108,20 +108,20 @@ def _measuring(event: PlannedEvent, trigger: str) -> PlannedEvent:
     return replace(event, triggers=(*event.triggers, f"{trigger}{condition}"), filter="", recorded=False)
 
 
-def _column(field: str, side: _Side) -> Column:
-    return Column(field, field, is_retval=field in side.returned, is_call=field in side.calls)
+def _column(field: str, side: _Side) -> PlanColumn:
+    return PlanColumn(field, field, is_retval=field in side.returned, is_call=field in side.calls)
 
 
-def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[Column, ...]) -> PlannedEvent:
+def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[PlanColumn, ...]) -> PlannedEvent:
     texts = ["u64 lat"]
     for field, kind in values:
         base, bracket, size = kind.partition("[")
         texts.append(f"{base} {field}{bracket}{size}")
     line = f"s:{name} {'; '.join(texts)}"
-    return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=(Column("lat", "lat"), *columns))
+    return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=(PlanColumn("lat", "lat"), *columns))
 
 
-def _side(latency: Latency, text: str, end: str, reading: Reading, lower: Lower) -> _Side:
+def _side(latency: Latency, text: str, end: str, reading: RuleContext, lower: Lower) -> _Side:
     if " " in text:
         return _made(latency, text, end, reading, lower)
     fields = fields_of(text, str(latency), reading.environment)
@@ -148,7 +148,7 @@ def _type(kind: str, size: int, signed: bool) -> str:
     return f"{'s' if signed else 'u'}{_WIDTHS[size]}"
 
 
-def _made(latency: Latency, text: str, end: str, reading: Reading, lower: Lower) -> _Side:
+def _made(latency: Latency, text: str, end: str, reading: RuleContext, lower: Lower) -> _Side:
     """A side that is a probe of ours. Raises CannotLower."""
     column = max(str(latency).find(text), 0)
     try:

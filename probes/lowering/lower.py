@@ -19,7 +19,7 @@ from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plans.plan import Plan
-from probes.probe import Kind, Probe
+from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, as_seen
 from probes.static_events import Latency, StaticEvent
 
@@ -71,8 +71,8 @@ def _lowered(
         return lower_latency(probe, btf, facts, group, environment, end)
     if isinstance(probe, UserProbe):
         return lower_user(probe, btf, facts, group, event, environment)
-    if probe.kind is Kind.TRACEPOINT:
+    if probe.kind is ProbeKind.TRACEPOINT:
         return lower_tracepoint(probe, btf, facts, group, event, environment)
-    if probe.kind is Kind.EVENT:
+    if probe.kind is ProbeKind.EVENT:
         return lower_event(probe, btf, facts, group, event, environment)
     return lower_function(probe, btf, facts, group, event, environment)

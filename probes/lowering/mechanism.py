@@ -9,7 +9,7 @@ from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import index_of
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.refusal import CannotLower, own
 from probes.rules.messages.hints import hint_for
 from probes.rules.place import no_number_hint
@@ -27,7 +27,7 @@ class Mechanism:
     """The letter of the command and what follows it."""
 
     is_fprobe: bool
-    place: Place
+    place: ProbePlace
     by_name: bool
     """The kernel finds the function in BTF by the name that stands in the command."""
     losses: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     column = str(probe).index(" ") + 1
     place = probe.place
     if place.base is not None:
-        if probe.kind is Kind.FPROBE:
+        if probe.kind is ProbeKind.FPROBE:
             raise CannotLower(own("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one"))
         return _kprobe(probe, facts, by_name=False)
     if kstrtoul(place.symbol) is not None:
@@ -72,17 +72,19 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     alias = "" if count else _alias(place, facts, environment)
     by_alias = bool(alias) and dialect_of(facts).fprobe_on_graph  # older ones compare names only
     part = not count and not alias and _is_part(place, facts, environment)
-    wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part and (by_alias or not alias))
+    wants_fprobe = probe.kind is ProbeKind.FPROBE or (
+        probe.kind is ProbeKind.AUTO and not part and (by_alias or not alias)
+    )
     wants_fprobe = wants_fprobe and not place.offset and not others
-    if probe.maxactive and probe.kind in (Kind.AUTO, Kind.FPROBE):
+    if probe.maxactive and probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE):
         _check_maxactive(probe, facts)
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
         if not count and not by_alias:
             raise CannotLower(_untraceable(place.symbol, facts, column))
         lost = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
-        number = probe.maxactive if probe.maxactive.isdigit() and probe.when is When.EXIT else ""
+        number = probe.maxactive if probe.maxactive.isdigit() and probe.when is ProbeEnds.EXIT else ""
         return Mechanism(True, place, by_name=True, losses=lost, maxactive=number)
-    if probe.kind is Kind.FPROBE:
+    if probe.kind is ProbeKind.FPROBE:
         raise CannotLower(
             own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
         )
@@ -96,7 +98,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if part else "")):
         raise CannotLower(own("blacklisted", place.symbol, column))
     found = _kprobe(probe, facts, by_name=not place.module and not part)
-    if part and probe.kind is Kind.AUTO:
+    if part and probe.kind is ProbeKind.AUTO:
         base = place.symbol.partition(".")[0]
         told = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
         return replace(found, losses=(told,))
@@ -111,7 +113,7 @@ def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
         raise CannotLower(Refusal("BAD_MAXACT", message_of("BAD_MAXACT"), 1, probe.maxactive, hint))
 
 
-def _alias(place: Place, facts: TargetFacts, environment: Environment) -> str:
+def _alias(place: ProbePlace, facts: TargetFacts, environment: Environment) -> str:
     """Return the name by which the tracer lists the code of a name's only symbol; empty where it doesn't.
 
     Of `__x64_sys_getpid` and `__do_sys_getpid` the tracer lists one.
@@ -122,7 +124,7 @@ def _alias(place: Place, facts: TargetFacts, environment: Environment) -> str:
     return next((name for name in aliases if count(name) == 1), "")
 
 
-def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool:
+def _is_part(place: ProbePlace, facts: TargetFacts, environment: Environment) -> bool:
     """Whether it is code that the compiler split off a traceable function, `vfs_read.cold`, and may take a kprobe.
 
     The kernel judges such a symbol by the function it is named after (within_notrace_func).
@@ -131,7 +133,7 @@ def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool
     return bool(dot) and index_of(facts).count(base) > 0 and _symbols(place, facts, environment) > 0
 
 
-def _count(place: Place, facts: TargetFacts) -> int:
+def _count(place: ProbePlace, facts: TargetFacts) -> int:
     """How often a name is traceable, in the place's module where it names one."""
     index = index_of(facts)
     count = index.count(place.symbol)
@@ -140,7 +142,7 @@ def _count(place: Place, facts: TargetFacts) -> int:
     return facts.functions.count(f"{place.symbol} [{place.module}]")
 
 
-def _symbols(place: Place, facts: TargetFacts, environment: Environment) -> int:
+def _symbols(place: ProbePlace, facts: TargetFacts, environment: Environment) -> int:
     """How many symbols of this name a kprobe sees, as far as that is known (validate_probe_symbol)."""
     if environment.symbol is None or place.module is not None:
         return 0
@@ -157,7 +159,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     names = [name for name in index.modules if fits.match(name)]
     if not names:
         raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
-    if probe.kind in (Kind.AUTO, Kind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
+    if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
         told = f"{pattern}: {len(names)} functions are probed"
         return Mechanism(True, probe.place, by_name=False, losses=(told,), functions=tuple(names))
     left = {name: "its name is not unique" for name in names if index.count(name) > 1}
@@ -169,16 +171,16 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
         hint = f"{len(good)} names fit, and without fprobes each needs a kprobe: {_MOST_FUNCTIONS} at most"
         raise CannotLower(own("too_many_functions", pattern, column, hint))
     losses = (f"{pattern}: {len(good)} functions are probed", *(f"{name}: {why}" for name, why in left.items()))
-    first = _kprobe(replace(probe, place=Place(good[0])), facts, by_name=False)
+    first = _kprobe(replace(probe, place=ProbePlace(good[0])), facts, by_name=False)
     return replace(first, losses=losses, others=tuple(good[1:]), functions=tuple(good))
 
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
     if not facts.has(Feature.KPROBE_EVENTS):
         raise CannotLower(own("missing_capability", str(probe.kind), 0, "This kernel has no kprobe events"))
-    if probe.place.offset and probe.when is not When.ENTRY:
+    if probe.place.offset and probe.when is not ProbeEnds.ENTRY:
         raise CannotLower(Refusal("BAD_RETPROBE", "Retprobe address must be an function entry", 2, str(probe.place)))
-    if COLD in probe.place.symbol and probe.when is not When.ENTRY:
+    if COLD in probe.place.symbol and probe.when is not ProbeEnds.ENTRY:
         # A kretprobe would put its own address over what happens to lie on the stack there.
         base = probe.place.symbol.partition(COLD)[0]
         hint = f"It is jumped to from {base}, never called, so it does not return: probe it at its entry"

@@ -13,7 +13,7 @@ from probes.refusal import CannotLower
 from probes.verdict import Refusal
 
 
-class Elsewhere(NamedTuple):
+class OtherKernelLines(NamedTuple):
     """What is written on one kernel, or why it can't be."""
 
     lines: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Elsewhere(NamedTuple):
 
 def elsewhere(
     probe: Armable, btf: Btf | None, kernels: Mapping[str, TargetFacts], group: str = ""
-) -> dict[str, Elsewhere]:
+) -> dict[str, OtherKernelLines]:
     """Lower a probe for other kernels.
 
     Args:
@@ -35,9 +35,9 @@ def elsewhere(
     return {name: _lowered(probe, btf, facts, group) for name, facts in kernels.items()}
 
 
-def _lowered(probe: Armable, btf: Btf | None, facts: TargetFacts, group: str) -> Elsewhere:
+def _lowered(probe: Armable, btf: Btf | None, facts: TargetFacts, group: str) -> OtherKernelLines:
     try:
         plan = lower(probe, btf, facts, group)
     except CannotLower as error:
-        return Elsewhere(error=error.refusal)
-    return Elsewhere(plan.lines, plan.losses)
+        return OtherKernelLines(error=error.refusal)
+    return OtherKernelLines(plan.lines, plan.losses)

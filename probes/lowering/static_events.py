@@ -9,11 +9,11 @@ from events.names.syscalls import is_call_number
 from probes.facts.dialect import dialect_of
 from probes.facts.errors_table import message_of
 from probes.facts.facts import TargetFacts
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.arguments.field_types import btf_type
 from probes.lowering.filters.event_condition import checked_condition
 from probes.names import split_name
-from probes.plans.plan import Column, Plan, PlannedEvent
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.messages.hints import hint_for
 from probes.static_events import StaticEvent
@@ -32,7 +32,7 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
         start, dialect = len(str(event)) - len(condition), dialect_of(facts, btf)
         condition = checked_condition(condition, start, group, fields, btf, environment, dialect, facts.cpus)
     columns = tuple(
-        Column(
+        PlanColumn(
             field.name,
             field.name,
             btf_type(btf, field),
@@ -53,7 +53,7 @@ def is_returned(path: str, field: str) -> bool:
     return field == "ret" and _EXIT_OF_CALL.fullmatch(path) is not None
 
 
-def fields_of(path: str, text: str, environment: Environment) -> dict[str, EventField] | None:
+def fields_of(path: str, text: str, environment: Environment) -> dict[str, StaticEventField] | None:
     """Fields of an event by name; None: they can't be known. Raises CannotLower where there is no such event.
 
     Args:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from probes.command import SyntheticEvent
 from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
-from probes.plans.plan import Column, Plan, PlannedEvent
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.refusal import CannotLower, own
 from probes.rules.deletion import SYNTHETIC
 from probes.rules.events.synthetic import read_dynamic
 from probes.rules.messages.hints import hint_for
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 from probes.verdict import Refusal
 
 
@@ -23,11 +23,11 @@ def lower_synthetic(event: SyntheticEvent, facts: TargetFacts) -> Plan:
     line = str(replace(event, prefix="s:", name=event.subject))
     try:
         built = read_dynamic(line, frozenset())
-    except At as error:
+    except RefusedWord as error:
         refused = error.refused
         column = max(str(event).find(refused.token), 0) if refused.token else 0
         hint, _ = hint_for(refused.code, refused.token)
         raise CannotLower(Refusal(refused.code, message_of(refused.code), column, refused.token, hint)) from None
-    columns = tuple(Column(name, name) for name, _ in built.fields)
+    columns = tuple(PlanColumn(name, name) for name, _ in built.fields)
     name = built.event
     return Plan(event, (PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns),))

@@ -12,10 +12,10 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
-from probes.functions.convention import Where, passed
+from probes.functions.convention import FunctionConvention, passed
 from probes.functions.function_index import STUB, tracepoints_like
 from probes.functions.signature import Signature, signature_of, tracepoint_of
-from probes.functions.value import NotThere, Value, locate
+from probes.functions.value import Value, ValueUnavailable, locate
 from probes.lowering.arguments.capture import Capturer, word_of
 from probes.lowering.arguments.event_words import capture, name_fields, refused_at
 from probes.lowering.arguments.field_types import field_type
@@ -24,7 +24,7 @@ from probes.lowering.arguments.warnings import doubts
 from probes.lowering.event import EventWriter, event_probe, event_site, select
 from probes.lowering.filters.probe_filter import filtered
 from probes.names import event_name
-from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.messages.hints import hint_for
@@ -84,13 +84,13 @@ def _check_name(probe: Probe) -> None:
         raise CannotLower(Refusal(error.code, message, column, error.token, hint, nearest)) from None
 
 
-def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> Where:
+def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> FunctionConvention:
     """Where the arguments are: the function takes a pointer of its own before them, which `$argN` doesn't count."""
     signature = signature_of(btf, stub) if btf is not None else None
     if btf is None or signature is None:
-        return Where()
+        return FunctionConvention()
     places = passed(btf, signature.params, facts.machine, signature.returns).params[1:]
-    return Where(tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places))
+    return FunctionConvention(tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places))
 
 
 def _absence(name: str, facts: TargetFacts) -> list[str]:
@@ -109,7 +109,7 @@ class _FieldWriter:
     fields: EventWriter
     signature: Signature | None
     """Of the tracepoint."""
-    where: Where
+    where: FunctionConvention
 
     @property
     def site(self) -> Site:
@@ -124,10 +124,10 @@ class _FieldWriter:
             return [word_of(name, text, kind)]
         return self.fields.words(self._as_field(arg), name)
 
-    def column(self, arg: FetchArg, name: str) -> Column:
+    def column(self, arg: FetchArg, name: str) -> PlanColumn:
         expression = arg.expression
         if isinstance(expression, Variable) and self._field(expression) is None:
-            return Column(name, str(expression), self._behind(expression).type_id)
+            return PlanColumn(name, str(expression), self._behind(expression).type_id)
         return replace(self.fields.column(self._as_field(arg), name), label=str(expression))
 
     def _field(self, expression: Variable) -> str | None:
@@ -149,9 +149,11 @@ class _FieldWriter:
         base = known.get(expression.name)
         if base is None or "*" not in base.type:
             reason = f"this kernel has no tracepoint probes, and the event records no {expression}"
-            raise NotThere("no_event_field", reason, 0, "_".join(re.findall(r"\w+", str(expression))), tuple(known))
+            raise ValueUnavailable(
+                "no_event_field", reason, 0, "_".join(re.findall(r"\w+", str(expression))), tuple(known)
+            )
         if self.signature is None:
-            raise NotThere("NO_BTF_ENTRY", token=str(expression))
+            raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
         return replace(locate(self.signature, self.where, expression), base=f"${expression.name}")
 
 

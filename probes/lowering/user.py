@@ -13,14 +13,14 @@ from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
-from probes.functions.value import NotThere
+from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import type_there, word_of
 from probes.lowering.arguments.event_words import capture, name_fields
-from probes.lowering.arguments.selection import Selection, Wanted
+from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
 from probes.lowering.filters.probe_filter import filtered
 from probes.names import event_name, identifier, split_name
-from probes.plans.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
-from probes.programs.program import FileSpot, NotPlaced
+from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
+from probes.programs.program import FileSpot, SymbolNotPlaced
 from probes.refusal import CannotLower, own
 from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
@@ -48,8 +48,8 @@ class UserWriter:
         kind = type_there(arg.type, self.site.dialect)
         return [word_of(name, str(self._in_registers(arg.expression)), kind)]
 
-    def column(self, arg: FetchArg, name: str) -> Column:
-        return Column(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
+    def column(self, arg: FetchArg, name: str) -> PlanColumn:
+        return PlanColumn(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
 
     def _in_registers(self, expression: Expression) -> Expression:
         """The kernel has no `$argN` here: the register that holds it."""
@@ -59,13 +59,13 @@ class UserWriter:
             return expression
         if self.made_for != self.machine:
             reason = f"this program is for {self.made_for or 'another machine'}, which has its arguments elsewhere"
-            raise NotThere(
+            raise ValueUnavailable(
                 "not_in_registers", f"{reason} than {self.machine}: name what holds it", token=str(expression)
             )
         registers = self.site.dialect.argument_registers
         if not 0 < expression.number <= len(registers):
             reason = f"argument {expression.number} is in no register on {self.machine}"
-            raise NotThere("not_in_registers", reason, token=str(expression))
+            raise ValueUnavailable("not_in_registers", reason, token=str(expression))
         return Register(registers[expression.number - 1])
 
 
@@ -115,13 +115,13 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
             # The kernel takes what is on top of the stack for the return address, and the program breaks.
             raise Refused("BAD_RETPROBE", start if offset else len(probe.path) + 1, probe.offset or probe.symbol)
         if environment.program is None:
-            raise NotPlaced("no_symbols", "the file can't be read from here: give an offset")
+            raise SymbolNotPlaced("no_symbols", "the file can't be read from here: give an offset")
         spots = environment.program(probe.path).place(probe.symbol, offset)
     except Refused as error:
         hint, _ = hint_for(error.code, error.token)
         refusal = Refusal(error.code, message_of(error.code), column + error.offset, error.token, hint)
         raise CannotLower(refusal) from None
-    except NotPlaced as error:
+    except SymbolNotPlaced as error:
         raise CannotLower(_unplaced(probe, error, column)) from None
     if not probe.offset:
         return spots, []
@@ -130,7 +130,7 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
     ]
 
 
-def _unplaced(probe: UserProbe, error: NotPlaced, column: int) -> Refusal:
+def _unplaced(probe: UserProbe, error: SymbolNotPlaced, column: int) -> Refusal:
     """Say why a symbol is of no use, at the symbol; of a file, at its path."""
     if error.code in _OF_FILE:
         message = message_of(error.code)
@@ -149,14 +149,14 @@ def _place(path: str, spot: FileSpot) -> str:
     return f"{path}:{spot.offset:#x}{counter}"
 
 
-def _select(probe: UserProbe) -> Selection:
+def _select(probe: UserProbe) -> CaptureSelection:
     wanted, losses = [], []
     for index, arg in enumerate(probe.fetchargs):
         if isinstance(arg.expression, AllArguments):
             losses.append(f"{arg.expression}: {_NO_TYPES}")
         else:
-            wanted.append(Wanted(arg, index))
-    return Selection(tuple(wanted), tuple(losses))
+            wanted.append(CaptureRequest(arg, index))
+    return CaptureSelection(tuple(wanted), tuple(losses))
 
 
 def _default_name(probe: UserProbe) -> str:

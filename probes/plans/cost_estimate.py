@@ -42,7 +42,7 @@ EMULATED = 15
 to 15 (its reader)."""
 
 
-class Reader(NamedTuple):
+class ReaderCost(NamedTuple):
     """CPU time of what reads events on a far side, in nanoseconds; its ssh server's with it."""
 
     per_second: int
@@ -57,10 +57,10 @@ class Reader(NamedTuple):
     """Of each of its fields."""
 
 
-AGENT = Reader(per_second=1_000_000, per_pass=330_000, passes=33, per_event=470, per_field=25)
+AGENT = ReaderCost(per_second=1_000_000, per_pass=330_000, passes=33, per_event=470, per_field=25)
 """`kernel.agent.main`, a Python program: passes `kernel.agent.ring_reader.PERIOD` apart; it packs pages before it
 sends them."""
-SHELL = Reader(per_second=2_000_000, per_pass=150_000, passes=200, per_event=3_500, per_field=500)
+SHELL = ReaderCost(per_second=2_000_000, per_pass=150_000, passes=200, per_event=3_500, per_field=500)
 """`dd` of trace_pipe: the kernel makes text of each event, and wakes its reader for every few of them."""
 
 
@@ -94,7 +94,7 @@ def cost_of(plan: Plan, rates: Mapping[str, EventRate], *, counting: bool = Fals
     return ns / 1e9
 
 
-def reading_cost_of(plan: Plan, rates: Mapping[str, EventRate], reader: Reader) -> float:
+def reading_cost_of(plan: Plan, rates: Mapping[str, EventRate], reader: ReaderCost) -> float:
     """Share of one CPU of a far side that reading a probe's events takes there, as long as no other is read.
 
     Args:

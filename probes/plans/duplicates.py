@@ -11,7 +11,7 @@ from probes.names import event_name
 from probes.probe import Probe
 
 
-class Apart(NamedTuple):
+class DuplicateSplit(NamedTuple):
     """Probes that are wanted, sorted."""
 
     fresh: tuple[Armable, ...]
@@ -20,14 +20,14 @@ class Apart(NamedTuple):
     """Those that are there already, or stand farther in front."""
 
 
-def apart(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> Apart:
+def apart(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> DuplicateSplit:
     """Sort probes by whether the same one is `there`, or wanted before."""
     seen = {_plain(probe) for probe in there}
     fresh, again = list[Armable](), list[Armable]()
     for probe in wanted:
         (again if _plain(probe) in seen else fresh).append(probe)
         seen.add(_plain(probe))
-    return Apart(tuple(fresh), tuple(again))
+    return DuplicateSplit(tuple(fresh), tuple(again))
 
 
 def told_again(probe: Armable) -> str:

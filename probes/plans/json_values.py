@@ -7,7 +7,7 @@ from typing import Any
 
 from probes.command import Deletion, parse_command
 from probes.plain_types import require_types
-from probes.plans.plan import Column, Plan, PlannedEvent
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 _MOST_EVENTS = 1 << 17
 
@@ -28,9 +28,9 @@ def plan_from_dict(plain: dict[str, Any]) -> Plan:
         raise ValueError("more events than a probe has")
     for event in plain["events"]:
         for column in event["columns"]:
-            require_types(Column, column)
+            require_types(PlanColumn, column)
         require_types(PlannedEvent, event)
-        columns = tuple(Column(**column) for column in event["columns"])
+        columns = tuple(PlanColumn(**column) for column in event["columns"])
         lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}
         events.append(PlannedEvent(**{**event, **lists, "columns": columns}))
     probe = parse_command(plain["probe"])

@@ -13,7 +13,7 @@ DEFAULT_GROUP = "probewright"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PlanColumn:
     """One recorded field and what BTF knows of it."""
 
     name: str
@@ -44,7 +44,7 @@ class PlannedEvent:
     """For the event's `filter` file."""
     triggers: tuple[str, ...] = ()
     """For the event's `trigger` file."""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PlanColumn, ...] = ()
     frame: str = ""
     """Of two events that are paired: the field with the stack pointer, which tells one call from another."""
     frame_shift: int = 0

@@ -13,7 +13,7 @@ from probes.presets.substitute import substituted
 from probes.verdict import Verdict
 
 
-class Judged(NamedTuple):
+class ProbeJudgement(NamedTuple):
     """One probe of a preset on one target."""
 
     text: str
@@ -34,10 +34,10 @@ class Judged(NamedTuple):
         return (*other, *(self.plan.losses if self.plan else ()))
 
 
-class Judgement(NamedTuple):
+class PresetJudgement(NamedTuple):
     """A whole preset on one target."""
 
-    probes: tuple[Judged, ...]
+    probes: tuple[ProbeJudgement, ...]
 
     @property
     def ok(self) -> bool:
@@ -52,7 +52,7 @@ class Judgement(NamedTuple):
 
 def judge(
     preset: Preset, given: Mapping[str, str], check: Callable[[Armable], Checked], machine: str = ""
-) -> Judgement:
+) -> PresetJudgement:
     """Check each probe on a target. Raises PresetError where a value is missing or none.
 
     Args:
@@ -61,16 +61,16 @@ def judge(
         check: asks the target, as `kernel.connection.planner.Connection.check` does.
         machine: its `uname -m`, which says what numbers system calls have; empty: not known.
     """
-    return Judgement(tuple(_judged(texts, check) for texts in substituted(preset, given, machine)))
+    return PresetJudgement(tuple(_judged(texts, check) for texts in substituted(preset, given, machine)))
 
 
-def _judged(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> Judged:
+def _judged(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> ProbeJudgement:
     """The first alternative that is accepted; where none is, the first of all."""
-    refused: list[Judged] = []
+    refused: list[ProbeJudgement] = []
     for text in texts:
         probe = armable(text)
         verdict, plan = check(probe)[:2]
-        one = Judged(text, probe, verdict, plan, tuple(judged.verdict for judged in refused))
+        one = ProbeJudgement(text, probe, verdict, plan, tuple(judged.verdict for judged in refused))
         if plan is not None:
             return one
         refused.append(one)

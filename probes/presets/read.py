@@ -15,7 +15,7 @@ from foreign.refusal import InputRefusal
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
-from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, Preset, Type, View
+from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, ParameterType, Preset, PresetView
 from probes.presets.substitute import PLACEHOLDER, names_in, stuck_clause
 from probes.presets.values import check_value, number_of
 from probes.syntax.parse import ParseError
@@ -109,23 +109,23 @@ class _Reader:
             raise self._error(f'{key} is a list of texts: ["one", "two"]', key)
         return tuple(found)
 
-    def _view(self, plain: Mapping[str, Any]) -> View:
+    def _view(self, plain: Mapping[str, Any]) -> PresetView:
         try:
-            return View(plain.get("view", View.EVENTS))
+            return PresetView(plain.get("view", PresetView.EVENTS))
         except ValueError:
-            raise self._error(f"view is one of {', '.join(View)}", "view") from None
+            raise self._error(f"view is one of {', '.join(PresetView)}", "view") from None
 
     def _least(self, plain: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
         text = self._word(plain, "min_latency", "").strip()
-        durations = [one.name for one in parameters if one.type is Type.DURATION]
-        if text and self._view(plain) is not View.CALLS:
+        durations = [one.name for one in parameters if one.type is ParameterType.DURATION]
+        if text and self._view(plain) is not PresetView.CALLS:
             raise self._error('min_latency is for view = "calls"', "min_latency")
         if found := PLACEHOLDER.fullmatch(text):
             if found[1] not in durations:
                 raise self._error(f"no parameter of type duration is named {ascii(found[1])[1:-1]}", "min_latency")
         elif text:
             try:
-                number_of(Parameter("min_latency", Type.DURATION), text)
+                number_of(Parameter("min_latency", ParameterType.DURATION), text)
             except PresetError as error:
                 raise self._error(str(error), "min_latency") from None
         return text
@@ -143,9 +143,9 @@ class _Reader:
             raise self._error(f"a parameter is a table: [parameters.{name}]", *path)
         self._known(plain, _OF_PARAMETER, path)
         try:
-            kind = Type(plain.get("type", ""))
+            kind = ParameterType(plain.get("type", ""))
         except ValueError:
-            raise self._error(f"type is one of {', '.join(Type)}", *path, "type") from None
+            raise self._error(f"type is one of {', '.join(ParameterType)}", *path, "type") from None
         default, about = plain.get("default", ""), plain.get("help", "")
         if isinstance(default, bool) or not isinstance(default, str | int) or not isinstance(about, str):
             raise self._error("default is a text or a number, help is a text", *path, "default")

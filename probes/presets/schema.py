@@ -17,7 +17,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
-class View(enum.StrEnum):
+class PresetView(enum.StrEnum):
     """What is opened when it is armed."""
 
     EVENTS = "events"
@@ -25,7 +25,7 @@ class View(enum.StrEnum):
     SUMMARY = "summary"
 
 
-class Type(enum.StrEnum):
+class ParameterType(enum.StrEnum):
     """What values a parameter takes."""
 
     INT = "int"
@@ -47,7 +47,7 @@ class Parameter:
     """One thing that may be chosen; `${name}` in a specification."""
 
     name: str
-    type: Type
+    type: ParameterType
     default: str = ""
     """As a person would type it; empty: no value, and clauses of a filter that name it are left out."""
     help: str = ""
@@ -67,7 +67,7 @@ class Preset:
     tags: tuple[str, ...] = ()
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
-    view: View = View.EVENTS
+    view: PresetView = PresetView.EVENTS
     columns: tuple[str, ...] = ()
     """Fields to show; none: all."""
     min_latency: str = ""
@@ -78,7 +78,7 @@ class Preset:
         return next((one for one in self.parameters if one.name == name), None)
 
 
-class Chosen(NamedTuple):
+class PresetChoice(NamedTuple):
     """A preset with the values that were given for its parameters."""
 
     preset: Preset

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from probes.presets.clauses import can_go, clauses_of, ends_in_filter, filter_of
 from probes.presets.errors import PresetError
-from probes.presets.schema import Parameter, Preset, Type
+from probes.presets.schema import Parameter, ParameterType, Preset
 from probes.presets.values import check_value, number_of, written
 
 PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
@@ -64,7 +64,7 @@ def least_latency(preset: Preset, given: Mapping[str, str]) -> int:
         text = values.get(found[1], "")
         if parameter is not None and text:
             return number_of(parameter, text)
-    return number_of(Parameter("min_latency", Type.DURATION), text) if text else 0
+    return number_of(Parameter("min_latency", ParameterType.DURATION), text) if text else 0
 
 
 def _put(preset: Preset, text: str, values: Mapping[str, str], machine: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from events.names.errnos import errno_names, errno_of
 from events.names.syscalls import call_names, call_number
 from probes.presets.errors import PresetError
-from probes.presets.schema import Parameter, Type
+from probes.presets.schema import Parameter, ParameterType
 
 MAX_PID = 1 << 22
 """PID_MAX_LIMIT of include/linux/threads.h."""
@@ -33,7 +33,7 @@ _BARE = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
 def number_of(parameter: Parameter, typed: str) -> int:
     """Of one whose type is a number, or that has one as its value. Raises PresetError."""
     text = typed.strip()
-    if parameter.type is Type.DURATION:
+    if parameter.type is ParameterType.DURATION:
         found = _DURATION.fullmatch(text)
         if found is None or (not found[2] and float(found[1])):
             raise _bad(parameter, typed, "say a time with its unit, as 10ms, 250us or 1.5s")
@@ -44,14 +44,14 @@ def number_of(parameter: Parameter, typed: str) -> int:
         raise _bad(parameter, typed, "say a whole number")
     if not -(1 << 63) <= number < 1 << 64:
         raise _bad(parameter, typed, "it does not fit in 64 bits")
-    if parameter.type is Type.PID and not 0 <= number <= MAX_PID:
+    if parameter.type is ParameterType.PID and not 0 <= number <= MAX_PID:
         raise _bad(parameter, typed, f"process ids are 0 to {MAX_PID}")
     return number
 
 
 def check_value(parameter: Parameter, typed: str, machine: str = "") -> None:
     """Whether it is one; a system call of any architecture, where the target's is not known. Raises PresetError."""
-    if parameter.type is not Type.SYSCALL or machine or typed.strip() not in call_names():
+    if parameter.type is not ParameterType.SYSCALL or machine or typed.strip() not in call_names():
         written(parameter, typed, quoted=True, machine=machine)
 
 
@@ -64,11 +64,11 @@ def written(parameter: Parameter, typed: str, *, quoted: bool, machine: str = ""
         quoted: in a filter, where text has quotes; else text is part of a place.
         machine: `uname -m` of the target, whose numbers system calls have; empty: not known.
     """
-    if parameter.type is Type.SYSCALL:
+    if parameter.type is ParameterType.SYSCALL:
         return str(_call(parameter, typed, machine))
-    if parameter.type is Type.ERRNO:
+    if parameter.type is ParameterType.ERRNO:
         return str(_error(parameter, typed))
-    if parameter.type in (Type.INT, Type.DURATION, Type.PID):
+    if parameter.type in (ParameterType.INT, ParameterType.DURATION, ParameterType.PID):
         return str(number_of(parameter, typed))
     _check_text(parameter, typed)
     if quoted:
@@ -121,7 +121,7 @@ def _check_text(parameter: Parameter, typed: str) -> None:
         size = len(typed.encode())
     except UnicodeEncodeError:
         raise _bad(parameter, typed, "it is no text") from None
-    limit = {Type.COMM: MAX_COMM, Type.PATH: MAX_PATH}.get(parameter.type, MAX_TEXT)
+    limit = {ParameterType.COMM: MAX_COMM, ParameterType.PATH: MAX_PATH}.get(parameter.type, MAX_TEXT)
     if size > limit:
         raise _bad(parameter, typed, f"it has {size} bytes, and at most {limit} can be")
 

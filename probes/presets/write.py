@@ -10,7 +10,7 @@ from tomlkit.items import Array
 from tomlkit.toml_document import TOMLDocument
 
 from probes.presets.read import read_preset
-from probes.presets.schema import VERSION, Parameter, Preset, View
+from probes.presets.schema import VERSION, Parameter, Preset, PresetView
 
 
 def new_text(preset: Preset) -> str:
@@ -65,7 +65,7 @@ def _plain(preset: Preset) -> dict[str, Any]:
         "question": preset.question,
         "tags": list(preset.tags),
         "description": preset.description,
-        "view": str(preset.view) if preset.view is not View.EVENTS else "",
+        "view": str(preset.view) if preset.view is not PresetView.EVENTS else "",
         "columns": list(preset.columns),
         "min_latency": preset.min_latency,
         "probes": [texts[0] if len(texts) == 1 else list(texts) for texts in preset.probes],

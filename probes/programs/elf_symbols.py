@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 
 from foreign.packed import unxz
 from foreign.refusal import InputRefusal
-from probes.programs.program import Program, Segment, StaticProbe, Symbol, SymbolKind
+from probes.programs.program import Program, ProgramSegment, ProgramSymbol, StaticProbe, SymbolKind
 
 MAX_SECTIONS = 1 << 17
 MAX_SEGMENTS = 1 << 12
@@ -67,7 +67,7 @@ def _read(data: bytes) -> Program:
     if not segments:
         raise ProgramError("nothing of it is ever loaded: an object file?")
     sections = _sections(elf, data)
-    symbols: dict[str, dict[Symbol, None]] = {}
+    symbols: dict[str, dict[ProgramSymbol, None]] = {}
     stripped = not any(section.type == "SHT_SYMTAB" for section in sections)
     for name, symbol in (*_symbols(elf, sections), *_hidden(sections)):
         symbols.setdefault(name, {})[symbol] = None
@@ -81,13 +81,15 @@ def _read(data: bytes) -> Program:
     )
 
 
-def _segments(elf: ELFFile) -> Iterator[Segment]:
+def _segments(elf: ELFFile) -> Iterator[ProgramSegment]:
     if elf.num_segments() > MAX_SEGMENTS:
         raise ProgramError(f"{elf.num_segments()} program headers")
     for number in range(elf.num_segments()):
         header = elf.get_segment(number).header
         if header["p_type"] == "PT_LOAD":
-            yield Segment(header["p_vaddr"], header["p_offset"], header["p_filesz"], bool(header["p_flags"] & 1))
+            yield ProgramSegment(
+                header["p_vaddr"], header["p_offset"], header["p_filesz"], bool(header["p_flags"] & 1)
+            )
 
 
 def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
@@ -130,7 +132,7 @@ def _text(data: bytes, start: int) -> str:
     return data[start : end if end >= 0 else start].decode("utf-8", "surrogateescape")
 
 
-def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, Symbol]]:
+def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
     """Name and symbol, of all tables."""
     order = "<" if elf.little_endian else ">"
     entry = struct.Struct(order + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
@@ -156,7 +158,7 @@ def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, 
                     raise ProgramError(f"the names of its symbols have more than {MAX_NAMES} characters")
                 old = bool(at) and not version.startswith("@")
                 old = old or (number < len(versions) and versions[number] > _HIDDEN)
-                yield text, Symbol(address, size, kind, old and index != _UNDEFINED)
+                yield text, ProgramSymbol(address, size, kind, old and index != _UNDEFINED)
 
 
 def _versions(sections: Sequence[_Section], order: str) -> tuple[int, ...]:
@@ -165,7 +167,7 @@ def _versions(sections: Sequence[_Section], order: str) -> tuple[int, ...]:
     return struct.unpack(f"{order}{len(data) // 2}H", data[: len(data) // 2 * 2])
 
 
-def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, Symbol]]:
+def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
     """Symbols of the packed ELF file that Fedora and its kin leave in a stripped program."""
     packed = next((section.data for section in sections if section.name == ".gnu_debugdata"), b"")
     if not packed:

@@ -32,7 +32,7 @@ class SymbolKind(enum.Enum):
     """It is defined in a library."""
 
 
-class Symbol(NamedTuple):
+class ProgramSymbol(NamedTuple):
     """One entry of a symbol table."""
 
     address: int
@@ -51,7 +51,7 @@ class StaticProbe(NamedTuple):
     """Address of its reference counter (semaphore); 0: it has none."""
 
 
-class Segment(NamedTuple):
+class ProgramSegment(NamedTuple):
     """Part of the file that is loaded."""
 
     address: int
@@ -69,7 +69,7 @@ class FileSpot(NamedTuple):
     """Of the reference counter; 0: none."""
 
 
-class NotPlaced(Exception):
+class SymbolNotPlaced(Exception):
     """A symbol that no probe can sit on.
 
     Attributes:
@@ -89,8 +89,8 @@ class Program:
 
     machine: str
     """As `uname -m` says it; empty: another one."""
-    segments: tuple[Segment, ...]
-    symbols: Mapping[str, tuple[Symbol, ...]] = field(repr=False)
+    segments: tuple[ProgramSegment, ...]
+    symbols: Mapping[str, tuple[ProgramSymbol, ...]] = field(repr=False)
     static: Mapping[str, tuple[StaticProbe, ...]] = field(default_factory=dict, repr=False)
     """By `PROVIDER:NAME`."""
     stripped: bool = False
@@ -113,14 +113,14 @@ class Program:
             raise self._absent(name, {one.kind for one in current})
         if len(addresses) > 1:
             places = ", ".join(f"{self._in_file(address):#x}" for address in addresses[:4])
-            raise NotPlaced(
+            raise SymbolNotPlaced(
                 "ambiguous_symbol", f"{len(addresses)} functions have this name; give an offset: {places}"
             )
         size = max(one.size for one in found)
         if size and offset >= size:
-            raise NotPlaced("outside_function", f"the function is {size} bytes long")
+            raise SymbolNotPlaced("outside_function", f"the function is {size} bytes long")
         if offset % _ALIGNED.get(self.machine, 1):
-            raise NotPlaced("outside_function", f"instructions begin at multiples of {_ALIGNED[self.machine]}")
+            raise SymbolNotPlaced("outside_function", f"instructions begin at multiples of {_ALIGNED[self.machine]}")
         return (FileSpot(self._in_file(addresses[0] + offset)),)
 
     def nearest(self, name: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Program:
         found = self.static.get(name, ())
         if not found:
             nearest = difflib.get_close_matches(name, self.static, _NEAREST)
-            raise NotPlaced("no_such_symbol", "it has no such static probe", [f"sdt_{one}" for one in nearest])
+            raise SymbolNotPlaced("no_such_symbol", "it has no such static probe", [f"sdt_{one}" for one in nearest])
         spots = {FileSpot(self._in_file(one.address), self._in_file(one.counter, code=False)) for one in found}
         return tuple(sorted(spots))
 
@@ -146,18 +146,20 @@ class Program:
         for segment in self.segments:
             if 0 <= address - segment.address < segment.size and (segment.executable or not code):
                 return address - segment.address + segment.offset
-        raise NotPlaced("not_code", f"address {address:#x} is no code that is in the file")
+        raise SymbolNotPlaced("not_code", f"address {address:#x} is no code that is in the file")
 
-    def _absent(self, name: str, kinds: Set[SymbolKind]) -> NotPlaced:
+    def _absent(self, name: str, kinds: Set[SymbolKind]) -> SymbolNotPlaced:
         if SymbolKind.INDIRECT in kinds:
-            return NotPlaced(
+            return SymbolNotPlaced(
                 "indirect_symbol", "it only chooses the function when the program starts (IFUNC); probe that one"
             )
         if SymbolKind.IMPORTED in kinds:
             where = f", one of {', '.join(self.needed[:4])}" if self.needed else ""
-            return NotPlaced("imported_symbol", f"it is only called from here; probe the library that has it{where}")
+            return SymbolNotPlaced(
+                "imported_symbol", f"it is only called from here; probe the library that has it{where}"
+            )
         if SymbolKind.DATA in kinds:
-            return NotPlaced("no_function", "it is data, no function")
+            return SymbolNotPlaced("no_function", "it is data, no function")
         why = "no function of this name"
         if self.stripped:
             why = (
@@ -165,7 +167,7 @@ class Program:
                 if self.symbols
                 else ("the file is stripped: nothing in it has a name; give an offset")
             )
-        return NotPlaced("no_such_symbol", why, self.nearest(name))
+        return SymbolNotPlaced("no_such_symbol", why, self.nearest(name))
 
     @cached_property
     def _search(self) -> tuple[list[str], Search]:

@@ -12,7 +12,7 @@ from probes.facts.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.rules.fetch import Fetch
 from probes.rules.messages.guesses import texts_in, type_meant
-from probes.rules.parsed_event import BuiltArgument
+from probes.rules.parsed_event import ParsedArgument
 from probes.rules.site import Site
 from probes.rules.symbols import check_symbols
 from probes.syntax.refused import Refused
@@ -38,7 +38,7 @@ class FieldType(NamedTuple):
     """Where it begins in the body; 0 where there is none."""
 
 
-def check_argument(word: str, number: int, names: list[str], size: int, site: Site) -> BuiltArgument:
+def check_argument(word: str, number: int, names: list[str], size: int, site: Site) -> ParsedArgument:
     """Check one word as the `number`-th argument (from 0).
 
     Returns:
@@ -62,17 +62,17 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
     if not body:
         raise Refused("NO_ARG_BODY", start)
     kind, width, shifts = _check_body(body, start, size, site)
-    return BuiltArgument(name, body, kind.name, kind.elements, width, shifts)
+    return ParsedArgument(name, body, kind.name, kind.elements, width, shifts)
 
 
-def unread_argument(word: str, number: int, site: Site) -> BuiltArgument:
+def unread_argument(word: str, number: int, site: Site) -> ParsedArgument:
     """Take the `number`-th argument of an event that is there as far as its text tells."""
     name, found, body = word.partition("=")
     text, bracket, count = body.partition(":")[2].partition("[")
     elements = kstrtoul(count.rstrip("]")) if bracket else 0
     stored = _stored_type(text, site) if text else None
     named = name if found else _default_name(word, number, site)
-    return BuiltArgument(named, body if found else word, stored or "", elements or 0)
+    return ParsedArgument(named, body if found else word, stored or "", elements or 0)
 
 
 def check_entry_data(site: Site) -> None:

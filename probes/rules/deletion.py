@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.rules.parsed_event import Built
-from probes.syntax.refused import At, Refused
+from probes.rules.parsed_event import ParsedEvent
+from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import kstrtoul
 
 _SILENT = "refused_without_message"
@@ -19,7 +19,7 @@ _HASHED = re.compile("0x0{8}[0-9a-f]{8}")
 
 
 def check_deletion(
-    words: list[str], existing: Sequence[Built], families: str = "", prefix: bool = False, cut: bool = False
+    words: list[str], existing: Sequence[ParsedEvent], families: str = "", prefix: bool = False, cut: bool = False
 ) -> None:
     """Look for what a deletion names; the kernel refuses without a word. Raises At.
 
@@ -34,12 +34,12 @@ def check_deletion(
     minus = head.startswith("-")
     name = head[2:] if minus else head.partition(":")[2]
     if ":" not in head or (minus and head[1:2] != ":"):
-        raise At(Refused(_SILENT, 0, head, hint="A deletion is -:GROUP/EVENT"))
+        raise RefusedWord(Refused(_SILENT, 0, head, hint="A deletion is -:GROUP/EVENT"))
     group, slash, event = name.partition("/")
     if not slash:
         group, event = "", name
         if not event:
-            raise At(Refused(_SILENT, 0, head, hint="Name the event: -:GROUP/EVENT"))
+            raise RefusedWord(Refused(_SILENT, 0, head, hint="Name the event: -:GROUP/EVENT"))
     wanted = group if slash else None
     asked = [e for e in existing if not families or e.family in families]
     found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix, cut)]
@@ -47,12 +47,12 @@ def check_deletion(
     if not found:
         names = tuple(f"{e.group}/{e.event}" if slash else e.event for e in asked)
         hint = "There is no such event" if not words[1:] else "No such event has this place and these arguments"
-        raise At(Refused(_SILENT, 0, name, hint=hint, names=names))
+        raise RefusedWord(Refused(_SILENT, 0, name, hint=hint, names=names))
     if any(f"{e.group}/{e.event}" in targets for e in found):
-        raise At(Refused(_SILENT, 0, head, hint="An event probe sits on it: delete that one first"))
+        raise RefusedWord(Refused(_SILENT, 0, head, hint="An event probe sits on it: delete that one first"))
 
 
-def _matches(event: Built, group: str | None, name: str, words: list[str], prefix: bool, cut: bool) -> bool:
+def _matches(event: ParsedEvent, group: str | None, name: str, words: list[str], prefix: bool, cut: bool) -> bool:
     """Whether an event is meant: by name and group, by its place, by its first arguments."""
     if event.letter == "s":
         return event.event == name and group in (None, SYNTHETIC)

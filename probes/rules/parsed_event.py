@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class BuiltArgument(NamedTuple):
+class ParsedArgument(NamedTuple):
     """One argument."""
 
     name: str
@@ -20,14 +20,14 @@ class BuiltArgument(NamedTuple):
     shifts: bool = False
     """A bit-field by its name in BTF: for it eight bytes of the record are shifted, whatever the field's width."""
 
-    def is_like(self, other: BuiltArgument) -> bool:
+    def is_like(self, other: ParsedArgument) -> bool:
         """Whether two probes may share an event as far as this goes (trace_probe_compare_arg_type)."""
         types = self.type == other.type or not (self.type and other.type)
         return types and (self.name, self.elements) == (other.name, other.elements)
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ParsedEvent:
     """One dynamic event."""
 
     letter: str
@@ -37,7 +37,7 @@ class Built:
     place: str = ""
     """As a deletion names it: `vfs_read+4`, `/bin/true:0x0000000000001000`, `sched.sched_switch`."""
     returns: bool = False
-    arguments: tuple[BuiltArgument, ...] = ()
+    arguments: tuple[ParsedArgument, ...] = ()
     reference: int = 0
     """Offset of a uprobe's reference counter."""
     fields: tuple[tuple[str, str], ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from probes.facts.dialect import MAX_MAXACTIVE, Dialect
 from probes.facts.facts import TargetFacts
-from probes.facts.lookups import Environment, Landing
+from probes.facts.lookups import Environment, SymbolLanding
 from probes.functions.function_index import index_of
 from probes.probe import TEXT
 from probes.syntax.refused import Refused
@@ -26,7 +26,7 @@ _FTRACE_CALL = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ParsedPlace:
     """A place the kernel has read."""
 
     symbol: str
@@ -68,7 +68,7 @@ def no_number_hint(letter: str, rest: str) -> str:
     return "" if rest[0].isdigit() else f"A blank, or a colon and a name, follows the {letter}"
 
 
-def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> Spot:
+def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> ParsedPlace:
     """Check the target of an `f` command. Raises Refused with the column in the second word."""
     symbol, percent, suffix = words[1].partition("%")
     if percent and suffix != "return":
@@ -80,7 +80,7 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environm
     if not _traceable(symbol, returns, dialect, facts, environment):
         code = "BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE"
         late = Refused(code, 0, symbol, hint=_no_name(symbol))
-    return Spot(symbol, not returns, returns, late)
+    return ParsedPlace(symbol, not returns, returns, late)
 
 
 def _no_name(place: str) -> str:
@@ -94,7 +94,7 @@ def _no_name(place: str) -> str:
     return "Arguments stand behind a blank, without brackets" if "(" in place else ""
 
 
-def tprobe_spot(words: list[str]) -> Spot:
+def tprobe_spot(words: list[str]) -> ParsedPlace:
     """Check the target of a `t` command; the tracepoint may come later. Raises Refused."""
     name, percent, suffix = words[1].partition("%")
     if percent:
@@ -106,7 +106,7 @@ def tprobe_spot(words: list[str]) -> Spot:
             raise Refused("RETVAL_ON_PROBE", found.start(), word, index=index)
     if words[0][1:2].isdigit():
         raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
-    return Spot(name, at_entry=True, at_exit=False)
+    return ParsedPlace(name, at_entry=True, at_exit=False)
 
 
 def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts, environment: Environment) -> bool:
@@ -137,14 +137,14 @@ def _matched(pattern: str, names: Mapping[str, str]) -> bool:
 
 def kprobe_spot(
     head: str, word: str, btf: Btf | None, facts: TargetFacts, dialect: Dialect, environment: Environment
-) -> Spot:
+) -> ParsedPlace:
     """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
     returns = head.startswith("r")
     address = kstrtoul(word)
     if address is not None:
         # Outside of the kernel's code an address is taken: a module may come to lie there.
         late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
-        return Spot("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
+        return ParsedPlace("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
     symbol, percent, suffix = word.partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
@@ -159,13 +159,13 @@ def kprobe_spot(
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts, dialect, environment)
     if symbol == TEXT and offset:  # we believe that a function begins there
-        return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
+        return ParsedPlace(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
     place = f"{symbol}+{offset}" if offset else ""
     landing = _land(symbol, offset, environment)
     if landing is None:
         late = Refused("BAD_PROBE_ADDR", 0, word, hint=f"Nothing of the kernel lies so far behind {symbol}")
-        return Spot(symbol, at_entry=False, at_exit=returns, late=late, place=place)
+        return ParsedPlace(symbol, at_entry=False, at_exit=returns, late=late, place=place)
     notrace, late = _check_code(landing, facts, environment)
     part = "." in landing.symbol and not index_of(facts).count(landing.symbol)  # no ENDBR64, no call of ftrace
     ibt = _has_ibt(btf, facts) and not part and (landing.offset == 0 or _has_endbr(landing, environment))
@@ -176,27 +176,29 @@ def kprobe_spot(
         )
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
-    return Spot(symbol, entry and not returns, returns, late, place, notrace)
+    return ParsedPlace(symbol, entry and not returns, returns, late, place, notrace)
 
 
 def _module_spot(
     text: str, offset: int, returns: bool, facts: TargetFacts, dialect: Dialect, environment: Environment
-) -> Spot:
+) -> ParsedPlace:
     """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
     module, _, symbol = text.partition(":")
     index, place = index_of(facts), f"{text}+{offset}" if offset else ""
     if module not in index.loaded:
-        return Spot(text, at_entry=False, at_exit=returns, place=place, absent=True)
+        return ParsedPlace(text, at_entry=False, at_exit=returns, place=place, absent=True)
     traceable = index.modules.get(symbol) == module
     if not traceable and environment.symbol is not None and not environment.symbol(symbol).modules:
         unknown = Refused("BAD_PROBE_ADDR", 0, text)
         if dialect.btf_args:
             raise unknown
-        return Spot(text, at_entry=False, at_exit=returns, late=unknown, place=place)  # 6.1 looks when it registers
+        return ParsedPlace(
+            text, at_entry=False, at_exit=returns, late=unknown, place=place
+        )  # 6.1 looks when it registers
     if returns and offset:
         raise Refused("BAD_RETPROBE", 0, text)
     notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)
-    return Spot(text, not offset and not returns, returns, None, place, notrace)
+    return ParsedPlace(text, not offset and not returns, returns, None, place, notrace)
 
 
 def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:
@@ -218,14 +220,16 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
             raise Refused("BAD_PROBE_ADDR", 0, symbol, hint=_no_name(symbol))
 
 
-def _land(symbol: str, offset: int, environment: Environment) -> Landing | None:
+def _land(symbol: str, offset: int, environment: Environment) -> SymbolLanding | None:
     """See what lies at an offset: beyond the symbol's end, whatever is there (_kprobe_addr in kernel/kprobes.c)."""
     if not offset or environment.landing is None:
-        return Landing(symbol, offset, 0, code=True)
+        return SymbolLanding(symbol, offset, 0, code=True)
     return environment.landing(symbol, offset)
 
 
-def _check_code(at: Landing, facts: TargetFacts, environment: Environment) -> tuple[Refused | None, Refused | None]:
+def _check_code(
+    at: SymbolLanding, facts: TargetFacts, environment: Environment
+) -> tuple[Refused | None, Refused | None]:
     """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
 
     A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
@@ -251,7 +255,7 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
     return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
 
 
-def _has_endbr(at: Landing, environment: Environment) -> bool:
+def _has_endbr(at: SymbolLanding, environment: Environment) -> bool:
     """Whether a function begins with ENDBR64, as one does that is called by its address; believed if nobody knows."""
     return not at.start or environment.call_at is None or environment.call_at(at.start) != 0
 

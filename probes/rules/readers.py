@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from btf.btf import Btf
 from probes.facts.dialect import MAX_ARGS, Dialect
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField, events_like
+from probes.facts.lookups import Environment, StaticEventField, events_like
 from probes.functions.function_index import STUB, index_of, tracepoints_like
 from probes.functions.signature import Signature, signature_of, tracepoint_of
 from probes.names import MAX_EVENT_NAME, check_name, split_name
@@ -22,22 +22,22 @@ from probes.rules.events.fields import built_fields
 from probes.rules.events.filter import check_filter
 from probes.rules.existing import check_existing
 from probes.rules.expand import expand_dentry, expand_meta
-from probes.rules.parsed_event import Built, BuiltArgument
-from probes.rules.place import Spot, check_head, fprobe_spot, kprobe_spot, tprobe_spot
+from probes.rules.parsed_event import ParsedArgument, ParsedEvent
+from probes.rules.place import ParsedPlace, check_head, fprobe_spot, kprobe_spot, tprobe_spot
 from probes.rules.site import Site
 from probes.rules.user_verdict import is_user, user_spot
-from probes.syntax.refused import At, Refused
+from probes.syntax.refused import Refused, RefusedWord
 
 
 @dataclass
-class Reading:
+class RuleContext:
     """What commands are read with."""
 
     dialect: Dialect
     btf: Btf | None
     facts: TargetFacts
     environment: Environment
-    existing: tuple[Built, ...] = ()
+    existing: tuple[ParsedEvent, ...] = ()
     registers: bool = True
     """Whether the event is to be registered: False for one that is there already."""
 
@@ -50,7 +50,7 @@ class _Name(NamedTuple):
     event: str
 
 
-def _read_name(text: str | None, head: str, group: str, event: str, reading: Reading) -> _Name:
+def _read_name(text: str | None, head: str, group: str, event: str, reading: RuleContext) -> _Name:
     """Check the name behind the colon; what it leaves out is the default. Raises At.
 
     One that the kernel made and lists may hold any character.
@@ -58,7 +58,7 @@ def _read_name(text: str | None, head: str, group: str, event: str, reading: Rea
     if text is None:
         return _Name(group, event)
     if reading.registers and (bad := check_name(text)) is not None:
-        raise At(Refused(bad[0], len(head) - len(text) + bad[1], text))
+        raise RefusedWord(Refused(bad[0], len(head) - len(text) + bad[1], text))
     given_group, given_event = split_name(text)
     return _Name(given_group or group, given_event or event)
 
@@ -68,7 +68,7 @@ def _default(text: str) -> str:
     return (text[:1] + "".join("_" if c in ":.*" else c for c in text[1:]))[:MAX_EVENT_NAME]
 
 
-def kprobe(words: list[str], reading: Reading) -> Built | None:
+def kprobe(words: list[str], reading: RuleContext) -> ParsedEvent | None:
     """Read `p` and `r` in kernel code."""
     if len(words) < 2:
         return None
@@ -86,13 +86,13 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     signature = signature_of(reading.btf, spot.symbol) if reading.btf is not None and spot.symbol else None
     site = _site(reading, signature, spot)
     arguments = _arguments(words, site, reading)
-    built = Built("k", named.group, named.event, place, returns, arguments)
+    built = ParsedEvent("k", named.group, named.event, place, returns, arguments)
     if spot.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR":
         return _register(built, None, reading)
     return _register(built, spot.notrace or site.late or spot.late, reading)
 
 
-def fprobe(words: list[str], reading: Reading) -> Built | None:
+def fprobe(words: list[str], reading: RuleContext) -> ParsedEvent | None:
     """Read `f` and `t`."""
     if len(words) < 2 or not reading.dialect.fprobe:
         return None
@@ -112,29 +112,29 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
     site.fprobe, site.tracepoint = True, tracepoint
     try:
         arguments = _arguments(words, site, reading)
-    except At as error:
+    except RefusedWord as error:
         if tracepoint and error.refused.code in ("NO_BTF_ENTRY", "NOSUP_BTFARG"):
             raise _no_tracepoint(error, spot.symbol, reading) from None
         raise
     try:
         check_entry_data(site)
     except Refused as error:
-        raise At(error, 2) from None
-    built = Built(words[0][0], named.group, named.event, spot.symbol, spot.at_exit, arguments)
+        raise RefusedWord(error, 2) from None
+    built = ParsedEvent(words[0][0], named.group, named.event, spot.symbol, spot.at_exit, arguments)
     return _register(built, site.late or spot.late, reading)
 
 
-def _no_tracepoint(error: At, name: str, reading: Reading) -> At:
+def _no_tracepoint(error: RefusedWord, name: str, reading: RuleContext) -> RefusedWord:
     """What is said of an argument of a tracepoint that there is not: it is the tracepoint that is wrong."""
     known = tracepoints_like(name, reading.facts)
     if not known:
         return error
     found = error.refused
     hint = f"There is no tracepoint {name} now, so nobody knows its arguments"
-    return At(Refused(found.code, found.offset, name, names=known, hint=hint), error.index)
+    return RefusedWord(Refused(found.code, found.offset, name, names=known, hint=hint), error.index)
 
 
-def uprobe(words: list[str], reading: Reading) -> Built | None:
+def uprobe(words: list[str], reading: RuleContext) -> ParsedEvent | None:
     """Read `p` and `r` in a file."""
     if not is_user(words):
         return None
@@ -146,16 +146,16 @@ def uprobe(words: list[str], reading: Reading) -> Built | None:
     site = Site(reading.dialect, reading.btf, None, at_exit=spot.returns, user=True, environment=reading.environment)
     arguments = _arguments(words, site, reading)
     place = spot.place(reading.facts.long_size)
-    built = Built("u", named.group, named.event, place, spot.returns, arguments, spot.reference)
+    built = ParsedEvent("u", named.group, named.event, place, spot.returns, arguments, spot.reference)
     return _register(built, None, reading)
 
 
-def kprobe_or_uprobe(words: list[str], reading: Reading) -> Built | None:
+def kprobe_or_uprobe(words: list[str], reading: RuleContext) -> ParsedEvent | None:
     """Read `p` and `r`: the kernel asks kprobes first."""
     return kprobe(words, reading) or uprobe(words, reading)
 
 
-def eprobe(words: list[str], reading: Reading) -> Built | None:
+def eprobe(words: list[str], reading: RuleContext) -> ParsedEvent | None:
     """Read `e`."""
     if len(words) < 2 or Feature.EPROBE_EVENTS not in reading.facts.features:
         return None
@@ -164,7 +164,7 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
     named = _read_name(name if colon else None, head, "eprobes", "", reading)
     system, event = split_name(words[1])
     if check_name(words[1]) is not None or not system or not event:
-        raise At(Refused("NO_EVENT_INFO", 0, words[1], names=_events_like(words[1], reading)), 1)
+        raise RefusedWord(Refused("NO_EVENT_INFO", 0, words[1], names=_events_like(words[1], reading)), 1)
     named = named._replace(event=named.event or event)
     end = words.index("if", 2) if "if" in words[2:] else len(words)
     if end - 2 > MAX_ARGS:
@@ -174,17 +174,19 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
         _event_filter(words, end, fields, reading)
     site = Site(reading.dialect, reading.btf, None, on_event=True, fields=fields, environment=reading.environment)
     arguments = _arguments(words[:end], site, reading)
-    return _register(Built("e", named.group, named.event, f"{system}.{event}", False, arguments), None, reading)
+    return _register(ParsedEvent("e", named.group, named.event, f"{system}.{event}", False, arguments), None, reading)
 
 
-def _event_filter(words: list[str], at: int, fields: Mapping[str, EventField] | None, reading: Reading) -> None:
+def _event_filter(
+    words: list[str], at: int, fields: Mapping[str, StaticEventField] | None, reading: RuleContext
+) -> None:
     if at + 1 == len(words):
-        raise At(Refused("NO_EP_FILTER", 0), at + 1)
+        raise RefusedWord(Refused("NO_EP_FILTER", 0), at + 1)
     text = " ".join(words[at + 1 :])
     check_filter(text, fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
-def _fields_of(word: str, reading: Reading) -> Mapping[str, EventField] | None:
+def _fields_of(word: str, reading: RuleContext) -> Mapping[str, StaticEventField] | None:
     """Fields of an event that a probe may sit on; None: not known. Raises At where there is no such event."""
     group, event = split_name(word)
     for built in reversed(reading.existing):
@@ -198,10 +200,10 @@ def _fields_of(word: str, reading: Reading) -> Mapping[str, EventField] | None:
         found = reading.environment.event(group, event)
         if found is not None:
             return {field.name: field for field in found}
-    raise At(Refused("BAD_ATTACH_EVENT", 0, word, names=_events_like(word, reading)), 1)
+    raise RefusedWord(Refused("BAD_ATTACH_EVENT", 0, word, names=_events_like(word, reading)), 1)
 
 
-def _events_like(word: str, reading: Reading) -> tuple[str, ...]:
+def _events_like(word: str, reading: RuleContext) -> tuple[str, ...]:
     """Events that a probe may sit on and that may be meant."""
     made = [f"{built.group}/{built.event}" for built in reading.existing if built.letter not in "kue"]
     return events_like(word, reading.environment, made)
@@ -211,7 +213,7 @@ def _head(head: str, dialect: Dialect) -> str | None:
     try:
         return check_head(head, dialect)
     except Refused as error:
-        raise At(error, 0) from None
+        raise RefusedWord(error, 0) from None
 
 
 def _spot(read: Callable[[], _T]) -> _T:
@@ -219,14 +221,14 @@ def _spot(read: Callable[[], _T]) -> _T:
     try:
         return read()
     except Refused as error:
-        raise At(error, 1) from None
+        raise RefusedWord(error, 1) from None
 
 
-def _site(reading: Reading, signature: Signature | None, spot: Spot) -> Site:
+def _site(reading: RuleContext, signature: Signature | None, spot: ParsedPlace) -> Site:
     return Site(reading.dialect, reading.btf, signature, spot.at_entry, spot.at_exit, environment=reading.environment)
 
 
-def _arguments(words: list[str], site: Site, reading: Reading) -> tuple[BuiltArgument, ...]:
+def _arguments(words: list[str], site: Site, reading: RuleContext) -> tuple[ParsedArgument, ...]:
     """Read the arguments, from the third word on. Raises At.
 
     Those of an event that is there are good; what can't be read of one is in types of another module.
@@ -245,9 +247,9 @@ def _arguments(words: list[str], site: Site, reading: Reading) -> tuple[BuiltArg
     except Refused as error:
         if reading.registers:
             error.index = (error.index or 0) + 2
-            raise At(error, error.index) from None
+            raise RefusedWord(error, error.index) from None
         expanded = written
-    built: list[BuiltArgument] = []
+    built: list[ParsedArgument] = []
     names: list[str] = []
     size = 0
     for index, word in enumerate(expanded):
@@ -255,7 +257,7 @@ def _arguments(words: list[str], site: Site, reading: Reading) -> tuple[BuiltArg
             argument = check_argument(word, index, names, size, site)
         except Refused as error:
             if reading.registers:
-                raise At(error, index + 2) from None
+                raise RefusedWord(error, index + 2) from None
             argument = unread_argument(word, index, site)
         built.append(argument)
         names.append(argument.name)
@@ -267,32 +269,32 @@ def _too_many(words: list[str], dialect: Dialect) -> None:
     """More than 128 arguments: 6.1 reads the first ones, 6.12 says nothing, later ones say so. Raises At."""
     if dialect.btf_args:
         code = "TOO_MANY_ARGS" if dialect.fprobe_on_graph else "refused_without_message"
-        raise At(Refused(code, 0, words[2]), 2)
+        raise RefusedWord(Refused(code, 0, words[2]), 2)
 
 
-def _register(built: Built, late: Refused | None, reading: Reading) -> Built:
+def _register(built: ParsedEvent, late: Refused | None, reading: RuleContext) -> ParsedEvent:
     """See what registering says. Raises At."""
     if reading.registers:
         check_existing(built, reading.existing, reading.environment)
         if late is not None:
-            raise At(late, 1)
+            raise RefusedWord(late, 1)
         if built.letter == "t" and not reading.dialect.late_symbols:
             _check_tracepoint(built, reading)
     return built
 
 
-def _check_tracepoint(built: Built, reading: Reading) -> None:
+def _check_tracepoint(built: ParsedEvent, reading: RuleContext) -> None:
     """See whether a tracepoint takes a probe when it is registered: one, on a stub that can be traced. Raises At."""
     stub = f"{STUB}{built.place}"
     if reading.btf is None or reading.btf.function(stub) is None:
         return  # it may come with a module
     if any((event.letter, event.place) == ("t", built.place) for event in reading.existing):
-        raise At(Refused("refused_without_message", 0, built.place))
+        raise RefusedWord(Refused("refused_without_message", 0, built.place))
     if not index_of(reading.facts).count(stub):
-        raise At(Refused("FAIL_REG_PROBE", 0, built.place), 1)
+        raise RefusedWord(Refused("FAIL_REG_PROBE", 0, built.place), 1)
 
 
-Reader = Callable[[list[str], Reading], Built | None]
+Reader = Callable[[list[str], RuleContext], ParsedEvent | None]
 EVENT_READERS: Mapping[str, Reader] = {
     "p": kprobe_or_uprobe,
     "r": kprobe_or_uprobe,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from btf.btf import Btf
 from probes.facts.dialect import Dialect
-from probes.facts.lookups import UNKNOWN, Environment, EventField
+from probes.facts.lookups import UNKNOWN, Environment, StaticEventField
 from probes.functions.signature import Signature
 from probes.syntax.refused import Refused
 from probes.syntax.text import is_identifier
@@ -29,7 +29,7 @@ class Site:
     """In a user-space program."""
     on_event: bool = False
     """An event probe."""
-    fields: Mapping[str, EventField] | None = None
+    fields: Mapping[str, StaticEventField] | None = None
     """Of the event an event probe sits on; None: not known."""
     environment: Environment = UNKNOWN
     tracepoint: bool = False

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
-from probes.probe import TEXT, Base, Kind, Place, Probe, When
+from probes.probe import TEXT, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.parse_fetcharg import parse_fetcharg
 from probes.syntax.text import Word, kstrtol, kstrtoul, split
@@ -25,8 +25,8 @@ _FILTER = re.compile(r"\sif(?:\s+|$)")
 def parse_probe(text: str) -> Probe:
     """Read a function probe: `f`, `p` or `r`, a place, fetchargs, and a filter behind ` if `.
 
-    `f` gives `Kind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its words
-    joined by one space.
+    `f` gives `ProbeKind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its
+    words joined by one space.
     """
     words, condition = words_of(text)
     if not words or words[0].text[0] not in "fpr":
@@ -46,10 +46,10 @@ def parse_probe(text: str) -> Probe:
         separator = match[3][len(group)] if group else "/"
     if len(words) < 2:
         raise refuse("no_place", len(head))
-    kind = {"f": Kind.AUTO, "p": Kind.KPROBE, "r": Kind.KRETPROBE}[head[0]]
+    kind = {"f": ProbeKind.AUTO, "p": ProbeKind.KPROBE, "r": ProbeKind.KRETPROBE}[head[0]]
     place, when = _place(words[1].text, kind, len(head) + 1)
     fetchargs = arguments_of(words)
-    suffix = True if kind is Kind.KRETPROBE and words[1].text.endswith("%return") else None
+    suffix = True if kind is ProbeKind.KRETPROBE and words[1].text.endswith("%return") else None
     probe = Probe(
         place,
         when,
@@ -62,8 +62,8 @@ def parse_probe(text: str) -> Probe:
         suffix=suffix,
         separator=separator,
     )
-    if when is When.ENTRY and probe.returns_by_value:
-        return replace(probe, when=When.EXIT, suffix=False)
+    if when is ProbeEnds.ENTRY and probe.returns_by_value:
+        return replace(probe, when=ProbeEnds.EXIT, suffix=False)
     return probe
 
 
@@ -101,34 +101,34 @@ def _at(word: str, column: int) -> FetchArg:
         raise refuse(r.code, column + (r.column or 0), r.token, r.hint) from None
 
 
-def _place(text: str, kind: Kind, at: int) -> tuple[Place, When]:
-    if "/" in text and kind is not Kind.AUTO:
+def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
+    if "/" in text and kind is not ProbeKind.AUTO:
         raise refuse("user_probe", at, text)
     symbol, percent, suffix = text.partition("%")
-    when = When.EXIT if kind is Kind.KRETPROBE else When.ENTRY
+    when = ProbeEnds.EXIT if kind is ProbeKind.KRETPROBE else ProbeEnds.ENTRY
     if percent:
-        if suffix == "both" and kind is not Kind.KRETPROBE:
-            when = When.BOTH
+        if suffix == "both" and kind is not ProbeKind.KRETPROBE:
+            when = ProbeEnds.BOTH
         elif suffix == "return":
-            when = When.EXIT
+            when = ProbeEnds.EXIT
         else:
             raise refuse("bad_both" if suffix == "both" else "BAD_ADDR_SUFFIX", at + len(symbol), f"%{suffix}")
     if not symbol:
         raise refuse("no_place", at)
     if kstrtoul(symbol) is not None:
-        return Place(symbol), when
+        return ProbePlace(symbol), when
     module, colon, name = symbol.rpartition(":")
     name, sign, number = _split_offset(name)
     offset = kstrtol(number) if sign else 0
     if name == TEXT and offset is not None and offset > 0 and not colon:
-        return Place(name, written=symbol, base=Base(name, offset)), when
-    if offset is None or offset < 0 or sign == "-" or not name or (offset and kind is Kind.AUTO):
+        return ProbePlace(name, written=symbol, base=SymbolBase(name, offset)), when
+    if offset is None or offset < 0 or sign == "-" or not name or (offset and kind is ProbeKind.AUTO):
         raise refuse("BAD_PROBE_ADDR", at, symbol)
-    if offset and when is When.BOTH:
+    if offset and when is ProbeEnds.BOTH:
         raise refuse("bad_both", at + len(symbol), "%both")
     written = sign + number
     plain = f"+{offset}" if offset else ""
-    return Place(name, module if colon else None, offset, "" if written == plain else written), when
+    return ProbePlace(name, module if colon else None, offset, "" if written == plain else written), when
 
 
 def _split_offset(text: str) -> tuple[str, str, str]:

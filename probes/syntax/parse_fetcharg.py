@@ -9,7 +9,7 @@ from probes.fetcharg import (
     Argument,
     Cast,
     Comm,
-    Current,
+    CurrentTask,
     Dereference,
     EventField,
     Expression,
@@ -20,7 +20,7 @@ from probes.fetcharg import (
     Register,
     ReturnValue,
     Stack,
-    Symbol,
+    SymbolAddress,
     Variable,
 )
 from probes.syntax.operand import PER_CPU, operand_of
@@ -61,7 +61,7 @@ def _expression(text: str, at: int) -> Expression:
     if first == "%":
         return Register(text[1:])
     if first == "@":
-        return Symbol(text[1:])
+        return SymbolAddress(text[1:])
     if first == "\\":
         return _immediate(text, at)
     if first and first in "+-":
@@ -82,7 +82,7 @@ def _dollar(text: str, at: int) -> Expression:
     if text.startswith("$arg*"):
         return AllArguments(rest=text[5:])
     if re.match(r"\$current(?![A-Za-z0-9_])", text):
-        return Current(_path(text, len("$current"), at))
+        return CurrentTask(_path(text, len("$current"), at))
     if text in ("$comm", "$COMM"):
         return Comm(text)
     if text.startswith("$retval") and text[7:8] in ("", "-", ".", "["):

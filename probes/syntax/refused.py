@@ -33,7 +33,7 @@ class Refused(Exception):
         """The reason in plain words, where the code alone doesn't say it well."""
 
 
-class At(Exception):
+class RefusedWord(Exception):
     """A Refused with the word of the command it belongs to."""
 
     def __init__(self, refused: Refused, index: int = 0, command: str | None = None) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from probes.translation.bpftrace_time import DIVIDED, TIME, Clause, Timed, timed
-from probes.translation.bpftrace_value import KINDS, Field, Place, Untranslatable, field, is_number
+from probes.translation.bpftrace_time import DIVIDED, TIME, ProbeClause, TimedClauses, timed
+from probes.translation.bpftrace_value import KINDS, ClausePlace, RecordedField, Untranslatable, field, is_number
 from probes.translation.scan import closing, opening, pieces
-from probes.translation.translated import NOT_TRANSLATED, Translated
+from probes.translation.translated import NOT_TRANSLATED, Translation
 
 _HEADS: Final = {
     "kprobe": "p {}",
@@ -53,19 +53,19 @@ _APART: Final = "each probe counts into a table of its own"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
 
-def translated(program: str, machine: str = "") -> Translated:
-    """Translate a program, as it stands behind `-e`; `machine`: see `Place`."""
+def translated(program: str, machine: str = "") -> Translation:
+    """Translate a program, as it stands behind `-e`; `machine`: see `ClausePlace`."""
     made: list[_Made] = []
     left: list[str] = []
     clauses = list(islice(_clauses(program), MOST + 1))
     if len(clauses) > MOST:
         refused = f"{NOT_TRANSLATED}more than {MOST} probes of one program"
-        return Translated("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
+        return Translation("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
     for one in timed(clauses):
         try:
             if isinstance(one, Untranslatable):
                 raise one
-            made.append(_measured(one, machine) if isinstance(one, Timed) else _Clause(one, machine).made())
+            made.append(_measured(one, machine) if isinstance(one, TimedClauses) else _Clause(one, machine).made())
         except Untranslatable as why:
             left.append(f"{NOT_TRANSLATED}{why}")
     way_out = _way_out(program, clauses, apart=len(made) + len(left) > 1)
@@ -73,15 +73,15 @@ def translated(program: str, machine: str = "") -> Translated:
     if sum(bool(one.triggers) for one in made) > 1:
         left.append(_APART)
     probes, triggers = tuple(one.spec for one in made), tuple(one.triggers for one in made)
-    return Translated("bpftrace", probes, triggers, tuple(dict.fromkeys(left)), way_out)
+    return Translation("bpftrace", probes, triggers, tuple(dict.fromkeys(left)), way_out)
 
 
-def _clauses(program: str) -> Iterator[Clause]:
+def _clauses(program: str) -> Iterator[ProbeClause]:
     """Give the probes of clauses: `kprobe:f,kprobe:g /filter/ { printf(...) }`."""
     while (begin := opening(program, "{")) >= 0:
         end = closing(program, begin)
         names, condition = _split_head(program[:begin].strip())
-        yield from (Clause(name, condition, program[begin + 1 : end]) for name in names)
+        yield from (ProbeClause(name, condition, program[begin + 1 : end]) for name in names)
         program = program[end + 1 :]
 
 
@@ -108,11 +108,11 @@ class _Made(NamedTuple):
 class _Clause:
     """One probe of a program. Raises Untranslatable where it is none of ours."""
 
-    def __init__(self, clause: Clause, machine: str) -> None:
+    def __init__(self, clause: ProbeClause, machine: str) -> None:
         word, colon, rest = clause.name.partition(":")
         if word not in KINDS or not colon or not rest:
             raise Untranslatable(clause.name)
-        self.place = Place(KINDS[word], machine, rest.partition(":")[0])
+        self.place = ClausePlace(KINDS[word], machine, rest.partition(":")[0])
         self.head = _HEADS[self.place.kind].format(_placed(self.place.kind, rest))
         self.fields: dict[str, str] = {}
         self.left_out: list[str] = []
@@ -171,7 +171,7 @@ class _Clause:
             return "lat"
         if value == "pid":
             self.left_out.append(_THREAD)
-        found: Field = field(value, self.place)
+        found: RecordedField = field(value, self.place)
         if "%" in found.text and not self.place.machine:
             self.left_out.append(_REGISTERS)
         if found.text.endswith(":ustring"):
@@ -257,7 +257,7 @@ def _under(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{one} if {condition}" if condition else one for one in triggers)
 
 
-def _way_out(program: str, clauses: Iterable[Clause], apart: bool) -> str:
+def _way_out(program: str, clauses: Iterable[ProbeClause], apart: bool) -> str:
     """Return what helps where something of a program can't be translated; empty: nothing that is known."""
     about = next((name for part, name in _PRESETS.items() if re.search(part, program)), "")
     other = dict.fromkeys(one.name for one in clauses if one.name.partition(":")[0] not in KINDS)
@@ -267,7 +267,7 @@ def _way_out(program: str, clauses: Iterable[Clause], apart: bool) -> str:
     )
 
 
-def _measured(pair: Timed, machine: str) -> _Made:
+def _measured(pair: TimedClauses, machine: str) -> _Made:
     """Return the time between two probes. Raises Untranslatable."""
     begin = _Clause(pair.begin, machine)
     parts = [one.strip() for one in pieces(pair.end.condition, "&&") if one.strip()]

@@ -20,7 +20,7 @@ _ASSIGNED: Final = re.compile(r"(\$\w++)\s*+[-+*/%&|^<>]*+=(?!=)|(\$\w++)(?:\+\+
 _ENDS: Final = {"kprobe": "kretprobe", "fentry": "fexit", "uprobe": "uretprobe"}
 
 
-class Clause(NamedTuple):
+class ProbeClause(NamedTuple):
     """One probe as it is written."""
 
     name: str
@@ -28,18 +28,18 @@ class Clause(NamedTuple):
     body: str
 
 
-class Timed(NamedTuple):
+class TimedClauses(NamedTuple):
     """Two clauses without what is there for the time alone, which is `TIME` in the second."""
 
-    begin: Clause
-    end: Clause
+    begin: ProbeClause
+    end: ProbeClause
     keys: tuple[tuple[str, str], ...]
     """By which values of the first and of the second the two belong together."""
     written: str
     """Text that `TIME` stands for."""
 
 
-def timed(clauses: Sequence[Clause]) -> Iterator[Clause | Timed | Untranslatable]:
+def timed(clauses: Sequence[ProbeClause]) -> Iterator[ProbeClause | TimedClauses | Untranslatable]:
     """Give the probes of a program in their order, two with a time between them as one, at the place of the first.
 
     Where it isn't certain which probes of a map belong together, an Untranslatable is in the place of all of them.
@@ -51,7 +51,7 @@ def timed(clauses: Sequence[Clause]) -> Iterator[Clause | Timed | Untranslatable
             begins[kept["map"]].append(at)
         for name in dict.fromkeys(since["map"] for since in _SINCE.finditer(f"{clause.body};{clause.condition}")):
             ends[name].append(at)
-    given: dict[int, Clause | Timed | Untranslatable] = dict(enumerate(clauses))
+    given: dict[int, ProbeClause | TimedClauses | Untranslatable] = dict(enumerate(clauses))
     for name in [one for one in begins if one in ends]:
         used = {*begins[name], *ends[name]}
         if any(given.get(at) is not clauses[at] for at in used):
@@ -69,7 +69,7 @@ def _statements(body: str) -> list[str]:
     return [one.strip() for one in pieces(body, ";")]
 
 
-def _pairs(clauses: Sequence[Clause], first: list[int], second: list[int], name: str) -> list[tuple[int, int]]:
+def _pairs(clauses: Sequence[ProbeClause], first: list[int], second: list[int], name: str) -> list[tuple[int, int]]:
     """Return the places of the two probes of each time. Raises Untranslatable: several don't pair by function."""
     if len(first) == len(second) == 1 and first != second:
         return [(first[0], second[0])]
@@ -94,7 +94,7 @@ def _end_of(name: str) -> str:
     return f"{_ENDS.get(kind, kind)}:{place.replace(':sys_enter', ':sys_exit')}"
 
 
-def _between(begin: Clause, end: Clause, name: str) -> Timed:
+def _between(begin: ProbeClause, end: ProbeClause, name: str) -> TimedClauses:
     """Return the time between two probes that a map has. Raises Untranslatable."""
     if "*" in begin.name or "*" in end.name:
         raise Untranslatable(f"{begin.name} to {end.name}: a time is of one function; write its name for the pattern")
@@ -115,7 +115,9 @@ def _between(begin: Clause, end: Clause, name: str) -> Timed:
     forgotten = re.compile(rf"delete\s*+\(\s*+@{name}\b[^)]*+\)")
     body = "; ".join(one for one in _statements(end.body) if forgotten.fullmatch(one) is None)
     own = _without_locals(end._replace(condition=_with_time(condition, read), body=_with_time(body, read)))
-    return Timed(begin._replace(body=";".join(statements)), own, tuple(zip(*keys, strict=True)), f"({since[0]})")
+    return TimedClauses(
+        begin._replace(body=";".join(statements)), own, tuple(zip(*keys, strict=True)), f"({since[0]})"
+    )
 
 
 def _with_time(text: str, read: str) -> str:
@@ -124,7 +126,7 @@ def _with_time(text: str, read: str) -> str:
     return re.sub(rf"(?<!\w)\(\s*+{since}\s*+\)|{since}(?!\s*+[/*%])", TIME, text)
 
 
-def _without_locals(clause: Clause) -> Clause:
+def _without_locals(clause: ProbeClause) -> ProbeClause:
     """Put the time where a variable of the clause has it: `$us = (nsecs - @t[tid]) / 1000`."""
     statements = _statements(clause.body)
     times = Counter(found[1] or found[2] for found in _ASSIGNED.finditer(clause.body))

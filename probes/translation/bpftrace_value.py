@@ -29,7 +29,7 @@ _TEXT: Final = re.compile(r"k?u?str\((.*)\)", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
 
 
-class Place(NamedTuple):
+class ClausePlace(NamedTuple):
     """Where a probe sits, as far as values depend on it."""
 
     kind: str
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return self.kind in ("kretprobe", "fexit", "uretprobe")
 
 
-class Field(NamedTuple):
+class RecordedField(NamedTuple):
     """A value that is recorded."""
 
     name: str
@@ -57,26 +57,26 @@ class Untranslatable(Exception):
     """There is nothing like it in a probe; the text says what."""
 
 
-def field(expression: str, place: Place) -> Field:
+def field(expression: str, place: ClausePlace) -> RecordedField:
     """Return what records a value. Raises Untranslatable."""
     text = expression.strip()
     if text in _IN_EACH_EVENT:
-        return Field({"pid": "common_pid", "tid": "common_pid", "cpu": "CPU"}.get(text, ""), "")
+        return RecordedField({"pid": "common_pid", "tid": "common_pid", "cpu": "CPU"}.get(text, ""), "")
     if text == "comm":
-        return Field(
+        return RecordedField(
             "comm", "$COMM:string" if place.kind == "tracepoint" else "$comm"
         )  # events have fields named comm
     if (inner := _TEXT.fullmatch(text)) is not None:
         return _string(inner[1].split(",")[0].strip(), place)
     if text == "retval" and place.at_exit:
-        return Field("ret", "$retval")
+        return RecordedField("ret", "$retval")
     if (number := _ARGUMENT.fullmatch(text)) is not None and place.kind in ("kprobe", "uprobe"):
         at = int(number[1])
-        return Field(text, _argument(at, place))
+        return RecordedField(text, _argument(at, place))
     if (member := _MEMBER.fullmatch(text)) is not None and place.kind in ("fentry", "fexit", "tracepoint"):
         return _member(member[1], place)
     if (cast := _CAST.fullmatch(text)) is not None and place.kind == "kprobe":
-        return Field(re.split(r"->|\.", cast[2])[-1], f"$arg{int(cast[1]) + 1}{cast[2]}")
+        return RecordedField(re.split(r"->|\.", cast[2])[-1], f"$arg{int(cast[1]) + 1}{cast[2]}")
     raise Untranslatable(text)
 
 
@@ -85,7 +85,7 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _argument(at: int, place: Place) -> str:
+def _argument(at: int, place: ClausePlace) -> str:
     if place.kind != "uprobe":
         return f"$arg{at + 1}"
     registers = _REGISTERS.get(place.machine)
@@ -96,22 +96,24 @@ def _argument(at: int, place: Place) -> str:
     return registers[at]
 
 
-def _member(path: str, place: Place) -> Field:
+def _member(path: str, place: ClausePlace) -> RecordedField:
     name = re.split(r"->|\.", path)[-1]
     if place.kind != "tracepoint":
-        return Field(name, path)
+        return RecordedField(name, path)
     if name != path:
         raise Untranslatable(f"args.{path}")
-    return Field(name, f"${path}")
+    return RecordedField(name, f"${path}")
 
 
-def _string(text: str, place: Place) -> Field:
+def _string(text: str, place: ClausePlace) -> RecordedField:
     """`str(X)`: the text that a pointer leads to."""
     found = field(text, place)
     if not found.text or text == "comm":
         return found
     if place.kind == "tracepoint":
-        return Field(found.name, f"+0({found.text}):ustring" if place.group == "syscalls" else f"{found.text}:string")
+        return RecordedField(
+            found.name, f"+0({found.text}):ustring" if place.group == "syscalls" else f"{found.text}:string"
+        )
     if found.text.startswith(("$", "%")) and "->" not in found.text:
-        return Field(found.name, f"+0({found.text}):string")
-    return Field(found.name, f"{found.text}:string")
+        return RecordedField(found.name, f"+0({found.text}):string")
+    return RecordedField(found.name, f"{found.text}:string")

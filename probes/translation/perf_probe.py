@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from probes.translation.translated import NOT_TRANSLATED, Translated
+from probes.translation.translated import NOT_TRANSLATED, Translation
 
 _POINT: Final = re.compile(
     r"(?:(?P<event>[\w:/]++)=)?(?P<function>[\w.]++)(?:@(?P<file>[^\s+%:;]++))?"
@@ -21,16 +21,16 @@ def is_definition(text: str) -> bool:
     return found is not None and bool(found["event"] or found["file"] or found["pattern"])
 
 
-def translated(definition: str, program: str = "") -> Translated:
+def translated(definition: str, program: str = "") -> Translation:
     """Translate one definition; `program`: what stood behind `-x`."""
     first, *arguments = definition.split() or [""]
     found = _POINT.fullmatch(first)
     if found is None:
-        return Translated("perf probe", left_out=(f"{NOT_TRANSLATED}{definition}",))
+        return Translation("perf probe", left_out=(f"{NOT_TRANSLATED}{definition}",))
     left = []
     if found["line"] or found["pattern"]:
         left.append(f"{NOT_TRANSLATED}{found['line'] or found['pattern']} (a line of the source; +OFFSET is a place)")
-        return Translated("perf probe", left_out=tuple(left))
+        return Translation("perf probe", left_out=tuple(left))
     if found["file"]:
         left.append(f"left out: @{found['file']} (another function of this name may be meant)")
     if "$vars" in arguments:
@@ -39,4 +39,4 @@ def translated(definition: str, program: str = "") -> Translated:
     place = f"{program}:{found['function']}" if program else found["function"]
     words = [f"p:{event}" if event else "p", f"{place}{found['offset'] or ''}{found['exit'] or ''}"]
     words += [_VARIABLES.get(word, word) for word in arguments]
-    return Translated("perf probe", (" ".join(words),), left_out=tuple(left))
+    return Translation("perf probe", (" ".join(words),), left_out=tuple(left))

@@ -7,7 +7,7 @@ import shlex
 from typing import Final
 
 from probes.translation import bpftrace, perf_probe
-from probes.translation.translated import NOT_TRANSLATED, Translated
+from probes.translation.translated import NOT_TRANSLATED, Translation
 
 LONGEST: Final = 16_384
 """Characters that are looked at."""
@@ -25,7 +25,7 @@ _ECHOED: Final = re.compile(
 _COMMAND: Final = re.compile(r"\s*+(?:sudo\s++)?+(bpftrace|perf)\s")
 
 
-def translate(text: str, machine: str = "") -> Translated | None:
+def translate(text: str, machine: str = "") -> Translation | None:
     """Translate a text of another tool; None: it is none.
 
     `machine`: `uname -m` of the target, for arguments of programs; empty: not known.
@@ -35,7 +35,7 @@ def translate(text: str, machine: str = "") -> Translated | None:
     if _PROGRAM.match(text):
         return bpftrace.translated(text, machine)
     if (echoed := _ECHOED.fullmatch(text)) is not None and "events" in text[echoed.end("quoted") :]:
-        return Translated("a shell", (echoed["quoted"].strip().strip("'\"").strip(),))
+        return Translation("a shell", (echoed["quoted"].strip().strip("'\"").strip(),))
     if (command := _COMMAND.match(text)) is not None:
         return _of_command(text, command[1], machine)
     if perf_probe.is_definition(text):
@@ -43,19 +43,19 @@ def translate(text: str, machine: str = "") -> Translated | None:
     return None
 
 
-def _of_command(text: str, tool: str, machine: str) -> Translated | None:
+def _of_command(text: str, tool: str, machine: str) -> Translation | None:
     try:
         words = shlex.split(text)
     except ValueError:
-        return Translated(tool, left_out=(f"{NOT_TRANSLATED}a quote is not closed",))
+        return Translation(tool, left_out=(f"{NOT_TRANSLATED}a quote is not closed",))
     words = words[words.index(tool) + 1 :]
     if tool == "bpftrace":
         program = words[words.index("-e") + 1] if "-e" in words[:-1] else ""
         if program:
             return bpftrace.translated(program, machine)
-        return Translated(tool, left_out=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
+        return Translation(tool, left_out=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
     if words[:1] != ["probe"]:
-        return Translated("perf", left_out=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))
+        return Translation("perf", left_out=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))
     program, definition, rest = "", "", iter(words[1:])
     for word in rest:
         if word in ("-x", "--exec"):

@@ -8,7 +8,7 @@ NOT_TRANSLATED: Final = "not translated: "
 """What begins with this is missing in the translation."""
 
 
-class Translated(NamedTuple):
+class Translation(NamedTuple):
     """One text of another tool."""
 
     tool: str

@@ -39,7 +39,7 @@ from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from tests.events_data import event, page
 from tui.opening import Opening
-from tui.refresh import Feed
+from tui.refresh import RefreshLoop
 
 WARM_UP = 1.5
 """Seconds before anything is measured."""
@@ -213,7 +213,7 @@ class Durations:
 def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -> None:
     clock = own_time()
     durations = {
-        "tick": Durations(Feed, "_tick", clock),
+        "tick": Durations(RefreshLoop, "_tick", clock),
         "paint": Durations(Screen, "_on_timer_update", clock),
         "loop": Durations(asyncio.Handle, "_run", clock),
     }

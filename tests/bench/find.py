@@ -10,7 +10,7 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.recording.reader import Recording
 from events.search.condition_parser import condition
-from events.search.field_kinds import Sort
+from events.search.field_kinds import ValueKind
 from events.search.search import Match
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
@@ -22,7 +22,7 @@ PASS_PAGES = 256
 STEP = 0.012
 """Seconds of a step, as the screen takes them."""
 NEEDLES: dict[str, str | Match] = {
-    "condition": condition("count > 0x10000000000", {"count": Sort.NUMBER}, str),
+    "condition": condition("count > 0x10000000000", {"count": ValueKind.NUMBER}, str),
     "field": "count=123456789123",
     "path": "/no/such/file",
     "words": "nothing of the kind",

@@ -17,7 +17,7 @@ from textual.widgets import DataTable
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.graph.hot_spots import hot_spots, spent
-from events.graph.live_tree import GrowingTree
+from events.graph.live_tree import LiveTree
 from events.recording.reader import Recording
 from events.store.store import Store
 from kernel.connection.open_target import open_target
@@ -27,7 +27,7 @@ from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleav
 from tests.bench._replay_app import CPUS, event, page, records_of
 from tests.graph_recordings import graph_recording
 from tests.interface.widget_host import Host
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_rows import GraphRows
@@ -56,7 +56,7 @@ class OnScreen(NamedTuple):
     runner: asyncio.Runner
     pilot: Pilot[None]
     pane: GraphPane
-    shown: ShownGraph
+    shown: GraphModel
 
     def fill(self) -> None:
         """Put all calls on the screen."""
@@ -99,7 +99,7 @@ def screen() -> Iterator[OnScreen]:
         host = Host(lambda: pane).shown(120, 40)
         pilot = runner.run(host.__aenter__())
         try:
-            yield OnScreen(runner, pilot, pane, ShownGraph(watch, watch.store, GraphNames(watch.connection)))
+            yield OnScreen(runner, pilot, pane, GraphModel(watch, watch.store, GraphNames(watch.connection)))
         finally:
             runner.run(host.__aexit__(None, None, None))
 
@@ -252,7 +252,7 @@ def folded() -> list[Row]:
     return [FOLD.of(milliseconds(taken))]
 
 
-def beside(figure: Figure, work: Callable[[ShownGraph], object]) -> list[Row]:
+def beside(figure: Figure, work: Callable[[GraphModel], object]) -> list[Row]:
     """Work on the calls that are on a screen."""
     with full_screen() as on:
         (taken,) = interleaved(cpu_timer(lambda: work(on.shown)))
@@ -269,7 +269,7 @@ def grown() -> list[Row]:
     assert store is not None
 
     def grow() -> None:
-        growing = GrowingTree(store, {})
+        growing = LiveTree(store, {})
         while growing.tick(1.0):
             pass
 

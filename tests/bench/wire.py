@@ -20,7 +20,7 @@ from kernel.remote.connect import open_ssh
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, interleaved
 from tests.real import command
 from tests.slow_line import SlowLine
@@ -81,7 +81,7 @@ def _ours(guest: Guest, line: SlowLine, work: str) -> float:
     with contextlib.closing(far) as target, open_session(target, buffer_kb=8192) as session:
         path = f"{session.group}/read"
         made = PlannedEvent(session.group, "read", f"p:{path} {LINE}", f"-:{path}", filter=FILTER)
-        session.arm(Plan(Probe(Place("vfs_read")), (made,)))
+        session.arm(Plan(Probe(ProbePlace("vfs_read")), (made,)))
         before = line.carried
         guest.run(work, 120)
         came = _settled(session)

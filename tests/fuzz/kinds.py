@@ -40,7 +40,7 @@ from kernel.hosts.groups import GroupError, Groups
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
-from probes.functions.capture_tree import Tree
+from probes.functions.capture_tree import CaptureTree
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.write import edited
@@ -108,7 +108,7 @@ def _record(types: Btf, number: int) -> None:
 
 def _tree(types: Btf, number: int) -> None:
     for name in types.functions[number : number + 1]:
-        tree = Tree(types, name, "x86_64")
+        tree = CaptureTree(types, name, "x86_64")
         for node in tree.roots()[:8]:
             for child in tree.children(node)[:8]:
                 tree.children(child)

@@ -15,7 +15,7 @@ from typing import Any
 from kernel.agent import frames
 from kernel.errors import FileRefused
 from kernel.remote.protocol.agent_dialect import AgentDialect
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
 from tests.btf_writer import every_kind
 from tests.events_data import captured
@@ -58,16 +58,16 @@ class LyingAgent:
         self._kernel = LyingKernel()
         self._ends: list[Callable[[], None]] = []
 
-    def target(self) -> FarTarget:
+    def target(self) -> RemoteTarget:
         """Reach it. Raises TargetLost."""
-        return FarTarget(self._reach(None, False), "ssh://liar", again=self._reach)
+        return RemoteTarget(self._reach(None, False), "ssh://liar", again=self._reach)
 
     def end(self) -> None:
         """Hang up every line: who waits for an answer hears so."""
         for hang_up in self._ends:
             hang_up()
 
-    def _reach(self, cancel: threading.Event | None, asking: bool) -> Reached:
+    def _reach(self, cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         hears, near_writes = os.pipe()
         near_reads, says = os.pipe()
         process: Any = SimpleNamespace(
@@ -89,7 +89,7 @@ class LyingAgent:
         except BaseException:
             hang_up()
             raise
-        return Reached(dialect, "agent", (), hang_up)
+        return RemoteConnection(dialect, "agent", (), hang_up)
 
     def _serve(self, heard: Any, said: Any, over: threading.Event) -> None:
         """Answer until the near side hangs up, or a lie has ended the line."""

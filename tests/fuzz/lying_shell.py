@@ -16,7 +16,7 @@ from typing import Any
 
 from kernel.errors import FileRefused
 from kernel.remote.protocol.shell_dialect import ShellDialect
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
 from tests.fuzz.lying_agent import EVIL, LyingKernel
 from tests.fuzz.mutation import damaged
@@ -44,23 +44,23 @@ class LyingShell:
         self._kernel = LyingKernel()
         self._ends: list[Callable[[], None]] = []
 
-    def target(self) -> FarTarget:
+    def target(self) -> RemoteTarget:
         """Reach it. Raises TargetLost."""
-        return FarTarget(self._reach(None, False), "ssh://liar", again=self._reach)
+        return RemoteTarget(self._reach(None, False), "ssh://liar", again=self._reach)
 
     def end(self) -> None:
         """Hang up every line: who waits for an answer hears so."""
         for hang_up in self._ends:
             hang_up()
 
-    def _reach(self, cancel: threading.Event | None, asking: bool) -> Reached:
+    def _reach(self, cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         process = self._process(self._serve)
         try:
             dialect = ShellDialect(process, lambda: self._process(self._stream))
         except BaseException:
             process.kill()
             raise
-        return Reached(dialect, "sh", (), process.kill)
+        return RemoteConnection(dialect, "sh", (), process.kill)
 
     def _process(self, serve: Callable[[int, int], None]) -> Any:
         """Return what looks like a process with pipes; `serve` gets what it hears, and what it says goes to."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from probes.fetcharg import FetchArg, Hop, ReturnValue, Variable
-from widgets.fields.signature import Signature
+from widgets.fields.signature import SignatureText
 
 PROTOTYPE = "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
 
@@ -57,7 +57,7 @@ FILE_FIELDS = (
 )
 POINTED = FetchArg(Variable("pos", (Hop("[]", "0"),)))
 RETVAL = Node("$retval", "ssize_t", "s64", FetchArg(ReturnValue(), name="ret"))
-VFS_READ = Signature(
+VFS_READ = SignatureText(
     "vfs_read",
     PROTOTYPE,
     (

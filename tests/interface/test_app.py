@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from events.calls.pairing import Alone
+from events.calls.pairing import UnpairedReason
 from events.recording.reader import Recording, RecordingWriter
 from kernel.connection.open_target import shipped_recording
 from kernel.recording.target import FACT_BLOBS
 from kernel.watch.watch import Watch
 from probes.facts.facts import Trouble
-from probes.probe import When
+from probes.probe import ProbeEnds
 from tests.interface.widget_host import screen_text, until
 from tui.app.app import Probewright
 from tui.dialogs.target_list import mark_open
 from tui.opening import Opening
-from tui.views.calls.call_text import ShownCalls
-from widgets.dialogs.error_dialog import TroubleDialog
+from tui.views.calls.call_text import CallTexts
+from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.help import HelpScreen
-from widgets.dialogs.target_chooser import Choice, TargetChooser
+from widgets.dialogs.target_chooser import TargetChooser, TargetRow
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
 from widgets.fields.function_list import FunctionList
@@ -178,7 +178,7 @@ async def test_nine_keys_from_a_name_to_a_probe(kernel_only):
         await pilot.press("f", "_", "p", "enter")
         await until(lambda: editor.probe and len(editor.probe.fetchargs) == 3, pilot)
         assert editor.probe is not None
-        assert editor.probe.when is When.EXIT
+        assert editor.probe.when is ProbeEnds.EXIT
         assert str(editor.probe) == "f vfs_read%return file->f_pos count $retval"
         shown = app.compose_place.query_one(SpecPane).shown
         assert shown.verdict is not None and shown.verdict.ok
@@ -277,13 +277,13 @@ async def test_calls_of_a_recording(recording):
         await pilot.press("x")
         table = app.screen.query_one("#calls TailTable", TailTable)
         await until(lambda: table.has_focus and table.rows.next > 50, pilot)
-        source = ShownCalls(app.watching, app.watching.store)
+        source = CallTexts(app.watching, app.watching.store)
         while source.calls.behind:
             source.tick()
         calls = [source.call(row) for row in range(source.first, source.next)]
         await until(lambda: len(calls) == table.rows.next, pilot)
         assert source.calls.paired > 0.9 * len(calls)
-        assert not source.calls.alone[Alone.LOST]  # none was
+        assert not source.calls.alone[UnpairedReason.LOST]  # none was
         writes = [call for call in calls if call.function == "vfs_write" and call.latency is not None]
         for call in writes:
             values = {seen.name: seen for seen in call.values}
@@ -384,8 +384,8 @@ async def test_an_open_target_with_probes_is_not_left_by_mistake(recording, monk
 def test_a_word_is_the_target_that_it_came_to(recording, opened, row):
     """This machine can't be probed here, so `auto` is the recording."""
     found = [
-        Choice("local", "this machine", troubles=(Trouble("no tracefs"),)),
-        *(Choice(spec, spec) for spec in ("lab:7.2", "lab:6.1", str(recording))),
+        TargetRow("local", "this machine", troubles=(Trouble("no tracefs"),)),
+        *(TargetRow(spec, spec) for spec in ("lab:7.2", "lab:6.1", str(recording))),
     ]
     marked = [one.spec for one in mark_open(found, opened) if one.is_open]
     assert marked == [str(recording) if row == "default.pwr" else row]
@@ -397,11 +397,11 @@ def test_a_word_is_the_target_that_it_came_to(recording, opened, row):
 async def test_a_target_that_is_not_there_is_explained(tmp_path):
     app = application(tmp_path / "nothing.pwr")
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         await until(lambda: any("neither a kind of target nor a file" in line for line in screen_text(app)), pilot)
         assert any("F4 chooses another target" in line for line in screen_text(app))
         await pilot.press("escape")
-        await until(lambda: not isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: not isinstance(app.screen, ErrorDialog), pilot)
 
 
 async def test_a_damaged_recording_is_explained(tmp_path, recording):
@@ -411,7 +411,7 @@ async def test_a_damaged_recording_is_explained(tmp_path, recording):
     path.write_bytes(data)
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         await until(lambda: any("wrong checksum" in line for line in screen_text(app)), pilot)
         assert app.connection is None and app.watching is None
 

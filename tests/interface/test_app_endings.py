@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import kernel.connection.open_target
-from kernel.connection.open_target import Choice, choose, shipped_recording
+from kernel.connection.open_target import TargetChoice, choose, shipped_recording
 from kernel.lab.errors import LabCancelled
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import screen_text, until
 from tui.app.app import Probewright
 from tui.opening import Opening
-from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.progress import ProgressDialog
 
 
@@ -47,7 +47,7 @@ def slow(monkeypatch):
 
             monkeypatch.setattr(target, "facts", late, raising=False)
             monkeypatch.setattr(target, "close", lambda: ended.append(spec), raising=False)
-            return Choice(target)
+            return TargetChoice(target)
         return found
 
     monkeypatch.setattr(kernel.connection.open_target, "choose", open_slowly)
@@ -95,7 +95,7 @@ async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(sl
         assert "does not hold that" not in "\n".join(screen_text(app)), "it was said of the other target"
         assert "esc Stop" in screen_text(app)[-1]
         await pilot.press("escape")
-        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         assert app.connection.target.name == recording_path.name and app.opened == str(recording_path)
 
 

@@ -11,14 +11,14 @@ import pytest
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.widget_host import screen_text, until
 from tui import kernel_jobs
-from tui.messages import Recorded
-from tui.views.calls.call_text import ShownCalls, detail_of_call
+from tui.messages import RecordingChanged
+from tui.views.calls.call_text import CallTexts, detail_of_call
 from tui.views.calls.view import CallsPane
-from widgets.dialogs.choose import Choose
+from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.pick_list import PickList
 from widgets.fields.field_list import FieldList
 from widgets.fields.function_list import FunctionList
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec.spec_editor import SpecEditor
 from widgets.spec.spec_pane import SpecPane
@@ -65,7 +65,7 @@ async def test_the_question_of_the_depth_has_its_own_keys_at_the_foot(kernel_onl
         await pick(app, pilot, "vfs_read")
         await until(lambda: "enter Arm" in screen_text(app)[-1], pilot)
         await pilot.press("G")
-        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await until(lambda: "esc Close" in screen_text(app)[-1], pilot)
         assert "Arm" not in screen_text(app)[-1] and "Tick" not in screen_text(app)[-1]
         assert app.focused is not None and app.focused.id == "levels3"
@@ -137,7 +137,7 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
     def slow(watching, path):
         begun.append(path)
         go_on.wait(60)
-        return Recorded(f"recording to {path}")
+        return RecordingChanged(f"recording to {path}")
 
     monkeypatch.setattr(kernel_jobs, "record", slow)
     app = application(recording)
@@ -160,7 +160,7 @@ async def test_how_many_pairs_there_are_is_said_while_following(recording):
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         await pilot.press("x")
         await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
-        source = ShownCalls(app.watching, app.watching.store)
+        source = CallTexts(app.watching, app.watching.store)
         while source.calls.behind:
             source.tick()
         await until(lambda: f" {source.calls.paired} pairs" in screen_text(app)[1], pilot)
@@ -181,7 +181,7 @@ async def test_what_is_true_no_more_is_said_no_more(recording):
         await pilot.press("x", "enter")
         await until(lambda: app.live_place and app.live_place.is_current and not app.said, pilot)
         for text in ("recording to a.pwr", "written: a.pwr", "recording to b.pwr"):
-            app.post_message(Recorded(text))
+            app.post_message(RecordingChanged(text))
             await pilot.pause()
             assert [one.text for one in app.said] == [text]
 
@@ -192,7 +192,7 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
         await until(lambda: app.watching and app.watching.ended, pilot)
         watching = app.watching
         assert watching and watching.store
-        source = ShownCalls(watching, watching.store)
+        source = CallTexts(watching, watching.store)
         while source.calls.behind or not source.next:
             source.tick()
         pairs = [source.records(row) for row in range(source.first, source.next)]
@@ -375,4 +375,4 @@ async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
 
 def foot(app) -> list[str]:
     """Labels of the keys at the bottom."""
-    return [key.label for key in app.screen.query_one(KeyLine).keys]
+    return [key.label for key in app.screen.query_one(KeyFooter).keys]

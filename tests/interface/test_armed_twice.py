@@ -10,7 +10,7 @@ from tests.interface.test_app import SIZE, application, open_compose, recording,
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import until
-from widgets.dialogs.choose import Choose
+from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.pasted_probes import PastedProbes
 from widgets.spec.spec_editor import SpecEditor
 
@@ -29,7 +29,7 @@ async def again(app, pilot, text: str) -> None:
         lambda: app.compose_place.current is not None and app.compose_place.panes()[1].shown.text == text, pilot
     )
     await pilot.press("enter")
-    await until(lambda: isinstance(app.screen, Choose), pilot)
+    await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
 
 
 async def test_the_one_that_is_armed_is_shown_or_another_has_its_own_name(living):
@@ -103,7 +103,7 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
         await until(lambda: len(armed(app)) == 2, pilot)
         assert any(one.text == "armed already: f vfs_read, f vfs_write" for one in app.said)
         app.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read")])
-        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         assert says(app, "2 of these are armed already")
         await pilot.press("escape")
         assert armed(app) == ["f vfs_read", "f vfs_write"]
@@ -115,4 +115,4 @@ async def test_a_recording_is_asked_for_what_it_holds(recording):
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         app.arm_all([one.plan.probe for one in app.watching.armed])
         await pilot.pause(0.3)
-        assert not isinstance(app.screen, Choose)
+        assert not isinstance(app.screen, ChoiceDialog)

@@ -12,7 +12,7 @@ from tests.interface.test_app import SIZE, application, kernel_only, open_compos
 from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
 from tui.app.app import Probewright
-from widgets.dialogs.preset_chooser import Listed, PresetChooser
+from widgets.dialogs.preset_chooser import ListedPreset, PresetChooser
 from widgets.fields.field_list import FieldList
 from widgets.fields.function_list import FunctionList
 from widgets.spec.completion_list import CompletionList
@@ -187,7 +187,7 @@ def rows_of(palette: object) -> list[str]:
 
 
 async def test_of_several_presets_none_is_armed_that_was_not_named(kernel_only, monkeypatch):
-    chosen: list[Listed] = []
+    chosen: list[ListedPreset] = []
     monkeypatch.setattr(PresetChooser, "post_message", _keep(chosen))
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
@@ -214,7 +214,7 @@ async def write(pilot: Pilot[None], chooser: PresetChooser, text: str) -> None:
     await pilot.pause(0.1)
 
 
-def _keep(chosen: list[Listed]) -> object:
+def _keep(chosen: list[ListedPreset]) -> object:
     post = PresetChooser.post_message
 
     def keep(chooser: PresetChooser, message: object) -> bool:

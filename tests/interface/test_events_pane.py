@@ -7,24 +7,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.clocks.clock_offset import Reading
+from events.clocks.clock_offset import ClockReading
 from events.record import Record
-from events.store.cgroups import Home
+from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import Host, paste, screen_text, until
 from tui.filter.filter import Filter
 from tui.present.event_times import wall_clock
 from tui.present.status import fields_of
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 from tui.views.events.pane import EventsPane
 from tui.views.events.view import EventsView
-from tui.views.view import Place
+from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 from widgets.events.times import seconds
-from widgets.lists.tail_table import Nothing
+from widgets.lists.tail_table import EmptyTable
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
         await until(lambda: pane.table.has_focus, pilot)
         await pilot.press("f")
         await paste(pilot, " && nosuch")
-        pane.show(ShownEvents(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
+        pane.show(EventTable(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
         assert rows(pane) == chosen != every
         assert pane.condition == "count > 1024"
         assert pilot.app.live_place._filter_bar.text == "count > 1024 && nosuch", "and who types is not disturbed"
@@ -139,21 +139,21 @@ async def test_the_line_above_says_how_many_are_shown_and_what_else_there_is(siz
 
 
 async def test_a_held_table_shows_what_it_did_and_says_what_came():
-    class Numbers(Nothing):
+    class Numbers(EmptyTable):
         next = 1000
 
     view = EventsView(Filter())
     async with Host(lambda: view.pane).shown() as pilot:
         rows = Numbers()
         view.table.show(rows)
-        assert view.place == Place(True, 0, 1000)
+        assert view.place == ViewPlace(True, 0, 1000)
         view.table.action_follow()
         rows.next = 1500
         view.table.tick()
-        assert view.place == Place(False, 500, 1000)
+        assert view.place == ViewPlace(False, 500, 1000)
         view.table.action_last()
         await pilot.pause()
-        assert view.place == Place(True, 0, 1500)
+        assert view.place == ViewPlace(True, 0, 1500)
 
 
 async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatch):
@@ -183,7 +183,7 @@ async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
         place, graphing = pilot.app.live_place, pilot.app.graphing
         tracer = SimpleNamespace(store=SimpleNamespace(lost=7, undecodable=0), cuts=(), live=False)
         graphing.watching = tracer
-        assert place._losses(tracer) == Losses(lost=7)
+        assert place._losses(tracer) == LossTotals(lost=7)
         tracer.store.lost = 0
         assert place._losses(tracer) is None and place._losses(pilot.app.watching) is None
         graphing.watching = None
@@ -409,7 +409,9 @@ async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known
     async with live() as (pilot, pane, every):
         store = pane.shown.store
         inside, elsewhere = sorted({record.pid for record in every})[:2]
-        store.cgroups.know({inside: Home("/system.slice/docker-3f2a.scope"), elsewhere: Home("/user.slice")}, 0)
+        store.cgroups.know(
+            {inside: TaskCgroup("/system.slice/docker-3f2a.scope"), elsewhere: TaskCgroup("/user.slice")}, 0
+        )
         await pilot.press("f")
         await paste(pilot, "cgroup == docker-3")
         await until(lambda: "docker-3f2a.scope" in "\n".join(screen_text(pilot.app)), pilot)
@@ -419,7 +421,7 @@ async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known
         unknown = {record.pid for record in every} - {inside, elsewhere}
         said = f"1 cgroup, {len(unknown)} tasks in unknown ones" if unknown else "1 cgroup"
         assert said in "\n".join(screen_text(pilot.app))
-        store.cgroups.know({next(iter(unknown)): Home("/system.slice/docker-3f2a.scope")}, 0)
+        store.cgroups.know({next(iter(unknown)): TaskCgroup("/system.slice/docker-3f2a.scope")}, 0)
         pane.names_changed()
         await pilot.pause()
         assert len(rows(pane)) > sum(record.pid == inside for record in every)
@@ -433,7 +435,7 @@ async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_de
         assert "the recording does not say it" in app.said[-1].text
         assert screen_text(app)[2].lstrip().startswith("time")
         base = 1_700_000_000 * 10**9
-        watching.clock._wall.measured([Reading(base - 500, 0, base + 500)])
+        watching.clock._wall.measured([ClockReading(base - 500, 0, base + 500)])
         await pilot.press("Z")
         assert "UTC" in app.said[-1].text
         day = f"{wall_clock(base + every[-1].ts, utc=True)} {seconds(every[-1].ts)}"

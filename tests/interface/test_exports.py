@@ -8,7 +8,7 @@ from textual.widgets import Input, OptionList
 from tests.interface.test_app import application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
 from tui.cli.args.parser import DIALECTS
-from widgets.dialogs.probe_export_dialog import DialectDialog, DialectText
+from widgets.dialogs.probe_export_dialog import DialectText, ProbeExportDialog
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +16,13 @@ def kernel_only(tmp_path_factory):
     return write_kernel(tmp_path_factory.mktemp("facts") / "kernel.pwr")
 
 
-async def opened(app, pilot) -> DialectDialog:
+async def opened(app, pilot) -> ProbeExportDialog:
     """With a probe on vfs_read that records its third argument."""
     await open_compose(app, pilot)
     await pick(app, pilot, "vfs_read")
     await pilot.pause(0.3)
     await pilot.press("3", "o")
-    await until(lambda: isinstance(app.screen, DialectDialog) and app.screen.current, pilot)
+    await until(lambda: isinstance(app.screen, ProbeExportDialog) and app.screen.current, pilot)
     return app.screen
 
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from events.search.filtered_rows import Selected
+from events.search.filtered_rows import FilteredRows
 from tests.interface.test_events_pane import live, rows
 from tests.interface.widget_host import paste, screen_text, until
-from tui.filter.filter import Counted
+from tui.filter.filter import PassCount
 from tui.live.event_export import EventExportScreen
 from tui.live.registry import EXTRA_LABELS, LABELS
 from tui.views.summary.pane import SummaryPane
@@ -76,7 +76,7 @@ async def test_every_view_says_how_many_pass(size):
         await until(lambda: graph._hot_calls > len(shown), pilot)
         await pilot.press("s")
         await settled(pilot)
-        assert place.view.filtered == Counted(len(every), len(every))
+        assert place.view.filtered == PassCount(len(every), len(every))
 
 
 async def test_escape_restores_what_was_and_takes_its_error_along():
@@ -115,16 +115,16 @@ async def test_matches_are_counted_as_typed_and_nothing_is_chosen_yet():
 async def test_a_key_ends_the_count_of_what_was_typed_before(monkeypatch):
     """However many events there are: one look takes one piece, and is for the newest text."""
     looked: list[str] = []
-    tick = Selected.tick
+    tick = FilteredRows.tick
 
-    def slow(self: Selected, budget: float) -> None:
+    def slow(self: FilteredRows, budget: float) -> None:
         looked.append(self.condition.text)
         if len(looked) % 3:  # as where there are millions: each look leaves some
             return
         tick(self, budget)
 
-    monkeypatch.setattr(Selected, "tick", slow)
-    monkeypatch.setattr(Selected, "behind", property(lambda self: self.store.next_seq - self.looked))
+    monkeypatch.setattr(FilteredRows, "tick", slow)
+    monkeypatch.setattr(FilteredRows, "behind", property(lambda self: self.store.next_seq - self.looked))
     async with live() as (pilot, _, every):
         await pilot.press("f", *"pid > 1")
         await until(lambda: looked and looked[-1] == "pid > 1", pilot)

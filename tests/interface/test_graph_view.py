@@ -8,18 +8,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.graph.begin_end_columns import What
+from events.graph.begin_end_columns import RowKind
 from events.graph.hot_spots import spent
-from events.graph.live_tree import GrowingTree
+from events.graph.live_tree import LiveTree
 from events.graph.record_ends import NO_RETURNS
-from events.graph.tree import Flag
-from events.search.search import Found
+from events.graph.tree import CallRowFlag
+from events.search.search import SearchStep
 from kernel.connection.planner import Connection
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tui.app.ways_out import RUNNING_KERNEL
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 from tui.views.graph.view import GraphView
 from widgets.events.graph_pane import GraphPane
 from widgets.fields.probe_editor import ProbeEditor
@@ -68,7 +68,7 @@ async def test_a_tree_is_folded_and_unfolded(recording):
         view = await open_graph(app, pilot)
         tree = view.shown.tree
         assert tree.closed > 1000
-        assert not [row for row in rows(view) if row.what == What.SWITCH and not row.level]
+        assert not [row for row in rows(view) if row.what == RowKind.SWITCH and not row.level]
         await pilot.press("1")
         await pilot.pause()
         assert {row.level for row in rows(view)} == {0}
@@ -131,7 +131,7 @@ async def test_slow_calls_are_gone_through(recording):
         took = sorted(
             row.duration
             for row in map(view.shown.tree.row, range(view.shown.tree.next))
-            if row.duration >= 0 and row.what == What.CALL
+            if row.duration >= 0 and row.what == RowKind.CALL
         )
         assert found.duration >= view.shown.slow
         assert sum(one >= view.shown.slow for one in took) <= len(took) // 50
@@ -179,7 +179,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
         spots = {spot.name: spot for spot in pane.hot.spots.spots}
-        calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == What.CALL]
+        calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == RowKind.CALL]
         reads = [row for row in calls if view.shown.lines.name(row) == "vfs_read" and row.duration >= 0]
         assert (spots["vfs_read"].calls, spots["vfs_read"].total) == (len(reads), sum(row.duration for row in reads))
         assert spots["vfs_read"].own == sum(row.own for row in reads) < spots["vfs_read"].total
@@ -194,11 +194,11 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
-    monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(ShownGraph, limit=100))
+    monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(GraphModel, limit=100))
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
-        every = GrowingTree(view.shown.store, {})
+        every = LiveTree(view.shown.store, {})
         while every.tick(1):
             pass
         left_out = len(spent(every.tree).function) - sum(spot.calls for spot in pane.hot.spots.spots)
@@ -214,7 +214,9 @@ async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(rec
     async with app.run_test(size=SIZE) as pilot:
         view, _ = await open_hot_spots(app, pilot)
         _, fields = view.detail(app.watching, 0)
-        returned = any(row.flags & Flag.RETVAL for row in map(view.shown.tree.row, range(view.shown.tree.next)))
+        returned = any(
+            row.flags & CallRowFlag.RETVAL for row in map(view.shown.tree.row, range(view.shown.tree.next))
+        )
         assert ("errors" in {field.name for field in fields}) == returned == ("full" in recording.name)
 
 
@@ -233,7 +235,7 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
             assert found.done and found.seq is not None
             line = shown.text(found.seq)
             assert text.lower() in f"{line.name} {line.arguments} {line.returned}".lower()
-        assert shown.find("nothing has this", shown.first, 1, 600.0) == Found(None, shown.tree.next, True)
+        assert shown.find("nothing has this", shown.first, 1, 600.0) == SearchStep(None, shown.tree.next, True)
 
 
 async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
@@ -257,7 +259,7 @@ async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
         assert view.shown.next == view.shown.first
         read.set()
         await until(lambda: view.shown.next > 100, pilot)
-        calls = [row for row in rows(view) if row.what == What.CALL]
+        calls = [row for row in rows(view) if row.what == RowKind.CALL]
         assert calls
         assert not [name for row in calls if (name := view.shown.lines.name(row)).startswith("0x")]
 
@@ -268,7 +270,7 @@ async def test_a_search_finds_every_row_that_has_the_text(recording):
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
         tree, lines = view.shown.tree, view.shown.lines
-        calls = [row for row in map(tree.row, range(tree.first, tree.next)) if row.what == What.CALL]
+        calls = [row for row in map(tree.row, range(tree.first, tree.next)) if row.what == RowKind.CALL]
         shown = {row.row: lines.line(row, None) for row in calls}
         parts = [f"{part}".lower() for one in shown.values() for part in (one.name, one.arguments, one.returned)]
         texts = {part[at : at + 5] for part in parts for at in range(0, len(part), 3)} | {"nothing", "enoent", "4096"}

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import kernel.connection.open_target
-from kernel.connection.open_target import Choice, choose, shipped_recording
+from kernel.connection.open_target import TargetChoice, choose, shipped_recording
 from kernel.session.arm_steps import Mode
 from kernel.target import Step
 from tests.fake_target import ROOT, FakeTarget
@@ -17,10 +17,10 @@ from tests.interface.widget_host import Host, screen_text, until
 from tui.app.app import Probewright
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
-from widgets.dialogs.choose import Answer, Choose
+from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import CpuLoss, LossPanel, LossSheet, ProbeLoss
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 
 HIST = """# event histogram
 #
@@ -41,7 +41,7 @@ EVIL = "[/b]\x1b[31mx"
     ("keys", "answer"), [(["a"], "arm"), (["c"], "count"), (["enter"], "leave"), (["right", "enter"], "count")]
 )
 async def test_a_question_with_several_answers(keys, answer):
-    app = Asking(Choose(f"{EVIL}: fast. Arm it?", ["It costs."], ANSWERS))
+    app = Asking(ChoiceDialog(f"{EVIL}: fast. Arm it?", ["It costs."], ANSWERS))
     async with app.shown() as pilot:
         assert r"[/b]\x1b[31mx: fast. Arm it?" in app.text
         await pilot.press(*keys)
@@ -49,14 +49,14 @@ async def test_a_question_with_several_answers(keys, answer):
 
 
 async def test_a_question_can_be_left():
-    app = Asking(Choose("Arm it?", [], ANSWERS))
+    app = Asking(ChoiceDialog("Arm it?", [], ANSWERS))
     async with app.shown() as pilot:
         await pilot.press("escape")
         assert app.answers == [None]
 
 
 SHEET = LossSheet(
-    Losses(lost=1_204_332, missed=17, dropped=0, unread=3),
+    LossTotals(lost=1_204_332, missed=17, dropped=0, unread=3),
     (CpuLoss(0, 1_204_000, 0), CpuLoss(1, 300, 32), CpuLoss(2, 0, 0)),
     (ProbeLoss("vfs_read", "record", 12_300.0, None, None), ProbeLoss(EVIL, "count only", 0.0, 99_123, 17, 10)),
     1408,
@@ -173,7 +173,7 @@ def living(monkeypatch):
 
     def make(rate: float) -> tuple[Kernel, Probewright]:
         found = Kernel(rate)
-        monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
+        monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: TargetChoice(found))
         return found, application("fake")
 
     return make
@@ -201,7 +201,7 @@ async def test_what_is_too_fast_is_asked_about(living, key, mode):
     found, app = living(3_000_000)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         assert not app.watching.armed
         assert not any("vfs_read" in line for line in found.traces)
         text = "\n".join(screen_text(app))
@@ -220,12 +220,12 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
     _, app = living(3_000_000)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("escape")
         await until(lambda: app.screen is app.compose_place, pilot)
         assert not app.watching.armed
         await pilot.press("ctrl+r")
-        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
         await until(lambda: app.compose_place.panes()[1].has_class("-filtering"), pilot)
         assert app.compose_place.focused is not None

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
-from tui.compose.export_dialog import ExportScreen
+from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes
@@ -20,9 +20,9 @@ from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.views.events.pane import EventsPane
-from widgets.dialogs.choose import Choose
-from widgets.dialogs.confirm import Confirm
-from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.choose import ChoiceDialog
+from widgets.dialogs.confirm import ConfirmDialog
+from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
@@ -143,7 +143,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         await pick(app, pilot, "vfs_read")
         await pilot.press("3")
         await asked(app, pilot)
-        for keys, kind in ((["G"], Choose), (["o"], ExportScreen), (["s"], FormDialog)):
+        for keys, kind in ((["G"], ChoiceDialog), (["o"], ProbeExportScreen), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
             assert about(kind).title in await asked(app, pilot)
@@ -159,8 +159,8 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
 @pytest.mark.parametrize(
     "dialog",
     [
-        lambda: Confirm("Remove it?"),
-        lambda: TroubleDialog("no", "why", ["the way out"]),
+        lambda: ConfirmDialog("Remove it?"),
+        lambda: ErrorDialog("no", "why", ["the way out"]),
         lambda: TriggerDialog("triggers", (), lambda _: TriggerVerdict(True, "")),
     ],
 )
@@ -197,7 +197,7 @@ async def test_keys_that_choose_a_tool_are_explained(kernel_only):
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         await pilot.press("3", "o")
-        await until(lambda: isinstance(app.screen, ExportScreen) and app.screen.current, pilot)
+        await until(lambda: isinstance(app.screen, ProbeExportScreen) and app.screen.current, pilot)
         assert {"The tool above", "The tool below"} <= told(app.screen)
         first = app.screen.current
         await pilot.press("down")

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 import kernel.connection.open_target
-from kernel.connection.open_target import Choice, shipped_recording
+from kernel.connection.open_target import TargetChoice, shipped_recording
 from kernel.session.arm_steps import Mode
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
@@ -30,7 +30,7 @@ class HistLiving(HistKernel, Kernel):
 @pytest.fixture
 def living(monkeypatch):
     found = HistLiving(0)
-    monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
+    monkeypatch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: TargetChoice(found))
     return found
 
 

@@ -15,24 +15,24 @@ from typing import Any
 import pytest
 
 from kernel.errors import TargetUnusable
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import State
+from kernel.hosts.host import HostState
 from kernel.watch import reconnect
 from tests.fake_hist import HistKernel
 from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.app.app import Probewright
-from tui.hosts.control import LentOpening
+from tui.hosts.control import BorrowedOpening
 from tui.hosts.screen import HostsScreen
 from tui.hosts.table_export import HostsExportScreen
 from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.detail import DetailScreen
-from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 from widgets.lists.tail_table import TailTable
 from widgets.search_line import SearchLine
 from widgets.spec.spec_editor import SpecEditor
@@ -53,7 +53,7 @@ def lan() -> Lan:
 @asynccontextmanager
 async def running(lan: Lan, *specs: str, size: tuple[int, int] = SMALL) -> AsyncIterator[Any]:
     fleet = Fleet(specs, window=0, opener=lan.open)
-    opening = LentOpening(fleet)
+    opening = BorrowedOpening(fleet)
     opening.start()
     app = Probewright(opening, None, fleet)
     try:
@@ -79,7 +79,7 @@ def has_rows(fleet: Fleet, number: int) -> bool:
 async def test_states_side_by_side_and_one_list(lan, monkeypatch):
     async with running(lan, "web1", "web2.example.com", "ssh://gone") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 3 armed, 1 failed" in text(app), pilot)
         rows = text(app).splitlines()
         assert re.search(r"web1 +6\.12\.0 +● armed", rows[1]), rows
@@ -107,7 +107,7 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
 async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_come(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for number, host in enumerate(("web1", "web2.example.com", "web1", "web2.example.com")):
             lan.hosts[host].event(fleet.now(), pid=5 + number % 3)
@@ -141,7 +141,7 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
 async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.now(), pid=1)
         await until(lambda: "-1 " in text(app), pilot)
@@ -161,7 +161,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         assert not app.check_action("reconnect", ())
         web1.cut(TargetUnusable("no route to web1"))
@@ -187,7 +187,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
 async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app) and text(app).count("● armed") == 2, pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
         await until(lambda: re.search(r"web1 .*✗ silent 12\d s +0", text(app)), pilot)
@@ -216,7 +216,7 @@ async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, 
         await pilot.press("shift+tab", "down")
         await until(lambda: "vfs_open is not there" in text(app), pilot)
         await pilot.press("D")
-        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
         await pilot.press("y")
         await until(lambda: text(app).count("○ open") == 2, pilot)
         assert "f:" not in lan.hosts["web1"].files["/sys/kernel/tracing/dynamic_events"].decode()
@@ -248,7 +248,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         await until(lambda: "[histograms]" in text(app) and "T gives all one" in text(app), pilot)
         await pilot.press("T")
         await until(lambda: any("no host has a probe" in one.text for one in app.said), pilot)
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, HostsTriggerScreen), pilot)
@@ -279,7 +279,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for pid in range(1, 22):
             name = "web1" if pid % 10 else "web2.example.com"
@@ -327,7 +327,7 @@ async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
 async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
     async with running(lan, "web1") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "1 of 1 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.now(), pid=11)
         await until(lambda: "-11 " in text(app), pilot)
@@ -357,7 +357,7 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
         await until(lambda: app.watching is not None, pilot)
         await pilot.press("f3")
         await until(lambda: "nothing is armed: F2, a function, Enter, Enter arms one" in text(app), pilot)
-        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
         await pilot.press("f9")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("o")
@@ -408,11 +408,11 @@ async def test_it_ends_while_a_host_is_being_opened(lan):
     async with running(lan, "web1", "slow") as (app, pilot):
         await until(lambda: "… opening" in text(app) and "○ open" in text(app), pilot)
         await pilot.press("ctrl+q")
-    assert [host.state for host in app.hosting.fleet.hosts] == [State.CLOSED, State.UNREACHABLE]
+    assert [host.state for host in app.hosting.fleet.hosts] == [HostState.CLOSED, HostState.UNREACHABLE]
 
 
 def test_nothing_hostile_reaches_the_screen():
     bad = "\x1b[31m[red]\n"
-    host = HostLine(bad, bad, "refused", bad, why=bad, remedy=bad, notes=(bad,), losses=Losses(1), lowered=(bad,))
+    host = HostLine(bad, bad, "refused", bad, why=bad, remedy=bad, notes=(bad,), losses=LossTotals(1), lowered=(bad,))
     for line in (*detail_lines(host), *detail_lines(HostLine("x", notes=(bad,), lowered=(bad, bad)))):
         assert "\x1b" not in line[0] and "\n" not in line[0]

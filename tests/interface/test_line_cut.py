@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
-from kernel.errors import GoneForGood, TargetLost, TargetUnusable
+from events.store.outage_mark import EVENT
+from kernel.errors import ConnectionGone, TargetLost, TargetUnusable
 from kernel.graph.watch import GraphWatch
 from kernel.watch import reconnect
-from kernel.watch.outage import EVENT
 from probes.plans.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
 from tests.pure.far_sides import eventually
@@ -23,7 +23,7 @@ from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
 from tui.app.app import Probewright
 from tui.opening import Opening
-from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.error_dialog import ErrorDialog
 
 SIZE = (80, 24)
 
@@ -94,7 +94,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         text = shown(app)
         assert "armed 0" in text and "vfs_read" in text, "what came stays"
         assert keys(app) == {"reconnect", "give_up"}
-        assert not isinstance(app.screen, TroubleDialog)
+        assert not isinstance(app.screen, ErrorDialog)
         side.refuse = None
         await until(lambda: "armed 1" in shown(app), pilot)
         assert "line cut" not in screen_text(app)[0]
@@ -137,7 +137,7 @@ async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         await pilot.press("f7")
         await until(lambda: len(side.asked) == 2, pilot)
         await pilot.press("f8")
-        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         assert "no route to box" in shown(app)
         await pilot.press("escape")
         await until(lambda: keys(app) == {"reconnect"}, pilot)
@@ -149,10 +149,10 @@ async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 async def test_what_has_ended_for_good_is_told_at_once() -> None:
     side = Side()
-    side.refuse = GoneForGood("the guest has ended")
+    side.refuse = ConnectionGone("the guest has ended")
     async with live(side) as (app, pilot):
         side.cut()
-        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         assert "the guest has ended" in shown(app)
 
 

@@ -12,7 +12,7 @@ from kernel.recording.target import RecordingTarget
 from tests.btf_writer import stored
 from tests.interface.test_app import SIZE, application, open_compose, write_kernel
 from tests.interface.widget_host import until
-from widgets.fields.field_hint import SayLine
+from widgets.fields.field_hint import FieldHint
 from widgets.fields.function_list import FunctionList
 from widgets.fields.probe_editor import ProbeEditor
 from widgets.fields.prototype import Prototype
@@ -59,7 +59,7 @@ async def search(app, pilot, name: str) -> None:
 
 
 def text_of(app) -> str:
-    return str(app.compose_place.query_one(SayLine).render())
+    return str(app.compose_place.query_one(FieldHint).render())
 
 
 async def test_the_types_of_a_module_are_read_while_the_screen_goes_on(kernel, line):

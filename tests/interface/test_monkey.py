@@ -16,7 +16,7 @@ from tests.monkey.actions import Action
 from tests.monkey.materials import MATERIALS
 from tests.monkey.session import Fault, run_actions, run_session
 from tui.app.palette import CommandsByName, Palette
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 
 ACTIONS = 60
 
@@ -65,10 +65,12 @@ def test_an_error_of_the_palette_is_a_fault_though_textual_goes_on(monkeypatch, 
 
 
 def test_an_error_behind_a_click_is_a_fault(monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(KeyLine, "on_click", fail)
+    monkeypatch.setattr(KeyFooter, "on_click", fail)
 
     def click(app: Any) -> Action | None:
-        x, y, width, height = app.screen.query(KeyLine).first().region if app.screen.query(KeyLine) else (0, 0, 0, 0)
+        x, y, width, height = (
+            app.screen.query(KeyFooter).first().region if app.screen.query(KeyFooter) else (0, 0, 0, 0)
+        )
         return (
             Action("click", "", (x + 1.5) / app.size.width, (y + 0.5) / app.size.height) if width * height else None
         )

@@ -24,7 +24,7 @@ from textual.pilot import Pilot
 
 import kernel.connection.open_target
 import tui.app.keyboard
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from kernel.session.arm_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording
 from tests.interface.test_guards import Kernel
@@ -200,7 +200,7 @@ async def two_armed() -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
     """The events of a kernel with two probes; nothing of them may be left in the end."""
     found, clock = Kernel(10), tui.app.keyboard.CLOCK
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: Choice(found))
+        patch.setattr(kernel.connection.open_target, "choose", lambda *_, **_more: TargetChoice(found))
         app = application("fake")
         async with app.run_test(size=SIZE) as pilot:
             await open_compose(app, pilot)

@@ -11,8 +11,8 @@ from textual.widgets._toast import Toast
 
 from tests.interface.widget_host import screen_text, until
 from tui.notifications import SayingApp
-from widgets.footer import KeyLine, laid_out
-from widgets.notice import MOST_LINES, Said, lines
+from widgets.footer import KeyFooter, laid_out
+from widgets.notice import MOST_LINES, Notice, lines
 
 ROWS = 23
 
@@ -26,7 +26,7 @@ class Bench(SayingApp):
 
     def compose(self) -> ComposeResult:
         yield Static("\n".join(f"row {n}" for n in range(100)), id="rows")
-        yield KeyLine()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#rows").styles.height = "1fr"
@@ -64,7 +64,7 @@ async def test_a_click_on_what_is_said_presses_no_key():
     async with app.run_test(size=(80, 24)) as pilot:
         app.notify("something", markup=False)
         await pilot.pause()
-        line = app.query_one(KeyLine)
+        line = app.query_one(KeyFooter)
         (span, *_) = [span for span in laid_out(line.keys, line.size.width) if span.key.label == "Act"]
         await pilot.click(line, offset=(span.start, 0))
         await pilot.pause()
@@ -74,10 +74,10 @@ async def test_a_click_on_what_is_said_presses_no_key():
 
 
 def test_there_is_room_for_so_many_lines():
-    said = [Said("old " * 40), Said("in the middle"), Said("new " * 60, "title", urgent=True)]
+    said = [Notice("old " * 40), Notice("in the middle"), Notice("new " * 60, "title", urgent=True)]
     found = [line.plain for line in lines(said, 60)]
     assert len(found) == MOST_LINES
     assert found[0].startswith("! title: new")
     assert found[-1].endswith("…")
     assert [line.plain for line in lines(said[:2], 200)][-1] == "• in the middle"
-    assert all(len(line) <= 20 for line in (line.plain for line in lines([Said("word " * 3)], 20)))
+    assert all(len(line) <= 20 for line in (line.plain for line in lines([Notice("word " * 3)], 20)))

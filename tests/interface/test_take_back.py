@@ -14,7 +14,7 @@ from tests.interface.widget_host import screen_text, until
 from tui import kernel_jobs
 from tui.app.ways_out import NO_FILTER
 from tui.live.triggers import TriggerScreen
-from widgets.dialogs.confirm import Confirm
+from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.pick_list import PickList
 
 __all__ = ["living", "recording"]
@@ -172,12 +172,12 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press("w")
-        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
         await pilot.press("enter")
         await until(lambda: app.live_place.is_current, pilot)
         assert not list(tmp_path.iterdir())
         await pilot.press("w")
-        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
         await pilot.press("y")
         await until(lambda: app.watching.recorder is not None, pilot)
         await pilot.press("w")

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from kernel.connection.planner import Connection
 from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
 from tests.interface.widget_host import until
 from tui.app.app import Probewright
@@ -115,7 +115,7 @@ async def test_of_a_pattern_it_is_said_what_can_be_recorded(kernel_only, size): 
     app = application(kernel_only)
     async with app.run_test(size=size) as pilot:
         await open_compose(app, pilot)
-        app.edit_filter(Probe(Place("vfs_re*")))
+        app.edit_filter(Probe(ProbePlace("vfs_re*")))
         editor, spec = app.compose_place.query_one(ProbeEditor), app.compose_place.query_one(SpecPane)
         await until(lambda: says(app, "all functions that fit vfs_re*"), pilot)
         assert not says(app, "no such function")
@@ -132,7 +132,7 @@ async def test_what_is_typed_is_ticked_and_what_is_ticked_is_typed(kernel_only):
         spec, editor = await editing(app, pilot)
         await typed(pilot, "f vfs_read%return count if count > 1")
         assert editor.probe is not None
-        assert (editor.probe.when, editor.probe.filter) == (When.EXIT, "count > 1")
+        assert (editor.probe.when, editor.probe.filter) == (ProbeEnds.EXIT, "count > 1")
         assert editor.border_title is not None and "vfs_read" in str(editor.border_title)
         await pilot.press("escape")
         await pilot.pause()
@@ -219,7 +219,7 @@ async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
         assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
         assert editor.probe is None
         assert app.compose_place.current is not None
-        assert getattr(app.compose_place.current, "kind", None) is Kind.TRACEPOINT
+        assert getattr(app.compose_place.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()
         await typed(pilot, "common_pid > 1")
         await pilot.press("enter")

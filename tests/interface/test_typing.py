@@ -8,7 +8,7 @@ import pytest
 from textual import events
 
 import tui.app.keyboard
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.test_guards import Kernel, ask_for, living
 from tests.interface.widget_host import paste, screen_text, until
@@ -81,9 +81,9 @@ async def test_a_burst_of_a_name_enter_and_keys_for_its_fields_loses_no_enter(li
 async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search(monkeypatch, clock):
     opened, kernel = threading.Event(), Kernel(10)
 
-    def choose(*_: object, **__: object) -> Choice:
+    def choose(*_: object, **__: object) -> TargetChoice:
         opened.wait(60)
-        return Choice(kernel)
+        return TargetChoice(kernel)
 
     monkeypatch.setattr("kernel.connection.open_target.choose", choose)
     app = application("fake")
@@ -105,9 +105,9 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
 ):
     opened, other = threading.Event(), Kernel(10)
 
-    def choose(*_: object, **__: object) -> Choice:
+    def choose(*_: object, **__: object) -> TargetChoice:
         opened.wait(60)
-        return Choice(other)
+        return TargetChoice(other)
 
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:

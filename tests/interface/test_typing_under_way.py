@@ -14,7 +14,7 @@ import tui.app.keyboard
 from events.export.job import Job
 from kernel.errors import KernelError
 from kernel.graph.watch import GraphWatch
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from tests.interface.test_app import SIZE, application, pick, recording
 from tests.interface.test_hosts import running
@@ -118,7 +118,7 @@ async def test_no_host_loses_a_probe_or_an_event(seed):
         hosts = Lan(FakeHost("web1", behind=100), FakeHost("web2.example.com", behind=-3))
         async with running(hosts, "web1", "web2.example.com", size=SIZE) as (app, pilot):
             fleet, clock, chance = app.hosting.fleet, tui.app.keyboard.CLOCK, random.Random(seed)
-            fleet.arm(Order(("f vfs_read",)))
+            fleet.arm(ArmRequest(("f vfs_read",)))
             await until(lambda: all(host.state == "armed" for host in fleet.hosts), pilot)
             for host in hosts.hosts.values():
                 host.event(10**9)

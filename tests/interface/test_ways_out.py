@@ -14,7 +14,7 @@ import pytest
 
 from kernel.errors import KernelError, TargetUnusable
 from kernel.guards.limits import REMEDY
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from probes.plans.graph_plan import GraphPlan
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
@@ -33,9 +33,9 @@ from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.views.graph.view import GraphView
-from widgets.dialogs.choose import Choose
-from widgets.dialogs.confirm import Confirm
-from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.choose import ChoiceDialog
+from widgets.dialogs.confirm import ConfirmDialog
+from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.fields.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.way_out import Way
@@ -99,7 +99,7 @@ async def running_kernel(app: Any, pilot: Any, way: Way) -> None:
 
 async def other_target(app: Any, pilot: Any, way: Way) -> None:
     dialogs.show_trouble(app, "no", "why", "do this")
-    await until(lambda: isinstance(app.screen, TroubleDialog) and says(app, str(way)), pilot)
+    await until(lambda: isinstance(app.screen, ErrorDialog) and says(app, str(way)), pilot)
     assert not says(app, "F7") and not says(app, "F9"), "neither can be done"
     await choose_target(app, pilot, way)
 
@@ -191,7 +191,7 @@ async def both_ends(app: Any, pilot: Any, way: Way) -> None:
 async def trace_calls(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     await take(pilot, way)
-    await until(shows(app, Choose), pilot)
+    await until(shows(app, ChoiceDialog), pilot)
     assert says(app, "Trace what vfs_read calls")
 
 
@@ -243,7 +243,7 @@ async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     await pilot.press("f2")
     await take(pilot, way)
-    await until(lambda: not app.watching.armed or isinstance(app.screen, Confirm), pilot)
+    await until(lambda: not app.watching.armed or isinstance(app.screen, ConfirmDialog), pilot)
 
 
 async def what_helps(app: Any, pilot: Any, way: Way) -> None:
@@ -314,12 +314,12 @@ async def test_where_a_line_is_cut(monkeypatch):
         await take(pilot, ways_out.RECONNECT)
         await until(lambda: len(side.asked) == 2, pilot)
         await take(pilot, ways_out.GIVE_UP)
-        await until(shows(app, TroubleDialog), pilot)
+        await until(shows(app, ErrorDialog), pilot)
         await until(lambda: says(app, str(ways_out.TRY_AGAIN)), pilot)
         side.refuse = None
         await take(pilot, ways_out.TRY_AGAIN)  # in the dialog that offers it
         await until(lambda: says(app, "armed 1"), pilot)
-        assert not isinstance(app.screen, TroubleDialog)
+        assert not isinstance(app.screen, ErrorDialog)
 
 
 async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
@@ -327,7 +327,7 @@ async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
     async with live(side) as (app, pilot):
         monkeypatch.setattr(app.line, "begin", lambda _: False)
         app.tell_error(app.watching, KernelError("the lab has ended"))
-        await until(shows(app, TroubleDialog), pilot)
+        await until(shows(app, ErrorDialog), pilot)
         assert not says(app, "F7")
         assert says(app, str(ways_out.OTHER_TARGET))
 
@@ -352,7 +352,7 @@ async def test_where_there_are_several_hosts(lan):
         await take(pilot, ways_out.HOSTS_BUILD)
         await until(lambda: app.compose_place.is_current, pilot)
         dialogs.show_trouble(app, "no", "why")
-        await until(lambda: isinstance(app.screen, TroubleDialog) and says(app, str(ways_out.SEE_HOSTS)), pilot)
+        await until(lambda: isinstance(app.screen, ErrorDialog) and says(app, str(ways_out.SEE_HOSTS)), pilot)
         await take(pilot, ways_out.SEE_HOSTS)
         await until(shows(app, HostsScreen), pilot)
         await take(pilot, ways_out.HOSTS_PRESET)
@@ -370,10 +370,10 @@ async def test_where_there_are_several_hosts(lan):
         await take(pilot, ways_out.HOSTS_TRIGGER)
         await until(shows(app, HostsTriggerScreen), pilot)
         await pilot.press("escape", "e")
-        app.screen.order(Order(("f vfs_read",)))
+        app.screen.order(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, str(ways_out.HOSTS_DISARM)), pilot)
         await take(pilot, ways_out.HOSTS_DISARM)
-        await until(shows(app, Confirm), pilot)
+        await until(shows(app, ConfirmDialog), pilot)
         await pilot.press("escape")
         tried: list[str] = []
 
@@ -396,7 +396,7 @@ async def test_where_one_of_several_hosts_is_silent(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
-        fleet.arm(Order(("f vfs_read",)))
+        fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
         await until(lambda: str(ways_out.OTHER_LINE) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
@@ -409,7 +409,7 @@ async def test_where_one_of_several_hosts_is_silent(lan):
 async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
         stack = app._screen_stack
@@ -458,7 +458,7 @@ def messages(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             aside.add(id(node.value))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Binding", "Command", "About"):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Binding", "Command", "ScreenNote"):
             aside.update(id(inner) for inner in ast.walk(node))
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in aside:

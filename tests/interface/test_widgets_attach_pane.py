@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from textual.widget import Widget
 
-from probes.attaching.callers import Caller, Callers, Spot
-from probes.attaching.values import ALL, Attachability, How, Instead, Reason, Why
-from probes.probe import Kind, Place
+from probes.attaching.callers import Caller, Callers, CallSite
+from probes.attaching.values import ALL, Alternative, Attachability, Reason, ReasonKind, Relation
+from probes.probe import ProbeKind, ProbePlace
 from tests.interface.widget_host import Host
 from widgets.fields.attach_pane import AttachPane
 
 HIDDEN = Attachability(
     "helper",
-    reasons=(Reason(Why.NOTRACE, "no tracer's call at its entry"), Reason(Why.MODULE, "not there", "modprobe [mod]")),
-    instead=(Instead(Place("helper.isra.0"), How.COPY), Instead(Place("0xffff1000"), How.TWIN, "between a and b")),
+    reasons=(
+        Reason(ReasonKind.NOTRACE, "no tracer's call at its entry"),
+        Reason(ReasonKind.MODULE, "not there", "modprobe [mod]"),
+    ),
+    instead=(
+        Alternative(ProbePlace("helper.isra.0"), Relation.COPY),
+        Alternative(ProbePlace("0xffff1000"), Relation.TWIN, "between a and b"),
+    ),
 )
 FOUND = Callers(
     "helper",
     (
-        Caller(Spot("caller_a", 0x100, Place("caller_a"), ALL), (0x10, 0x24)),
-        Caller(Spot("caller_b", 0x200, Place("caller_b"), frozenset({Kind.FPROBE})), through=("middle",)),
+        Caller(CallSite("caller_a", 0x100, ProbePlace("caller_a"), ALL), (0x10, 0x24)),
+        Caller(
+            CallSite("caller_b", 0x200, ProbePlace("caller_b"), frozenset({ProbeKind.FPROBE})), through=("middle",)
+        ),
     ),
     ("middle",),
     "the kernel's code",
@@ -52,7 +60,7 @@ async def test_reasons_and_ways_out() -> None:
         pane(app).list.focus()
         await pilot.press("down", "enter")
         [taken] = app.heard
-        assert (taken.function, str(taken.way.place), taken.way.how) == ("helper", "0xffff1000", How.TWIN)
+        assert (taken.function, str(taken.way.place), taken.way.how) == ("helper", "0xffff1000", Relation.TWIN)
 
 
 async def test_callers_are_looked_for_once_when_asked() -> None:
@@ -109,8 +117,8 @@ async def test_what_could_not_be_found_is_said() -> None:
 
 
 async def test_it_fits_into_narrow_panes_and_nothing_breaks_the_screen() -> None:
-    way = Instead(Place("[b]\x1b" * 9), How.COPY, "\x1b[2J" * 9)
-    evil = Attachability("x", reasons=(Reason(Why.UNKNOWN, "[/red]\x1b[31m"),), instead=(way,))
+    way = Alternative(ProbePlace("[b]\x1b" * 9), Relation.COPY, "\x1b[2J" * 9)
+    evil = Attachability("x", reasons=(Reason(ReasonKind.UNKNOWN, "[/red]\x1b[31m"),), instead=(way,))
     for columns in (20, 30, 50, 120):
         app = host(evil)
         async with app.shown(columns, 12):

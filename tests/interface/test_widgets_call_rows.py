@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from events.search.search import Found
+from events.search.search import SearchStep
 from tests.interface.widget_host import Host
-from widgets.events.call_rows import CallRows, CallText, Seen
+from widgets.events.call_rows import CallRows, CallText, CallValue
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
 
@@ -17,9 +17,9 @@ READ = CallText(
     3_210,
     "512",
     False,
-    (Seen("count", "131072", None), Seen("f_mode", "0x1d", "0x1d"), Seen("f_pos", "0", "512")),
+    (CallValue("count", "131072", None), CallValue("f_mode", "0x1d", "0x1d"), CallValue("f_pos", "0", "512")),
 )
-OPEN = CallText(12_305_000_000, "cat-812", "vfs_open", 812, "-ENOENT", True, (Seen("mode", "0", "0"),))
+OPEN = CallText(12_305_000_000, "cat-812", "vfs_open", 812, "-ENOENT", True, (CallValue("mode", "0", "0"),))
 ALONE = CallText(
     12_306_000_000,
     "\x1b[31mevil-9",
@@ -27,7 +27,7 @@ ALONE = CallText(
     None,
     "",
     False,
-    (Seen("count", None, "7"),),
+    (CallValue("count", None, "7"),),
     "its entry was not seen",
 )
 
@@ -46,9 +46,9 @@ class Source:
             raise IndexError(row)
         return self.calls[row]
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
         row = next((n for n in range(start, -1, -1) if text in self.calls[n].function), None)
-        return Found(row, start - 1, True)
+        return SearchStep(row, start - 1, True)
 
 
 def host(source: Source) -> Host:
@@ -89,7 +89,7 @@ async def test_search_goes_to_a_call() -> None:
 
 
 async def test_wide_values_scroll_sideways() -> None:
-    wide = READ._replace(values=(Seen("name", "a" * 90, "b" * 90),))
+    wide = READ._replace(values=(CallValue("name", "a" * 90, "b" * 90),))
     app = host(Source((wide,)))
     async with app.shown(80, 6) as pilot:
         assert "bbb" not in app.line(1)

@@ -11,14 +11,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Button
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.dialogs.choose import Answer, Choose
-from widgets.dialogs.confirm import Confirm
-from widgets.dialogs.error_dialog import TroubleDialog
+from widgets.dialogs.choose import Answer, ChoiceDialog
+from widgets.dialogs.confirm import ConfirmDialog
+from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.help import HelpScreen, section
 from widgets.dialogs.progress import ProgressDialog
 from widgets.fields.field_list import FieldList
 from widgets.fields.probe_editor import ProbeEditor
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 from widgets.lists.line_list import LineList
 
 EVIL = "[/b]\x1b[31m[@click=app.quit]x[/]"
@@ -48,7 +48,7 @@ class Asking(Host):
     ],
 )
 async def test_a_question_by_keys(keys, careful, answer):
-    app = Asking(Confirm("Arm it?", ["vfs_read: 812k/s", EVIL], yes="Arm", careful=careful))
+    app = Asking(ConfirmDialog("Arm it?", ["vfs_read: 812k/s", EVIL], yes="Arm", careful=careful))
     async with app.shown() as pilot:
         assert r"[/b]\x1b[31m[@click=app.quit]x[/]" in app.text
         await pilot.press(*keys)
@@ -57,13 +57,13 @@ async def test_a_question_by_keys(keys, careful, answer):
 
 async def test_the_marked_answer_is_taken_wherever_it_stands():
     answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
-    app = Asking(Choose("How deep?", [EVIL], answers, marked="levels3"))
+    app = Asking(ChoiceDialog("How deep?", [EVIL], answers, marked="levels3"))
     async with app.shown() as pilot:
         buttons = next(line for line in app.text.splitlines() if "All (a)" in line)
         assert buttons.split()[1:-1] == [*"123456789", "All", "(a)"], "in order, all of them, and no key twice"
         await pilot.press("right", "left", "enter")
         assert app.answers == ["levels3"]
-    app = Asking(Choose("Arm it?", [], [Answer("leave", "n", "Don't"), Answer("arm", "a", "Arm")]))
+    app = Asking(ChoiceDialog("Arm it?", [], [Answer("leave", "n", "Don't"), Answer("arm", "a", "Arm")]))
     async with app.shown() as pilot:
         assert "Don't (n)" in app.text and "Arm (a)" in app.text
         await pilot.press("enter")
@@ -72,19 +72,19 @@ async def test_the_marked_answer_is_taken_wherever_it_stands():
 
 async def test_the_foot_of_the_screen_has_the_keys_of_the_dialog():
     for dialog, keys in (
-        (Choose("How deep?", [], [Answer("one", "1", "1")]), "esc Close"),
-        (Confirm("Arm it?"), "esc Close  y Yes  n No"),
+        (ChoiceDialog("How deep?", [], [Answer("one", "1", "1")]), "esc Close"),
+        (ConfirmDialog("Arm it?"), "esc Close  y Yes  n No"),
         (ProgressDialog("booting"), "esc Stop"),
     ):
         app = Asking(dialog)
-        app.compose = lambda: [KeyLine("below")]  # type: ignore[method-assign]
+        app.compose = lambda: [KeyFooter("below")]  # type: ignore[method-assign]
         async with app.shown():
             foot = app.text.splitlines()[-1]
             assert foot.startswith(f" {keys}  ") and foot.endswith("f1 Help"), foot
 
 
 async def test_a_question_by_mouse():
-    app = Asking(Confirm("Arm it?"))
+    app = Asking(ConfirmDialog("Arm it?"))
     async with app.shown() as pilot:
         await pilot.click("#no")
         assert app.answers == [False]
@@ -92,7 +92,7 @@ async def test_a_question_by_mouse():
 
 async def test_trouble_says_what_why_and_the_way_out():
     app = Asking(
-        TroubleDialog(
+        ErrorDialog(
             "tracefs is not mounted",
             "The kernel's tracing files are not there.\n" + EVIL,
             ["mount -t tracefs nodev /sys/kernel/tracing", ""],
@@ -102,7 +102,7 @@ async def test_trouble_says_what_why_and_the_way_out():
         assert "✗ tracefs is not mounted" in app.text
         assert "way out: mount -t tracefs nodev /sys/kernel/tracing" in app.text
         assert app.text.count("way out:") == 1  # an empty one is left out
-    app = Asking(TroubleDialog("no way out"))
+    app = Asking(ErrorDialog("no way out"))
     async with app.shown() as pilot:
         await pilot.press("enter")
         assert app.answers == [None]
@@ -152,7 +152,7 @@ async def test_help_is_made_from_the_tables():
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (140, 50)])
 async def test_dialogs_fit(size):
-    app: App[None] = Asking(TroubleDialog("x" * 200, "why " * 100, "way " * 60))
+    app: App[None] = Asking(ErrorDialog("x" * 200, "why " * 100, "way " * 60))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         box = app.screen.query_one(".box")

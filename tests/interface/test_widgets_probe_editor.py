@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from probes.probe import Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbePlace
 from tests.interface.fields_of_vfs_read import VFS_READ
 from tests.interface.widget_host import Host, count_paints
 from widgets.fields.field_list import FieldList
 from widgets.fields.probe_editor import ProbeEditor
-from widgets.fields.signature import Signature
+from widgets.fields.signature import SignatureText
 
 CSS = "ProbeEditor { width: 52; height: 17; border: round $primary; }"
-PROBE = Probe(Place("vfs_read"))
+PROBE = Probe(ProbePlace("vfs_read"))
 
 
-def host(signature: Signature = VFS_READ, css: str = CSS, theme: str = "") -> Host:
+def host(signature: SignatureText = VFS_READ, css: str = CSS, theme: str = "") -> Host:
     def make() -> ProbeEditor:
         editor = ProbeEditor()
 
@@ -166,13 +166,13 @@ async def test_mouse():
         assert str(app.widget.probe) == "f vfs_read file->f_pos"
         y = next(i for i, line in enumerate(lines) if "[entry]" in line)
         await pilot.click(offset=(lines[y].index("both") + 1, y))
-        assert app.widget.probe.when is When.BOTH
+        assert app.widget.probe.when is ProbeEnds.BOTH
         await pilot.double_click(FieldList, offset=(30, 0))
         assert not [m for m in app.heard if isinstance(m, ProbeEditor.ArmRequested)]
 
 
 async def test_hostile_names_and_reasons():
-    evil = Signature("[/b]\x1b[2J", "int [/b]\x1b[2J(struct [bold] *x)", VFS_READ.arguments, None, "[/]")
+    evil = SignatureText("[/b]\x1b[2J", "int [/b]\x1b[2J(struct [bold] *x)", VFS_READ.arguments, None, "[/]")
     app = host(evil)
     async with app.shown() as pilot:
         await pilot.press("right", "end", "up", "up", "up", "up")
@@ -190,7 +190,9 @@ async def test_sizes(width, height):
 
 
 async def test_functions_without_arguments_or_btf():
-    app = host(Signature("nothing", "void nothing(void)", (), None, "", "no BTF for this function: $arg1 by hand"))
+    app = host(
+        SignatureText("nothing", "void nothing(void)", (), None, "", "no BTF for this function: $arg1 by hand")
+    )
     async with app.shown() as pilot:
         await pilot.press("x", "space", "slash", "1", "t", "enter")
         await pilot.pause(0.2)

@@ -6,14 +6,14 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from probes.completion.choice import NOTHING, Completion, Completions, Urge, What
+from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, Priority
 from probes.verdict import Refusal, Verdict
 from tests.interface.widget_host import Host, count_paints
 from widgets.spec.completion_list import CompletionList
 from widgets.spec.highlight import spans
 from widgets.spec.layout import OtherKernel, Specification, broken, column_in, head, tail
 from widgets.spec.spec_pane import SpecPane
-from widgets.spec.undo_history import History, State
+from widgets.spec.undo_history import TextState, UndoHistory
 
 CSS = "SpecPane { border: round $primary; dock: bottom; }"
 LINE = "f:pw_3f/vfs_read__exit vfs_read%return f_pos=file->f_pos:s64 count ret=$retval"
@@ -24,9 +24,9 @@ REFUSED = Verdict(
 )
 KINDS = (SpecPane.Edited, SpecPane.ArmRequested, SpecPane.Left)
 ITEMS = (
-    Completion("file->", What.ARGUMENT, "file->", "struct file *"),
-    Completion("f_pos ", What.FIELD, "f_pos", "loff_t", 104, "s64"),
-    Completion("f_flags ", What.FIELD, "f_flags", "unsigned int", 40, "u32"),
+    Completion("file->", ItemKind.ARGUMENT, "file->", "struct file *"),
+    Completion("f_pos ", ItemKind.FIELD, "f_pos", "loff_t", 104, "s64"),
+    Completion("f_flags ", ItemKind.FIELD, "f_flags", "unsigned int", 40, "u32"),
 )
 
 
@@ -37,7 +37,7 @@ def begins(text: str, cursor: int) -> Completions:
     if word == "nothing":
         return NOTHING
     items = tuple(item for item in ITEMS if item.label.startswith(word))
-    urge = Urge.STANDS if word == "" else Urge.NEEDED
+    urge = Priority.STANDS if word == "" else Priority.NEEDED
     return Completions(start, cursor, items, urge, "" if items else "nothing begins so")
 
 
@@ -119,19 +119,19 @@ def test_every_part_has_its_look():
 
 
 def test_undo_takes_a_word_at_a_time():
-    history, text = History(), ""
+    history, text = UndoHistory(), ""
     for letter in "f vfs":
-        history.change(State(text, len(text)), State(text + letter, len(text) + 1))
+        history.change(TextState(text, len(text)), TextState(text + letter, len(text) + 1))
         text += letter
-    state = history.undo(State(text, 5))
+    state = history.undo(TextState(text, 5))
     assert state is not None and state.text == "f"
     state = history.undo(state)
-    assert state == State("", 0)
-    assert history.undo(State("", 0)) is None
-    redone = history.redo(State("", 0))
+    assert state == TextState("", 0)
+    assert history.undo(TextState("", 0)) is None
+    redone = history.redo(TextState("", 0))
     assert redone is not None and redone.text == "f"
-    history.change(redone, State("fx", 2))
-    assert history.redo(State("fx", 2)) is None
+    history.change(redone, TextState("fx", 2))
+    assert history.redo(TextState("fx", 2)) is None
 
 
 async def test_accepted_with_notes_and_lowered_lines():

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from probes.facts.facts import Trouble
 from tests.interface.widget_host import Host, count_paints
-from widgets.dialogs.target_chooser import Choice, TargetChooser
+from widgets.dialogs.target_chooser import TargetChooser, TargetRow
 from widgets.lists.line_list import LineList
 
 CHOICES = (
-    Choice(
+    TargetRow(
         "local",
         "this machine",
         "Linux 6.1.0 x86-64",
@@ -20,13 +20,13 @@ CHOICES = (
             Trouble("no [fprobe]", "", False),
         ),
     ),
-    Choice(
+    TargetRow(
         "lab:7.2",
         "lab",
         "Linux 7.2.13 x86-64, boots in 3 s",
         (("arguments by name", True), ("entry arguments at exit", True)),
     ),
-    Choice("[/b]\x1b[2J.pwr", "recording [/b]\x1b[2J", "", ()),
+    TargetRow("[/b]\x1b[2J.pwr", "recording [/b]\x1b[2J", "", ()),
 )
 
 
@@ -86,7 +86,7 @@ async def test_what_is_found_out_later_and_idle():
     async with app.shown() as pilot:
         await pilot.press("down")
         app.widget.show(
-            (CHOICES[0], Choice("lab:7.2", "lab", "", (), (Trouble("no QEMU", "apt install qemu-system-x86"),)))
+            (CHOICES[0], TargetRow("lab:7.2", "lab", "", (), (Trouble("no QEMU", "apt install qemu-system-x86"),)))
         )
         await pilot.pause()
         assert "way out: apt install qemu-system-x86" in app.text

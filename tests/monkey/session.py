@@ -21,7 +21,7 @@ from textual.pilot import Pilot
 
 import kernel.connection.open_target
 import tui.app.keyboard
-from kernel.connection.open_target import Choice, choose, names_file
+from kernel.connection.open_target import TargetChoice, choose, names_file
 from kernel.errors import TargetUnusable
 from tests.interface.widget_host import screen_text
 from tests.monkey.actions import SIZES, Action
@@ -183,7 +183,7 @@ def _require_safe_text(app: Probewright) -> None:
 def _far_from_kernels(folder: Path) -> Iterator[tuple[TypingClock, list[BaseException]]]:
     """Let nothing leave the folder, open a kernel or start a program; the keyboard's clock, and unheard errors."""
 
-    def choose_files_alone(spec: str, *rest: Any, **more: Any) -> Choice:
+    def choose_files_alone(spec: str, *rest: Any, **more: Any) -> TargetChoice:
         if not names_file(spec) or not spec:
             if spec.startswith("ssh://"):
                 return choose(spec, *rest, **more)  # without a PATH: there is no ssh

@@ -14,7 +14,7 @@ from events.batch import Batch, Chunk
 from kernel.connection.open_target import Progress
 from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
@@ -93,7 +93,7 @@ class ReturningHost(Served, FakeHost):
         self.tried = 0
         self.heard = time.monotonic()
         self._be(100)
-        self.target = FarTarget(Reached(self, "agent"), f"ssh://{name}", again=self._again)
+        self.target = RemoteTarget(RemoteConnection(self, "agent"), f"ssh://{name}", again=self._again)
         self.target._facts = self._facts
 
     def cut(self, why: Exception | None = None) -> None:
@@ -111,7 +111,7 @@ class ReturningHost(Served, FakeHost):
         self.pages = LiveStream(self)
         return self.pages
 
-    def _again(self, cancel: threading.Event | None, asking: bool) -> Reached:
+    def _again(self, cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         assert not asking, "several would ask at once"
         self.tried += 1
         if self.refuse is not None:
@@ -119,7 +119,7 @@ class ReturningHost(Served, FakeHost):
         self.lost = self.closed = False
         self.heard = time.monotonic()
         self._be(self.pid + 100)
-        return Reached(self, "agent")
+        return RemoteConnection(self, "agent")
 
 
 class AnyProbe(Connection):

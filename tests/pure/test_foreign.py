@@ -28,7 +28,7 @@ from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
 from foreign.text import encoded, lines_of, whole_number, without_surrogates
 from kernel.attach.module_files import AbsentModules
-from kernel.connection.environment import Surroundings
+from kernel.connection.environment import HostEnvironment
 from kernel.errors import FileRefused
 from kernel.facts.gather import gather
 from kernel.local.target import LocalTarget
@@ -158,7 +158,7 @@ def test_a_name_that_no_kernel_has_is_looked_for_like_any(name):
         }
     )
     assert not AbsentModules(target, "6.12.0").with_function(name)
-    around = Surroundings(target, ROOT)
+    around = HostEnvironment(target, ROOT)
     assert around._count(name)[:2] == (0, 0)
     assert around._count("two").twins == ("\udcff",)
     for ask in (target.read, LocalTarget().read):

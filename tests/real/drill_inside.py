@@ -24,7 +24,7 @@ from kernel.local import files
 from kernel.local.target import LocalTarget
 from kernel.remote.bootstrap import boot_agent
 from kernel.remote.protocol.agent_dialect import AgentDialect
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step, Target
 from tests.real.life import live
 
@@ -102,14 +102,14 @@ def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
     return [f"{name}: {before.get(name)} -> {now.get(name)}" for name in now if before.get(name) != now[name]]
 
 
-class Beside(FarTarget):
+class Beside(RemoteTarget):
     """A far side that is this very machine: what we read from it must not make events there."""
 
     def our_pids(self) -> Sequence[int]:
         return (*super().our_pids(), *map(int, os.listdir("/proc/self/task")))
 
 
-def far() -> FarTarget:
+def far() -> RemoteTarget:
     process = subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     boot_agent(process, lambda program: f"exec python3 -I -S -c {json.dumps(program)}")
 
@@ -117,7 +117,7 @@ def far() -> FarTarget:
         process.kill()
         process.wait()
 
-    return Beside(Reached(AgentDialect(process), "agent", hang_up=hang_up), "agent")
+    return Beside(RemoteConnection(AgentDialect(process), "agent", hang_up=hang_up), "agent")
 
 
 def begin(victim: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from kernel.local.target import LocalTarget
 from kernel.session.start import open_session
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CAP_DAC_OVERRIDE, CAP_SYSLOG, CAP_LAST = 1, 34, 40
@@ -71,7 +71,7 @@ def main() -> None:
         with open_session(target) as session:
             path = f"{session.group}/read"
             event = PlannedEvent(session.group, "read", f"f:{path} vfs_read count", f"-:{path}")
-            session.arm(Plan(Probe(Place("vfs_read")), (event,)))
+            session.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
             end, size = time.monotonic() + 300, 0
             while not size and time.monotonic() < end:
                 size = sum(len(chunk.data) for batch in session.pump.drain() for chunk in batch.chunks)

@@ -14,7 +14,7 @@ import pytest
 from events.batch import Batch
 from events.text import parse_line
 from kernel.lab.guest import Guest
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.session.session import Session
 from kernel.target import Effect, Step, Stream
 from kernel.watch.watch import Watch
@@ -56,7 +56,7 @@ class Held:
             self._stream.close()
 
 
-def hold(target: FarTarget, subbuf_kb: int = 0) -> list[Held]:
+def hold(target: RemoteTarget, subbuf_kb: int = 0) -> list[Held]:
     """Have the next session's stream held back; it is in the list then."""
     made: list[Held] = []
     stream = target.stream

@@ -19,7 +19,7 @@ from kernel.session.start import open_session
 from kernel.target import Target
 from probes.plans.graph_plan import GraphPlan
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 
 GRAPH = GraphPlan(
     roots=("vfs_read",), not_below=("vfs_open",), functions=("vfs_read", "vfs_open"), max_depth=3, sleep_time=False
@@ -49,12 +49,12 @@ def live(target: Target, tell: Callable[[], object], record: Callable[[Session],
     tell_steps(target, tell)
     session = open_session(target)
     ends = [event(session, "read", "f", "vfs_read", "$arg3"), event(session, "done", "f", "vfs_read%return")]
-    armed = session.arm(Plan(Probe(Place("vfs_read")), tuple(ends)))
+    armed = session.arm(Plan(Probe(ProbePlace("vfs_read")), tuple(ends)))
     counted = event(session, "open", "p", "vfs_open", triggers=("hist:keys=common_pid",))
-    session.arm(Plan(Probe(Place("vfs_open")), (counted,)))
+    session.arm(Plan(Probe(ProbePlace("vfs_open")), (counted,)))
     line = f"s:synthetic/{SYNTHETIC} u64 took"
     synthetic = PlannedEvent("synthetic", SYNTHETIC, line, f"-:synthetic/{SYNTHETIC}", recorded=False)
-    session.arm(Plan(Probe(Place("x")), (synthetic,)))
+    session.arm(Plan(Probe(ProbePlace("x")), (synthetic,)))
     drain = record(session)
     with open_graph(target, GRAPH, buffer_kb=64):
         for _ in range(_PASSES):

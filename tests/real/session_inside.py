@@ -23,7 +23,7 @@ from kernel.target import Effect, Step
 from kernel.tracefs import Tracefs
 from probes.facts.facts import Feature
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 
 ANSWERS: dict[str, object] = {}
 
@@ -49,7 +49,7 @@ def plan(session: Session, name: str, line: str, **more: object) -> Plan:
     path = f"{session.group}/{name}"
     letter, _, rest = line.partition(" ")
     event = PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}", **more)
-    return Plan(Probe(Place(rest)), (event,))
+    return Plan(Probe(ProbePlace(rest)), (event,))
 
 
 def pids(session: Session, batches: list[Batch]) -> dict[int, int]:

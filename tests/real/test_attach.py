@@ -15,17 +15,17 @@ from functools import cached_property
 
 import pytest
 
-from kernel.attach.explain import Attaching
+from kernel.attach.explain import AttachExplainer
 from kernel.attach.kcore import Kcore
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
 from probes.attaching.callers import Callers
-from probes.attaching.values import Attachability, How, Why
+from probes.attaching.values import Attachability, ReasonKind, Relation
 from probes.check import armable
 from probes.facts.facts import Feature
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from tests.real.held import bring_in
 
 KERNELS = ["6.1", "7.2", "arm64:6.12"]
@@ -49,7 +49,7 @@ class Seen:
 
     guest: Guest
     connection: Connection
-    attaching: Attaching
+    attaching: AttachExplainer
 
     def about(self, name: str) -> Attachability:
         return self.attaching.about(name)
@@ -81,7 +81,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(guest: Guest) -> Iterator[Seen]:
     connection = Connection(connect(guest, f"lab:{guest.kernel.release}", python=True))
-    yield Seen(guest, connection, Attaching(connection))
+    yield Seen(guest, connection, AttachExplainer(connection))
     connection.close()
 
 
@@ -104,16 +104,25 @@ class TestOnKernels:
         }
         assert not wrong, "\n".join(f"{line}: {what}" for line, what in wrong.items())
         reasons = {why for key in kinds for why in key[1:]}
-        expected = {Why.NOTRACE, Why.NOINSTR, Why.BLACKLIST, Why.INIT, Why.ENTRY, Why.TWINS, Why.COPY, Why.DATA}
+        expected = {
+            ReasonKind.NOTRACE,
+            ReasonKind.NOINSTR,
+            ReasonKind.BLACKLIST,
+            ReasonKind.INIT,
+            ReasonKind.ENTRY,
+            ReasonKind.TWINS,
+            ReasonKind.COPY,
+            ReasonKind.DATA,
+        }
         assert reasons >= expected
 
     def test_each_twin_can_be_taken_by_its_address(self, seen: Seen) -> None:
-        twins = [name for name, about in seen.known.items() if about.has(Why.TWINS) and about.instead]
+        twins = [name for name, about in seen.known.items() if about.has(ReasonKind.TWINS) and about.instead]
         places = {
             str(way.place): (name, way.place.address)
             for name in random.Random(3).sample(twins, EACH)
             for way in seen.about(name).instead
-            if way.how is How.TWIN
+            if way.how is Relation.TWIN
         }
         assert len(places) >= 2 * EACH
         lines = [f"{letter}:pw_try/e {place}" for place in places for letter in "pr"]
@@ -130,7 +139,7 @@ class TestOnKernels:
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} here")
         kcore = Kcore(seen.connection.target)
-        wanted = [name for name, about in seen.known.items() if about.has(Why.NOTRACE) and "." not in name]
+        wanted = [name for name, about in seen.known.items() if about.has(ReasonKind.NOTRACE) and "." not in name]
         claimed = 0
         for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 12)]:
             sites = [
@@ -190,16 +199,16 @@ class TestOnKernels:
         place = shlex.quote(f"/lib/modules/{release}")
         seen.guest.run(f"mkdir -p {place}; echo '../extra/dummy.ko:' >{place}/modules.dep")
         request.addfinalizer(lambda: seen.guest.run(f"rmmod dummy; rm -r {place}"))
-        fresh = Attaching(seen.connection)
+        fresh = AttachExplainer(seen.connection)
         about = fresh.about("dummy_setup")
-        assert [(r.why, r.remedy) for r in about.reasons] == [(Why.MODULE, "modprobe dummy")]
+        assert [(r.why, r.remedy) for r in about.reasons] == [(ReasonKind.MODULE, "modprobe dummy")]
         assert "is in the module" in about.text, "it was seen in the file"
-        assert fresh.about("dummy_nonsense").has(Why.UNKNOWN)
+        assert fresh.about("dummy_nonsense").has(ReasonKind.UNKNOWN)
         seen.guest.run("insmod /lib/modules/extra/dummy.ko")
         connection = Connection(connect(seen.guest, "lab:again", python=True))
         try:
-            loaded = Attaching(connection).about("dummy_setup")
-            assert (Kind.KPROBE in loaded.kinds, loaded.module) == (True, "dummy")
+            loaded = AttachExplainer(connection).about("dummy_setup")
+            assert (ProbeKind.KPROBE in loaded.kinds, loaded.module) == (True, "dummy")
         finally:
             connection.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from events.record import Record
 from events.search.condition_parser import condition
-from events.search.filtered_rows import Selected
+from events.search.filtered_rows import FilteredRows
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
@@ -45,7 +45,7 @@ def _reads(watch: Watch, text: str) -> list[int]:
     """How many bytes were asked for by the events that a condition chooses, and were the workload's."""
     store = watch.store
     assert store is not None
-    chosen = Selected(store, condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
+    chosen = FilteredRows(store, condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
     while chosen.behind:
         chosen.tick(1.0)
     counts = [_count(store.record(chosen.seq(row))) for row in range(chosen.first, chosen.next)]

@@ -12,9 +12,9 @@ from kernel.attach.symbols import look
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.functions.function_index import index_of
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 
@@ -60,7 +60,7 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Co
     lines: list[str] = []
     for base in some(sorted(left)):
         about = connection.catalog.attachability(base)
-        if about.has(Why.RENAMED):  # else there is a symbol of the name as well, which can't be traced
+        if about.has(ReasonKind.RENAMED):  # else there is a symbol of the name as well, which can't be traced
             assert not about.kinds
             assert left[base] in about.text
         assert [str(way.place) for way in about.instead] == [left[base]]
@@ -87,7 +87,7 @@ def test_a_part_that_is_jumped_to(guest_72: Guest, connection: Connection) -> No
     lines: list[str] = []
     for name in some(able):
         about = connection.catalog.attachability(name)
-        assert (about.kinds, about.has(Why.COLD)) == (frozenset({Kind.KPROBE}), True)
+        assert (about.kinds, about.has(ReasonKind.COLD)) == (frozenset({ProbeKind.KPROBE}), True)
         assert str(about.instead[0].place) == name.removesuffix(".cold")
         checked = connection.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
         assert checked.plan is not None, checked.verdict

@@ -27,14 +27,14 @@ from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest
 from probes.facts.dialect import Dialect, dialect_of
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import UNKNOWN, EventField
+from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.kernel_verdict import built_events
 from probes.lowering.filters.filter_words import in_words_of_kernel
 from probes.rules.events.fields import built_fields
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import MISREAD, misread
-from probes.rules.readers import Reading
-from probes.syntax.refused import At
+from probes.rules.readers import RuleContext
+from probes.syntax.refused import RefusedWord
 from tests.filter_generator import CALL, FIELDS, RENAME, SPELLINGS, TASK, VALUES, Generator
 
 KERNELS = ["6.1", "6.12", "7.2"]
@@ -44,7 +44,7 @@ WRITER = Path(__file__).with_name("filter_writer.py").read_text()
 ROWS = [(value, SPELLINGS[number % len(SPELLINGS)]) for number, value in enumerate(VALUES)]
 NAMES = [text for text in SPELLINGS if len(text.encode()) <= 15]
 
-Fields = Mapping[str, Mapping[str, EventField]]
+Fields = Mapping[str, Mapping[str, StaticEventField]]
 
 
 class Judged(NamedTuple):
@@ -61,7 +61,7 @@ class Events(NamedTuple):
     """What one event recorded without a filter."""
 
     store: Store
-    fields: Mapping[str, EventField]
+    fields: Mapping[str, StaticEventField]
 
     def chosen(self, text: str) -> list[int] | None:
         """Rows that the live condition holds of; None: it is none."""
@@ -78,7 +78,7 @@ def _judged(event: str, text: str, fields: Fields, dialect: Dialect) -> Judged:
     lowered = in_words_of_kernel(text, fields[event], {})
     try:
         refusal = misread(check_filter(lowered, fields[event], UNKNOWN, dialect, 2), dialect.btf_args)
-    except At as error:
+    except RefusedWord as error:
         return Judged(event, text, lowered, error.refused.code)
     return Judged(event, text, lowered, "" if refusal is None else refusal.code)
 
@@ -98,7 +98,7 @@ def _answers(guest: Guest, filters: list[tuple[str, str]]) -> tuple[dict[str, Ev
         store = Store(Decoder({layout.id: layout}, HeaderPage.parse(header)))
         store.feed(Batch((Chunk(0, base64.b64decode(pages)),), True))
         store.flush()
-        fields = {f.name: EventField(f.name, f.type, f.size, f.signed) for f in layout.fields}
+        fields = {f.name: StaticEventField(f.name, f.type, f.size, f.signed) for f in layout.fields}
         events[event] = Events(store, fields)
     return events, [json.loads(line) for line in lines]
 
@@ -108,12 +108,12 @@ def _known(guest: Guest) -> tuple[Fields, Dialect]:
     features = readme_features(readme) | {Feature.DYNAMIC_EVENTS, Feature.UPROBE_EVENTS}
     facts = TargetFacts("x86_64", "", features=frozenset(features), readme=readme, cpus=2)
     line = f"p:{CALL} /lib/libc.so:0x10 {' '.join(f'{name}={value}' for name, value in FIELDS.items())}"
-    (built,) = built_events([line], Reading(dialect_of(facts), None, facts, UNKNOWN))
-    names = {name: EventField(name, "char[16]", 16) for name in ("oldcomm", "newcomm")}
+    (built,) = built_events([line], RuleContext(dialect_of(facts), None, facts, UNKNOWN))
+    names = {name: StaticEventField(name, "char[16]", 16) for name in ("oldcomm", "newcomm")}
     return {CALL: built_fields(built), RENAME: names}, dialect_of(facts)
 
 
-def _same_field(told: EventField, ours: EventField) -> bool:
+def _same_field(told: StaticEventField, ours: StaticEventField) -> bool:
     kind = told.type.replace("[]", "[") if "__data_loc" not in told.type else told.type
     return ours.type.startswith(kind) and (told.size, told.signed) == (ours.size, ours.signed)
 

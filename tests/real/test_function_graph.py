@@ -15,7 +15,7 @@ from kernel.errors import FileRefused, TargetUnusable
 from kernel.graph.function_graph import open_graph, support
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step
 from probes.plans.graph_plan import GraphPlan
 from tests.real.graph_runs import TRACING, names_of, run, settings_of
@@ -47,7 +47,7 @@ class Kernel(NamedTuple):
     """A guest as a target, and its names."""
 
     guest: Guest
-    target: FarTarget
+    target: RemoteTarget
     symbols: Symbols
     types: ArgumentTypes
 

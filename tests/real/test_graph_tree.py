@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from events.calls.pairing import EndOf
-from events.graph.begin_end_columns import What
-from events.graph.live_tree import GrowingTree
-from events.graph.tree import Flag
+from events.calls.pairing import EndRole
+from events.graph.begin_end_columns import RowKind
+from events.graph.live_tree import LiveTree
+from events.graph.tree import CallRowFlag
 from events.store.store import Store
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Connection
@@ -71,18 +71,18 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
         symbols, _ = names_of(target)
     finally:
         target.close()
-    growing = GrowingTree(found.store, {})
+    growing = LiveTree(found.store, {})
     while growing.tick(1.0):
         pass
     tree = growing.tree
-    rows = [row for row in map(tree.row, range(tree.next)) if row.what == What.CALL]
+    rows = [row for row in map(tree.row, range(tree.next)) if row.what == RowKind.CALL]
     ours: dict[int, list[Nested]] = {}
     places: dict[int, int] = {}
     unended: list[tuple[int, int]] = []
     for row in rows:
-        assert not row.flags & ~(Flag.RETVAL | Flag.FAILED | Flag.OPEN)
+        assert not row.flags & ~(CallRowFlag.RETVAL | CallRowFlag.FAILED | CallRowFlag.OPEN)
         calls = ours.setdefault(row.task, [])
-        if row.flags & Flag.OPEN:
+        if row.flags & CallRowFlag.OPEN:
             unended.append((row.task, len(calls)))
         places[row.row] = len(calls)
         name = symbols.text(row.function, offset=False).split(" ")[0]
@@ -128,7 +128,7 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
     trees = []
     for store in (watch.store, again.store):
         store.flush()
-        growing = GrowingTree(store, {})
+        growing = LiveTree(store, {})
         while growing.tick(1.0):
             pass
         trees.append([growing.tree.row(number) for number in range(growing.tree.next)])
@@ -140,16 +140,16 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
 NESTED = ("vfs_read", "rw_verify_area", "security_file_permission")
 
 
-def _trees(store: Store, ends: Mapping[str, EndOf], name: Callable[[int], str]) -> dict[int, list[Nested]]:
+def _trees(store: Store, ends: Mapping[str, EndRole], name: Callable[[int], str]) -> dict[int, list[Nested]]:
     """By thread the calls of `NESTED` below vfs_read, each with its level."""
-    growing = GrowingTree(store, ends)
+    growing = LiveTree(store, ends)
     while growing.tick(1.0):
         pass
     assert growing.traced == (not ends)
     found: dict[int, list[Nested]] = {}
     for row in map(growing.tree.row, range(growing.tree.next)):
         called = name(row.function)
-        if row.what == What.CALL and called in NESTED and not row.flags & Flag.NO_ENTRY:
+        if row.what == RowKind.CALL and called in NESTED and not row.flags & CallRowFlag.NO_ENTRY:
             calls = found.setdefault(row.task, [])
             if row.level == NESTED.index(called):  # else it is below another function, as vfs_write
                 calls.append((called, row.level))

@@ -86,7 +86,7 @@ class Measuring:
 def measuring(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Measuring:
     made = Measuring(guest)
     monkeypatch.setattr(rate_meter, "SLOW_LINE", math.inf)  # an emulated machine on a busy one
-    monkeypatch.setattr(rate_meter.Meter, "measure", partialmethod(rate_meter.Meter.measure, wait=made.wait))
+    monkeypatch.setattr(rate_meter.RateMeter, "measure", partialmethod(rate_meter.RateMeter.measure, wait=made.wait))
     return made
 
 

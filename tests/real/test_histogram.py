@@ -16,14 +16,14 @@ from itertools import chain
 import pytest
 
 from events.export.catalogue import format_named
-from events.summary.distribution import Power
+from events.summary.distribution import PowerOfTwo
 from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
-from kernel.watch.hist_tables import Table, read_tables
+from kernel.watch.hist_tables import HistTable, read_tables
 from kernel.watch.histogram import Histograms
 from kernel.watch.watch import Watch
 from probes.check import armable
@@ -125,7 +125,7 @@ def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Wat
     (function,) = summary.functions
     ours = summary.latencies(function)
     assert latencies.hits == ours.count == WRITES
-    for mine, theirs in zip(_each(ours.powers), _each(Power(*one) for one in in_kernel), strict=True):
+    for mine, theirs in zip(_each(ours.powers), _each(PowerOfTwo(*one) for one in in_kernel), strict=True):
         assert abs(mine - theirs) <= 1
     total = sum(entry.values["lat"] for entry in latencies.entries)
     assert abs(total - ours.total) <= 0.1 * ours.total
@@ -184,7 +184,7 @@ def _given_out(watch: Watch) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(out.getvalue().decode(), newline="")))
 
 
-def lines_by_table(tables: Iterable[Table]) -> list[list[str]]:
+def lines_by_table(tables: Iterable[HistTable]) -> list[list[str]]:
     """Lines of the entries of each table: without trigger, titles and totals."""
     return [[line.text for line in list(lines_of([table]))[2:-1]] for table in tables]
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
+from events.store.outage_mark import EVENT
 from kernel.lab.guest import Guest
-from kernel.watch.outage import EVENT
 from tests.json_reader import read_line
 from tests.real.command import Done, start
 from tests.real.conftest import prepared

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from events.store.outage_mark import EVENT
 from kernel.lab import cache
 from kernel.lab.guest import Guest
-from kernel.watch.outage import EVENT
 from tests.real import command
 from tests.real.code_inside import PROGRAM, put_code
 from tests.real.command import SPEC, address, finish, screen_on, ssh_to, start

@@ -17,10 +17,10 @@ from kernel.lab.guest import Guest
 from probes.attaching.catalog import Catalog
 from probes.check import check_plan
 from probes.facts.facts import Feature, TargetFacts
-from probes.functions.capture_tree import Tree
+from probes.functions.capture_tree import CaptureTree
 from probes.lowering.lower import CannotLower, lower
 from probes.plans.plan import Plan
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 TRACING = "/sys/kernel/tracing"
@@ -67,7 +67,7 @@ def _chosen(known: tuple[Btf, TargetFacts]) -> list[str]:
     chosen = random.Random(3).sample(names, FUNCTIONS * 2)
     odd = ["vfs_read", "do_mmap", "from_kuid", "vfs_rename", "ZSTD_checkCParams", "tcp_sendmsg", "wake_up_new_task"]
     wanted = [*odd, *chosen]
-    attach = Kind.FPROBE if facts.has(Feature.FPROBE_EVENTS) else Kind.KPROBE
+    attach = ProbeKind.FPROBE if facts.has(Feature.FPROBE_EVENTS) else ProbeKind.KPROBE
     return [name for name in wanted if attach in catalog.function(name).kinds][:FUNCTIONS]
 
 
@@ -92,7 +92,7 @@ class TestTaken:
         rng = random.Random(2)
         plans = []
         for name in _chosen(known):
-            tree = Tree(btf, name, facts.machine)
+            tree = CaptureTree(btf, name, facts.machine)
             picked = []
             for node in tree.roots():
                 for _ in range(rng.randrange(5)):
@@ -102,7 +102,7 @@ class TestTaken:
                     node = rng.choice(below)
                 if node.fetcharg is not None and not node.at_exit:
                     picked.append(node.fetcharg)
-            probe = Probe(Place(name), rng.choice([When.ENTRY, When.EXIT]), fetchargs=tuple(picked))
+            probe = Probe(ProbePlace(name), rng.choice([ProbeEnds.ENTRY, ProbeEnds.EXIT]), fetchargs=tuple(picked))
             try:
                 plans.append(lower(probe, btf, facts, "pw_pick"))
             except CannotLower as error:

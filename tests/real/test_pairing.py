@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from events.calls.calls import Calls
-from events.calls.pairing import Alone
+from events.calls.pairing import UnpairedReason
 from events.store.store import Store
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
@@ -98,7 +98,7 @@ def test_no_false_pair_where_events_are_overwritten(overrun: Watch, arguments: b
     assert sum(store.overrun.values()) + sum(store.overrun_unknown.values()) > 0
     _all_true(store, calls)
     assert calls.paired > 0
-    assert calls.alone[Alone.LOST] > 0
+    assert calls.alone[UnpairedReason.LOST] > 0
 
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)

@@ -16,7 +16,7 @@ from kernel.preset_files import Origin, Presets
 from kernel.session.session import Session
 from kernel.watch.watch import Watch
 from probes.facts.facts import Feature
-from probes.presets.judge import Judgement, judge
+from probes.presets.judge import PresetJudgement, judge
 from tests.real.conftest import prepared
 from tests.real.held import bring_in
 from tests.real.preset_modules import module_archive
@@ -382,7 +382,7 @@ def test_it_speaks(machine: tuple[Guest, Connection], name: str) -> None:
 
 
 def _speak(
-    guest: Guest, connection: Connection, judgement: Judgement, script: str
+    guest: Guest, connection: Connection, judgement: PresetJudgement, script: str
 ) -> tuple[list[Event], dict[str, Any]]:
     """Arm, run the workload, read all that came, take everything away."""
     watch = Watch(connection)

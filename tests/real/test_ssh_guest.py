@@ -23,24 +23,24 @@ from kernel.cleanup.owner import owner_of
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.real.processes import sshs, until
 
 DIALECTS = ["agent", pytest.param("sh", marks=pytest.mark.matrix)]
 TRACEFS = "/sys/kernel/tracing"
 
 
-def reach(guest: Guest, dialect: str) -> FarTarget:
+def reach(guest: Guest, dialect: str) -> RemoteTarget:
     return connect(guest, f"lab:{guest.kernel.release}", python=dialect == "agent")
 
 
 @pytest.fixture(params=DIALECTS)
-def target(request: pytest.FixtureRequest, guest_72: Guest) -> Iterator[FarTarget]:
+def target(request: pytest.FixtureRequest, guest_72: Guest) -> Iterator[RemoteTarget]:
     made = reach(guest_72, request.param)
     yield made
     made.close()
@@ -49,7 +49,7 @@ def target(request: pytest.FixtureRequest, guest_72: Guest) -> Iterator[FarTarge
 def plan(session: Session, name: str, line: str) -> Plan:
     path = f"{session.group}/{name}"
     letter, _, rest = line.partition(" ")
-    return Plan(Probe(Place(rest)), (PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}"),))
+    return Plan(Probe(ProbePlace(rest)), (PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}"),))
 
 
 def with_filter(one: Plan, text: str) -> Plan:
@@ -128,7 +128,7 @@ def is_clean(guest: Guest) -> bool:
     return until(lambda: not left(guest))
 
 
-def test_files_of_the_kernel(target: FarTarget, guest_72: Guest) -> None:
+def test_files_of_the_kernel(target: RemoteTarget, guest_72: Guest) -> None:
     facts = target.facts()
     assert facts.release == guest_72.kernel.release
     assert facts.usable, facts.troubles
@@ -148,7 +148,7 @@ def test_files_of_the_kernel(target: FarTarget, guest_72: Guest) -> None:
     target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", b"-:pw_long/line\n"))
 
 
-def test_events_of_others_and_none_of_our_own(target: FarTarget, guest_72: Guest) -> None:
+def test_events_of_others_and_none_of_our_own(target: RemoteTarget, guest_72: Guest) -> None:
     """vfs_read and the tcp path are what we and the ssh server live on: without the filter this would never end."""
     with open_session(target) as session:
         session.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
@@ -170,7 +170,7 @@ def test_events_of_others_and_none_of_our_own(target: FarTarget, guest_72: Guest
     assert session.pump.error is None
 
 
-def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: FarTarget, guest_72: Guest) -> None:
+def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: RemoteTarget, guest_72: Guest) -> None:
     """Nobody asks but the stream itself, and its probe is never hit."""
     with open_session(target) as session:
         session.arm(plan(session, "never", "p kernel_restart"))
@@ -185,7 +185,7 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: FarTarg
         assert until(lambda: target.silent is None)
 
 
-def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, guest_72: Guest) -> None:
+def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: RemoteTarget, guest_72: Guest) -> None:
     with open_session(target, buffer_kb=64) as session:
         session.arm(plan(session, "read", "p vfs_read"))
         guest_72.run("dd if=/dev/zero of=/dev/null bs=1 count=60000")
@@ -199,7 +199,7 @@ def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, g
         assert len(found) > 1000
 
 
-def test_no_event_is_lost_when_another_probe_goes(target: FarTarget, guest_72: Guest) -> None:
+def test_no_event_is_lost_when_another_probe_goes(target: RemoteTarget, guest_72: Guest) -> None:
     """To remove an event that was on empties our buffer; see `kernel.session.parked_events`."""
     count = 60_000
     with open_session(target, buffer_kb=8192) as session, ThreadPoolExecutor(1) as worker:
@@ -222,14 +222,14 @@ def test_no_event_is_lost_when_another_probe_goes(target: FarTarget, guest_72: G
     assert "pw_" not in left(guest_72)
 
 
-def test_a_refusal_is_the_kernels_own(target: FarTarget) -> None:
+def test_a_refusal_is_the_kernels_own(target: RemoteTarget) -> None:
     with open_session(target) as session, pytest.raises(ProbeRefused) as caught:
         session.arm(plan(session, "bad", "f vfs_read file->f_poss"))
     assert caught.value.verdict.error is not None
     assert caught.value.verdict.error.code == "NO_BTF_FIELD"
 
 
-def test_close_leaves_nothing(target: FarTarget, guest_72: Guest) -> None:
+def test_close_leaves_nothing(target: RemoteTarget, guest_72: Guest) -> None:
     session = open_session(target)
     session.arm(plan(session, "read", "p vfs_read"))
     assert "pw_" in left(guest_72)

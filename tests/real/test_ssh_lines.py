@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from events.recording.reader import Recording
-from events.store.outage_mark import cut_of
+from events.store.outage_mark import EVENT, cut_of
 from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
@@ -21,11 +21,10 @@ from kernel.remote import answer_limit
 from kernel.remote.address import Address
 from kernel.remote.connect import open_ssh
 from kernel.remote.protocol import shell_client
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
-from kernel.watch.outage import EVENT
-from kernel.watch.reconnect import Reconnecting, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 from kernel.watch.watch import Watch
 from probes.check import armable
 from tests.real import command
@@ -46,7 +45,7 @@ def through(line: SlowLine, guest: Guest) -> list[str]:
     return [*options, "-o", f"HostKeyAlias=[127.0.0.1]:{guest.port}"]
 
 
-def reach(options: Sequence[str], *, python: bool = True) -> FarTarget:
+def reach(options: Sequence[str], *, python: bool = True) -> RemoteTarget:
     return open_ssh(Address("127.0.0.1", "root"), options=options, python=python)
 
 
@@ -75,7 +74,7 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
         before = watch.session.group if watch.session else ""
         os.kill(the_master(), signal.SIGKILL)
         assert until(lambda: can_come_back(watch))
-        back = Reconnecting(watch, patience=PATIENCE).run()
+        back = ReconnectAttempt(watch, patience=PATIENCE).run()
         assert len(back.again) == 1 and not back.refused and not back.cut.booted
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=2")
         assert names(watch, 6) == [*[NAME] * 3, EVENT, *[NAME] * 2]
@@ -107,7 +106,7 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
         guest_72.run(f"kill -STOP {agent}")
         os.kill(the_master(), signal.SIGKILL)
         assert until(lambda: can_come_back(watch))
-        back = Reconnecting(watch, patience=PATIENCE).run()
+        back = ReconnectAttempt(watch, patience=PATIENCE).run()
         group = watch.session.group
         assert len(back.again) == 1 and not back.refused and group != before
         assert {f"{one}__slow" for one in (before, group)} <= set(guest_72.run(SYNTHETIC).decode().split())

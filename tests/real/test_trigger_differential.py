@@ -17,7 +17,7 @@ from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest
 from probes.facts.errors_table import code_of
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.kernel_verdict import kernel_verdict
 from tests.trigger_generator import FIELDS, SYNTHETIC, Case, Generator, path
 
@@ -56,9 +56,9 @@ def _known(guest: Guest) -> tuple[Btf, TargetFacts, Environment]:
     fields = {}
     for event, text in zip(wanted, texts.split("===\n"), strict=False):
         found = parse_format(text, event.partition("/")[0]).fields
-        fields[event.replace("/", ":")] = tuple(EventField(f.name, f.type, f.size, f.signed) for f in found)
+        fields[event.replace("/", ":")] = tuple(StaticEventField(f.name, f.type, f.size, f.signed) for f in found)
 
-    def fields_of(group: str, name: str) -> tuple[EventField, ...] | None:
+    def fields_of(group: str, name: str) -> tuple[StaticEventField, ...] | None:
         return fields.get(f"{group}:{name}", ()) if f"{group}:{name}" in names else None
 
     return btf, facts, Environment(fields_of)

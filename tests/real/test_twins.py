@@ -13,10 +13,10 @@ from kernel.attach.symbols import look
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from probes.attaching.values import How
+from probes.attaching.values import Relation
 from probes.functions.function_index import index_of
 from probes.plans.plan import Plan
-from probes.probe import Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbePlace
 from probes.syntax.parse import parse_probe
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
@@ -32,9 +32,9 @@ def connection(guest: Guest) -> Iterator[Connection]:
     found.close()
 
 
-def twins(connection: Connection, name: str) -> list[Place]:
+def twins(connection: Connection, name: str) -> list[ProbePlace]:
     about = connection.catalog.attachability(name)
-    return [way.place for way in about.instead if way.how is How.TWIN]
+    return [way.place for way in about.instead if way.how is Relation.TWIN]
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
@@ -52,7 +52,7 @@ class TestTwins:
 
     def plans(self, connection: Connection, name: str) -> list[Plan]:
         places = enumerate(twins(connection, name))
-        probes = [(n, Probe(place, When.BOTH, event=f"{name}_{n}".replace(".", "_"))) for n, place in places]
+        probes = [(n, Probe(place, ProbeEnds.BOTH, event=f"{name}_{n}".replace(".", "_"))) for n, place in places]
         assert all(probe.place.symbol == name for _, probe in probes)
         return [connection.lower(probe, "pw_twin") for _, probe in probes]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernel.lab import initramfs
-from kernel.lab.initramfs import Entry
+from kernel.lab.initramfs import ArchiveEntry
 from tests.real.conftest import REQUIRED
 
 _PLACE = "opt/tools"
@@ -18,7 +18,7 @@ _PLACE = "opt/tools"
 
 def packed(*programs: str) -> bytes:
     """An initramfs archive with these programs; skip the test where one is not installed (unless it must be)."""
-    entries: list[Entry] = []
+    entries: list[ArchiveEntry] = []
     libraries: dict[str, Path] = {}
     for name in programs:
         path = shutil.which(name)

@@ -13,21 +13,21 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen, Screen
 
 from tui.app.reconnect_control import LineApp
-from tui.app.trace_control import Graphing
+from tui.app.trace_control import TraceControl
 from tui.app.ways_out import DISARM_ALL, GIVE_UP, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
 from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
 from tui.compose.screen import ComposeScreen
 from tui.dialogs import dialogs
 from tui.messages import (
-    Counted,
     DataArrived,
     GraphFailed,
     GraphStarted,
     HostsChanged,
+    LossesCounted,
 )
 from tui.opening import Opening
-from tui.present.event_times import Face
-from tui.refresh import Feed
+from tui.present.event_times import ClockFace
+from tui.refresh import RefreshLoop
 from tui.theme import SIXTEEN
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from kernel.connection.planner import Connection
-    from kernel.guards.loss_counts import Counts
+    from kernel.guards.loss_counts import LossCounts
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from probes.plans.graph_plan import GraphPlan
     from probes.verdict import Verdict
-    from tui.dialogs.preset_screen import Picked
-    from tui.hosts.control import Hosting
+    from tui.dialogs.preset_screen import PickedPreset
+    from tui.hosts.control import HostControl
     from tui.live.screen import LiveScreen
     from tui.preview import Preview, PreviewReader
 
@@ -74,7 +74,7 @@ class Probewright(LineApp):
         if self.console.color_system not in ("256", "truecolor"):
             self.register_theme(SIXTEEN)
             self.theme = SIXTEEN.name
-        self.counts: Counts | None = None
+        self.counts: LossCounts | None = None
         """What was lost, as of the last second."""
         self.compose_place = ComposeScreen()
         self.live_place: LiveScreen | None = None
@@ -83,15 +83,15 @@ class Probewright(LineApp):
         """Whether the live place was gone to for a recording that was not open yet."""
         self.add_mode("compose", lambda: self.compose_place)
         self.add_mode("live", self._make_live_place)
-        self._feed = Feed(self, self._ticked, self.refresh_places)
-        self.graphing = Graphing(self, self._ticked, self.refresh_places)
-        self.face = Face.KERNEL
+        self._feed = RefreshLoop(self, self._ticked, self.refresh_places)
+        self.graphing = TraceControl(self, self._ticked, self.refresh_places)
+        self.face = ClockFace.KERNEL
         """Clock by which times are shown."""
-        self.hosting: Hosting | None = None
+        self.hosting: HostControl | None = None
         if fleet is not None:
-            from tui.hosts.control import Hosting
+            from tui.hosts.control import HostControl
 
-            self.hosting = Hosting(self, fleet)
+            self.hosting = HostControl(self, fleet)
             self.add_mode("hosts", self.hosting.place)
 
     # -- several hosts ---------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Probewright(LineApp):
     def refused(self, probe: Armable, verdict: Verdict) -> str:
         return self.compose_place.refused(probe, verdict)
 
-    def arm_preset(self, picked: Picked) -> None:
+    def arm_preset(self, picked: PickedPreset) -> None:
         """Arm all probes of a preset, and open the view it asks for; from the hosts' place on all of them."""
         if self.hosting is not None and self.current_mode == "hosts":
             self.hosting.arm_preset(picked)
@@ -303,8 +303,8 @@ class Probewright(LineApp):
         if self.hosting is not None:
             self.hosting.fleet.give_up()
 
-    @on(Counted)
-    def _counted(self, event: Counted) -> None:
+    @on(LossesCounted)
+    def _counted(self, event: LossesCounted) -> None:
         if not self.graphing.counted(event):
             if event.watching is not self.watching:
                 return

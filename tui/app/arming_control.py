@@ -12,13 +12,13 @@ from textual.notifications import SeverityLevel
 
 from tui.app.target_control import TargetApp
 from tui.dialogs import dialogs
-from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
+from tui.messages import Disarmed, ProbeArmed, ProbeRejected, ProbeTooFast, RecordingChanged, Remedied
 
 # The kernel's side is imported when it is asked for, as in `tui.app.target_control`.
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from kernel.session.rearm import Told
+    from kernel.session.rearm import ArmedState
     from kernel.session.session import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
@@ -142,8 +142,8 @@ class ArmingApp(TargetApp):
         self._being_armed = tuple(one for one in self._being_armed if one != probe)
         self.forget(f"arm {probe}")
 
-    @on(FoundTooFast)
-    def _found_too_fast(self, event: FoundTooFast) -> None:
+    @on(ProbeTooFast)
+    def _found_too_fast(self, event: ProbeTooFast) -> None:
         self._no_longer_arming(event.probe)
 
         def chosen(answer: str) -> None:
@@ -203,7 +203,7 @@ class ArmingApp(TargetApp):
         self.look()
         self.refresh_places()
 
-    def _arm_back(self, gone: Sequence[tuple[Plan, Told]]) -> Worker[None]:
+    def _arm_back(self, gone: Sequence[tuple[Plan, ArmedState]]) -> Worker[None]:
         from tui import kernel_jobs
 
         return self.remedy(lambda watching: kernel_jobs.arm_back(watching, gone))
@@ -241,8 +241,8 @@ class ArmingApp(TargetApp):
 
         self.post_message(kernel_jobs.record(watching, path) if path else kernel_jobs.stop_recording(watching))
 
-    @on(Recorded)
-    def _recorded(self, event: Recorded) -> None:
+    @on(RecordingChanged)
+    def _recorded(self, event: RecordingChanged) -> None:
         self._taping, self.beginning = "", None
         to_end, self._to_end = self._to_end, None
         severity: SeverityLevel = "error" if event.failed else "information"

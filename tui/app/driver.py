@@ -19,7 +19,7 @@ _EVERY = 1.0
 """Seconds between two looks whether the terminal is there."""
 
 
-class Terminal(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """See the module."""
 
     _next_look: asyncio.TimerHandle | None = None

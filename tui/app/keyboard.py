@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from tui.app.typed_ahead import PAUSE, Fate, Stroke, TypedAhead
+from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead
 from tui.commands import CAREFUL
 from widgets.safe_text import cut, safe
 
@@ -49,9 +49,9 @@ class Keyboard:
     def __init__(self, app: TypingApp) -> None:
         self.rule = TypedAhead(CLOCK)
         self._app = app
-        self._waiting: deque[tuple[events.Key, Stroke]] = deque()
+        self._waiting: deque[tuple[events.Key, KeyPress]] = deque()
         """Keys behind one that has not had its effect, the oldest first."""
-        self._held: list[tuple[events.Key, Stroke]] = []
+        self._held: list[tuple[events.Key, KeyPress]] = []
         """Keys typed ahead of a change of the screen."""
         self._under_way = False
         """A key was given to a widget, and has not had its effect yet."""
@@ -107,10 +107,10 @@ class Keyboard:
             fate = self.rule.fate(
                 stroke, in_text=self._in_text, careful=command in CAREFUL, meant=command not in ("", "why_not")
             )
-            if fate is Fate.HOLD:
+            if fate is KeyRoute.HOLD:
                 self._held.append((event, stroke))
                 self._look_in(PAUSE)
-            elif fate is Fate.DROP:
+            elif fate is KeyRoute.DROP:
                 self._drop(stroke)
             elif self._held and self._in_text and stroke.printable:
                 self._waiting.appendleft((event, stroke))
@@ -154,7 +154,7 @@ class Keyboard:
                 self._held.clear()
         await self._go_on()
 
-    def _drop(self, *strokes: Stroke) -> None:
+    def _drop(self, *strokes: KeyPress) -> None:
         self._dropped += "".join(str(one.character) for one in strokes if one.printable)
         if strokes and self._dropped:
             self._app.notify(_DROPPED.format(cut(safe(self._dropped), _SHOWN)), markup=False, topic="typed")

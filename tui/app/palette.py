@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 from widgets.highlight import has_words
 
 
@@ -23,7 +23,7 @@ class Palette(CommandPalette):
     def compose(self) -> ComposeResult:
         """Have the keys at the foot that work here, in place of those of the screen behind."""
         yield from super().compose()
-        yield KeyLine()
+        yield KeyFooter()
 
     def _action_command_list(self, action: str) -> None:
         """Have the list do something; while no row of it is drawn it knows of no page

@@ -9,10 +9,10 @@ from textual.app import App, SuspendNotSupported
 from textual.timer import Timer
 
 from tui.app.ways_out import GIVE_UP, RECONNECT
-from tui.messages import CameBack, LineGone
+from tui.messages import ConnectionLost, ConnectionRestored
 
 if TYPE_CHECKING:
-    from kernel.watch.reconnect import Reconnecting
+    from kernel.watch.reconnect import ReconnectAttempt
     from kernel.watch.watch import Watch
 
 GONE = "the line is gone"
@@ -20,12 +20,12 @@ _LOOK_EVERY = 1.0
 """Seconds between two pictures of how far it is."""
 
 
-class Comeback:
-    """One line at a time; `CameBack` or `LineGone` tells how it ends."""
+class ReconnectControl:
+    """One line at a time; `ConnectionRestored` or `ConnectionLost` tells how it ends."""
 
     def __init__(self, app: App[None]) -> None:
         self._app = app
-        self._reconnecting: Reconnecting | None = None
+        self._reconnecting: ReconnectAttempt | None = None
         self._given_up: Watch | None = None
         self._timer: Timer | None = None
 
@@ -45,26 +45,26 @@ class Comeback:
 
     def begin(self, watching: Watch) -> bool:
         """Bring a watch back whose line was cut; False: that can't be."""
-        from kernel.watch.reconnect import Reconnecting, can_come_back
+        from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 
         if self.trying or not can_come_back(watching):
             return False
-        self._reconnecting = reconnecting = Reconnecting(watching)
+        self._reconnecting = reconnecting = ReconnectAttempt(watching)
         self._given_up = None
         self._look()
         self._timer = self._app.set_interval(_LOOK_EVERY, self._look)
         self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="line")
         return True
 
-    def _run(self, reconnecting: Reconnecting) -> None:
+    def _run(self, reconnecting: ReconnectAttempt) -> None:
         from kernel.errors import KernelError
 
         try:
             back = reconnecting.run()
         except KernelError as error:
-            self._app.post_message(LineGone(reconnecting.watch, error))
+            self._app.post_message(ConnectionLost(reconnecting.watch, error))
         else:
-            self._app.post_message(CameBack(reconnecting.watch, back))
+            self._app.post_message(ConnectionRestored(reconnecting.watch, back))
 
     def _look(self) -> None:
         """Say how far it is."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from tui.app.arming_control import ArmingApp
-from tui.app.reconnect_attempts import Comeback
+from tui.app.reconnect_attempts import ReconnectControl
 from tui.app.ways_out import GIVE_UP, RECONNECT
 from tui.dialogs import dialogs
-from tui.messages import CameBack, LineGone
+from tui.messages import ConnectionLost, ConnectionRestored
 from tui.opening import Opening
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class LineApp(ArmingApp):
     def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
         """Take the target that is being opened, and a preview of it."""
         super().__init__(opening, preview)
-        self.line = Comeback(self)
+        self.line = ReconnectControl(self)
         self._is_silent = False
         """As the keys are shown."""
 
@@ -60,8 +60,8 @@ class LineApp(ArmingApp):
         else:
             dialogs.show_trouble(self, "no more events will come", str(error), error.remedy)
 
-    @on(CameBack)
-    def _came_back(self, event: CameBack) -> None:
+    @on(ConnectionRestored)
+    def _came_back(self, event: ConnectionRestored) -> None:
         if event.watching is not self.watching:
             return
         self.line.over(event.watching)
@@ -72,8 +72,8 @@ class LineApp(ArmingApp):
             self.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
         self.line_changed()
 
-    @on(LineGone)
-    def _line_gone(self, event: LineGone) -> None:
+    @on(ConnectionLost)
+    def _line_gone(self, event: ConnectionLost) -> None:
         if event.watching is not self.watching:
             return
         self.line.over(event.watching, for_good=True)

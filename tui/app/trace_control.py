@@ -9,27 +9,29 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from kernel.errors import KernelError
-from tui.messages import Counted, Disarmed, GraphFailed, GraphStarted
-from tui.refresh import Feed
+from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
+from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from kernel.graph.watch import GraphWatch
-    from kernel.guards.loss_counts import Counts
+    from kernel.guards.loss_counts import LossCounts
     from probes.plans.graph_plan import GraphPlan
 
 
-class Graphing:
+class TraceControl:
     """One tracer at a time; what it saw stays when it has ended."""
 
     def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
-        """Take what is called on the screen's thread, as `tui.refresh.Feed` does: `late` while an answer is owed."""
+        """Take what is called on the screen's thread, as `tui.refresh.RefreshLoop` does: `late` while an answer is
+        owed.
+        """
         self.watching: GraphWatch | None = None
         """None until one was begun on this target."""
-        self.counts: Counts | None = None
+        self.counts: LossCounts | None = None
         """What was lost, as of the last second."""
         self._app = app
-        self._feed = Feed(app, ticked, late)
+        self._feed = RefreshLoop(app, ticked, late)
         self._asked = 0
         """How often one was asked for, or another target chosen."""
         self._changing = threading.Lock()
@@ -117,7 +119,7 @@ class Graphing:
         if self.watching is not None:
             self._feed.data_came()
 
-    def counted(self, event: Counted) -> bool:
+    def counted(self, event: LossesCounted) -> bool:
         """Take counts and names, where they are of this tracer."""
         if event.watching is not self.watching or self.watching is None:
             return False

@@ -18,7 +18,7 @@ PAUSE = 0.35
 """Seconds without a letter after which one is meant as a command: a person needs as long to see another screen."""
 
 
-class Fate(Enum):
+class KeyRoute(Enum):
     """The way a key goes."""
 
     GIVE = auto()
@@ -29,7 +29,7 @@ class Fate(Enum):
     """Nowhere."""
 
 
-class Stroke(NamedTuple):
+class KeyPress(NamedTuple):
     """A key that was pressed."""
 
     key: str
@@ -50,7 +50,7 @@ class Stroke(NamedTuple):
         return self.printable and (str(self.character).isalnum() or self.character == "_")
 
 
-_NOTHING_YET = Stroke("", None, float("-inf"))
+_NOTHING_YET = KeyPress("", None, float("-inf"))
 
 
 class TypedAhead:
@@ -78,9 +78,9 @@ class TypedAhead:
         """Whether an operation is under way that will change the screen."""
         return bool(self._pending)
 
-    def stroke(self, key: str, character: str | None) -> Stroke:
+    def stroke(self, key: str, character: str | None) -> KeyPress:
         """Return a key pressed now."""
-        return Stroke(key, character, self._clock())
+        return KeyPress(key, character, self._clock())
 
     def begins(self, operation: str) -> None:
         """From now on something is under way that will change the screen."""
@@ -103,7 +103,7 @@ class TypedAhead:
         self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
         self._in_word = False
 
-    def fate(self, stroke: Stroke, *, in_text: bool, careful: bool, meant: bool = True) -> Fate:
+    def fate(self, stroke: KeyPress, *, in_text: bool, careful: bool, meant: bool = True) -> KeyRoute:
         """Return the way of a key, the next one typed.
 
         Args:
@@ -122,24 +122,24 @@ class TypedAhead:
             return self._of_no_letter(stroke, typing)
         before, self._before = self._before, stroke
         if in_text:
-            return Fate.GIVE
+            return KeyRoute.GIVE
         if self.pending or self._changed_at is not None:
-            return Fate.HOLD
+            return KeyRoute.HOLD
         self._in_word |= careful and typing and before.in_word
         if self._in_word:
-            return Fate.DROP
+            return KeyRoute.DROP
         self._in_word, self._by_careful = not meant, self._by_careful or careful
-        return Fate.GIVE
+        return KeyRoute.GIVE
 
-    def _of_no_letter(self, stroke: Stroke, typing: bool) -> Fate:
+    def _of_no_letter(self, stroke: KeyPress, typing: bool) -> KeyRoute:
         """Enter behind letters goes where they went; behind a letter that changed the screen it answers nothing."""
         if stroke.key != "enter":
             self._before, self._changed_at = _NOTHING_YET, None
             self._in_word = self._by_careful = False
-            return Fate.GIVE
+            return KeyRoute.GIVE
         answers = self._by_careful or (self._changed_at is not None and self._by_letter)
         if self._in_word or answers:
             self._before = self._before._replace(at=stroke.at) if typing else self._before
-            return Fate.DROP
+            return KeyRoute.DROP
         self._before = _NOTHING_YET
-        return Fate.GIVE
+        return KeyRoute.GIVE

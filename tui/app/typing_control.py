@@ -9,7 +9,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from tui.app.keyboard import Keyboard, KeyDone
-from tui.app.undo_list import UndoList
+from tui.app.undo_list import TakeBackList
 from tui.app.ways_out import take_back
 from tui.notifications import SayingApp
 from widgets.safe_text import stand_ins
@@ -21,7 +21,7 @@ class TypingApp(SayingApp):
     def __init__(self) -> None:
         super().__init__()
         self.keyboard = Keyboard(self)
-        self.undo = UndoList()
+        self.undo = TakeBackList()
 
     async def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, self.keyboard.place_changed, immediate=True)

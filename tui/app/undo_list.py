@@ -18,7 +18,7 @@ class UndoStep(NamedTuple):
     """Takes it back."""
 
 
-class UndoList:
+class TakeBackList:
     """The steps that can be taken back, the newest first."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from kernel.errors import KernelError, NotAmongSeveral, ProbeRefused, TooFast
+from kernel.errors import KernelError, ProbeRefused, SingleTargetOnly, TooFast
 from probes.presets.errors import PresetError
 from tui.cli.console.early import reaching
 from tui.cli.console.once import forget_said, is_news
@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         return USAGE
     except TooFast as error:
         return fail(error, REFUSED)
-    except NotAmongSeveral as error:
+    except SingleTargetOnly as error:
         return fail(error, USAGE)
     except KernelError as error:
         return fail(error, UNUSABLE)

@@ -10,10 +10,10 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from kernel.errors import KernelError
-from tui.messages import CallersFound, CodeRead, Explained
+from tui.messages import AttachExplained, CallersFound, CodeRead
 
 if TYPE_CHECKING:
-    from kernel.attach.explain import Attaching
+    from kernel.attach.explain import AttachExplainer
     from kernel.connection.planner import Connection
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
@@ -27,7 +27,7 @@ class WhyScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._attaching: Attaching | None = None
+        self._attaching: AttachExplainer | None = None
         """Of the target that is open; made when the first function is looked at closely."""
 
     @abstractmethod
@@ -52,23 +52,23 @@ class WhyScreen(Screen[None]):
 
     def explain(self, connection: Connection, name: str) -> None:
         """Look closer at a function if not everything can attach to it."""
-        from kernel.attach.explain import Attaching
-        from probes.attaching.values import Why
+        from kernel.attach.explain import AttachExplainer
+        from probes.attaching.values import ReasonKind
 
         about = connection.catalog.attachability(name)
-        self._attaching = self._attaching or Attaching(connection)
-        if not about.kinds or about.has(Why.TWINS):
+        self._attaching = self._attaching or AttachExplainer(connection)
+        if not about.kinds or about.has(ReasonKind.TWINS):
             self._look(self._attaching, name)
 
     @work(thread=True, group="why")
-    def _look(self, attaching: Attaching, name: str) -> None:
+    def _look(self, attaching: AttachExplainer, name: str) -> None:
         try:
-            self.post_message(Explained(attaching, attaching.about(name)))
+            self.post_message(AttachExplained(attaching, attaching.about(name)))
         except KernelError:
             return  # what was known before stays; a line that is gone is told by whoever needs it next
 
-    @on(Explained)
-    def _explained(self, event: Explained) -> None:
+    @on(AttachExplained)
+    def _explained(self, event: AttachExplained) -> None:
         event.stop()
         if event.attaching is self._attaching:
             self.explaining().explain(event.about)
@@ -80,7 +80,7 @@ class WhyScreen(Screen[None]):
             self._find_callers(self._attaching, event.function)
 
     @work(thread=True, group="callers")
-    def _find_callers(self, attaching: Attaching, name: str) -> None:
+    def _find_callers(self, attaching: AttachExplainer, name: str) -> None:
         from probes.attaching.callers import Callers
 
         worker, told = get_current_worker(), 0.0

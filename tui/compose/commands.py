@@ -17,14 +17,14 @@ from tui.messages import LinesRead
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from tui.app.app import Probewright
-    from tui.compose.specification import Typed
+    from tui.compose.specification import TypedText
     from widgets.spec.spec_editor import SpecEditor
 
 
 _READING: Final = "reading what was pasted"
 
 
-def refusal(typed: Typed) -> str:
+def refusal(typed: TypedText) -> str:
     """Return why a text can't be armed; empty: it can."""
     error = typed.shown.verdict.error if typed.shown.verdict is not None else None
     if error is not None:
@@ -162,6 +162,6 @@ class ProbeCommands(SpecScreen):
         if self.current is None:
             self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
             return
-        from tui.compose.export_dialog import ExportScreen
+        from tui.compose.export_dialog import ProbeExportScreen
 
-        self.app.push_screen(ExportScreen(self.open_connection(), self.current))
+        self.app.push_screen(ProbeExportScreen(self.open_connection(), self.current))

@@ -17,12 +17,12 @@ from events.names.kallsyms import Symbols
 from kernel.connection.planner import Connection
 from kernel.errors import FileRefused
 from probes.attaching.catalog import Function
-from probes.completion.choice import Completions, Known, ranked
+from probes.completion.choice import Completions, NameSources, ranked
 from probes.completion.complete import complete
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.functions.function_index import STUB
 from probes.names import split_name
-from probes.programs.program import NotPlaced, Program
+from probes.programs.program import Program, SymbolNotPlaced
 from probes.static_events import is_static
 from probes.syntax.text import is_identifier
 from tui.compose.function_index import Functions
@@ -39,7 +39,7 @@ class Completer:
         self._connection = connection
         self._functions = functions
         self._events: tuple[str, ...] = ()
-        self._fields: dict[tuple[str, str], tuple[EventField, ...]] = {}
+        self._fields: dict[tuple[str, str], tuple[StaticEventField, ...]] = {}
         self._folders: dict[str, tuple[str, ...]] = {}
         """Names in each folder that was listed."""
         self._programs: dict[str, Program] = {}
@@ -52,7 +52,7 @@ class Completer:
 
     def complete(self, text: str, cursor: int) -> Completions:
         """What may stand at the cursor."""
-        known = Known(
+        known = NameSources(
             self._connection.facts,
             self._types,
             self._found,
@@ -103,7 +103,7 @@ class Completer:
             try:
                 self._folders[one] = tuple(self._connection.target.list(one))
             except FileRefused:
-                with contextlib.suppress(NotPlaced):
+                with contextlib.suppress(SymbolNotPlaced):
                     if look_up is not None:
                         self._programs[one] = look_up(one)
 
@@ -112,7 +112,7 @@ class Completer:
         try:
             return self._programs[path]
         except KeyError:
-            raise NotPlaced("no_symbols", "it was not read yet") from None
+            raise SymbolNotPlaced("no_symbols", "it was not read yet") from None
 
     def _variables(self, start: str) -> Sequence[str]:
         """Variables of the kernel; none before the symbols were read."""

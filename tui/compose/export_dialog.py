@@ -10,19 +10,19 @@ from textual.message import Message
 from kernel.connection.planner import Connection
 from probes.command import Armable
 from probes.names import identifier
-from tui.compose.probe_exports import Offer, offers, save
-from widgets.dialogs.probe_export_dialog import DialectDialog, DialectText
+from tui.compose.probe_exports import ProbeExport, offers, save
+from widgets.dialogs.probe_export_dialog import DialectText, ProbeExportDialog
 
 
-class Offered(Message):
+class DialectsTried(Message):
     """All dialects were tried."""
 
-    def __init__(self, found: tuple[Offer, ...]) -> None:
+    def __init__(self, found: tuple[ProbeExport, ...]) -> None:
         super().__init__()
         self.found = found
 
 
-class ExportScreen(DialectDialog):
+class ProbeExportScreen(ProbeExportDialog):
     """Asks the target in a worker, for probes on events and programs have to be looked up."""
 
     def __init__(self, connection: Connection, probe: Armable) -> None:
@@ -36,10 +36,10 @@ class ExportScreen(DialectDialog):
 
     @work(thread=True, group="export")
     def _look(self) -> None:
-        self.post_message(Offered(offers(self._connection, [self._probe])))
+        self.post_message(DialectsTried(offers(self._connection, [self._probe])))
 
-    @on(Offered)
-    def _offered(self, event: Offered) -> None:
+    @on(DialectsTried)
+    def _offered(self, event: DialectsTried) -> None:
         event.stop()
         stem = identifier(self._probe.subject.rpartition("/")[2])
         names = (f"{stem}-{one.dialect.name}{one.dialect.suffix}" for one in event.found)
@@ -47,8 +47,8 @@ class ExportScreen(DialectDialog):
             [DialectText(o.dialect.title, name, o.text, o.notes) for o, name in zip(event.found, names, strict=True)]
         )
 
-    @on(DialectDialog.SaveRequested)
-    def _save(self, event: DialectDialog.SaveRequested) -> None:
+    @on(ProbeExportDialog.SaveRequested)
+    def _save(self, event: ProbeExportDialog.SaveRequested) -> None:
         event.stop()
         try:
             save(event.text, Path(event.path).expanduser())

@@ -16,7 +16,7 @@ MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
 
 
-class NotYet(NamedTuple):
+class NameOnly(NamedTuple):
     """What is said of a function before its kernel is open."""
 
     module: str = ""
@@ -25,7 +25,7 @@ class NotYet(NamedTuple):
     word: str = ""
 
 
-NOT_YET = NotYet()
+NOT_YET = NameOnly()
 
 
 class Functions:

@@ -14,7 +14,7 @@ from kernel.connection.symbol_addresses import by_name
 from kernel.errors import KernelError
 from kernel.safe_files.new_file import create
 from probes.command import Armable, is_function
-from probes.export.dialect import CannotExport, Dialect, Exported
+from probes.export.dialect import CannotExport, ExportDialect, ExportText
 from probes.export.export import DIALECTS, export
 from probes.facts.lookups import UNKNOWN
 from probes.lowering.lower import lower
@@ -28,17 +28,17 @@ _MOST = 100
 """Probes on one function."""
 
 
-class Offer(NamedTuple):
+class ProbeExport(NamedTuple):
     """What one dialect makes of the probes."""
 
-    dialect: Dialect
+    dialect: ExportDialect
     text: str
     """Empty: it can't say them."""
     notes: tuple[str, ...]
     """What is to be known; of a refusal the reasons."""
 
 
-def exported(connection: Connection, probes: Sequence[Armable], dialect: Dialect, loss: str = "") -> Exported:
+def exported(connection: Connection, probes: Sequence[Armable], dialect: ExportDialect, loss: str = "") -> ExportText:
     """Probes in one dialect. Raises CannotExport, CannotLower, KernelError.
 
     Args:
@@ -53,22 +53,22 @@ def exported(connection: Connection, probes: Sequence[Armable], dialect: Dialect
     return export(dialect, plans, connection.facts)
 
 
-def offers(connection: Connection, probes: Sequence[Armable]) -> tuple[Offer, ...]:
+def offers(connection: Connection, probes: Sequence[Armable]) -> tuple[ProbeExport, ...]:
     """Probes in every dialect, as far as each can say them."""
     return tuple(_offer(connection, probes, dialect) for dialect in DIALECTS)
 
 
-def _offer(connection: Connection, probes: Sequence[Armable], dialect: Dialect) -> Offer:
+def _offer(connection: Connection, probes: Sequence[Armable], dialect: ExportDialect) -> ProbeExport:
     try:
         made = exported(connection, probes, dialect)
     except CannotExport as error:
-        return Offer(dialect, "", error.reasons)
+        return ProbeExport(dialect, "", error.reasons)
     except (CannotLower, KernelError) as error:
-        return Offer(dialect, "", (str(error),))
-    return Offer(dialect, made.text, made.notes)
+        return ProbeExport(dialect, "", (str(error),))
+    return ProbeExport(dialect, made.text, made.notes)
 
 
-def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Dialect) -> list[Plan]:
+def plans_for(connection: Connection, probes: Iterable[Armable], dialect: ExportDialect) -> list[Plan]:
     """Lower probes for what a dialect can say. Raises CannotLower, KernelError."""
     plans: list[Plan] = []
     taken: set[str] = set()
@@ -80,7 +80,7 @@ def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Dialec
 
 
 @refused_if_damaged()
-def _lowered(connection: Connection, probe: Armable, dialect: Dialect, taken: set[str]) -> Plan:
+def _lowered(connection: Connection, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
     """As `Connection.lower`, for what the other tool has instead of for what this kernel has."""
     probe = by_name(probe, lambda: connection.symbols)
     btf = connection.types_of(probe)

@@ -15,7 +15,7 @@ from tui.compose.function_index import Functions
 from tui.messages import TypesRead
 from widgets.events.status_bar import Status, TopLine
 from widgets.fields.function_list import FunctionList
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ComposeScreen(ProbeCommands):
     def compose(self) -> ComposeResult:
         yield self._status
         yield Panes(self._functions)
-        yield KeyLine("help")
+        yield KeyFooter("help")
 
     def on_mount(self) -> None:
         self._functions.focus_search()
@@ -148,14 +148,14 @@ class ComposeScreen(ProbeCommands):
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
-        from probes.probe import Place, Probe
+        from probes.probe import Probe, ProbePlace
 
         self._wanted = ""
         self.forget_refusal()
         built = self._editor.probe if self._editor is not None else None
         if probe is None and built is not None and built.place.symbol == name:
             probe = built  # what was ticked stays, where one comes back to the same function
-        self._show_signature(name, probe or Probe(Place(name)))
+        self._show_signature(name, probe or Probe(ProbePlace(name)))
         self.panes()[0].focus_fields()
         self.show_specification()
 
@@ -194,12 +194,12 @@ class ComposeScreen(ProbeCommands):
         self.check_again()
 
     def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
-        from probes.attaching.values import How
+        from probes.attaching.values import Relation
         from probes.probe import Probe
         from tui.compose.signature import signature_of
 
         event.stop()
-        if event.way.how is not How.TWIN:
+        if event.way.how is not Relation.TWIN:
             self.pick(event.way.place.symbol)
             return
         editor, _ = self.panes()
@@ -234,7 +234,7 @@ class ComposeScreen(ProbeCommands):
         if self._editor is None or self._spec is None:
             self._editor, self._spec = ProbeEditor(), SpecPane(complete=self.complete)
             self.query_one(Panes).mount(self._editor)
-            self.mount(self._spec, before=self.query_one(KeyLine))
+            self.mount(self._spec, before=self.query_one(KeyFooter))
         return self._editor, self._spec
 
     def open_connection(self) -> Connection:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernel.connection.planner import Connection
-from probes.attaching.values import Instead
+from probes.attaching.values import Alternative
 from probes.fetcharg import FetchArg
-from probes.functions.capture_tree import Node, Tree
+from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.syntax.text import is_pattern
-from widgets.fields.signature import Signature
+from widgets.fields.signature import SignatureText
 
 
-class FieldNode:
+class SignatureNode:
     """A node that opens itself; what the editor's tree asks for."""
 
-    def __init__(self, tree: Tree, node: Node) -> None:
+    def __init__(self, tree: CaptureTree, node: CaptureNode) -> None:
         self._tree = tree
         self._node = node
 
@@ -51,11 +51,11 @@ class FieldNode:
     def reason(self) -> str:
         return self._node.reason
 
-    def children(self) -> Sequence[FieldNode]:
-        return [FieldNode(self._tree, child) for child in self._tree.children(self._node)]
+    def children(self) -> Sequence[SignatureNode]:
+        return [SignatureNode(self._tree, child) for child in self._tree.children(self._node)]
 
 
-def signature_of(connection: Connection, name: str, twin: Instead | None = None) -> Signature:
+def signature_of(connection: Connection, name: str, twin: Alternative | None = None) -> SignatureText:
     """Everything the editor shows of a function, the reason why nothing can be attached included.
 
     Args:
@@ -69,9 +69,9 @@ def signature_of(connection: Connection, name: str, twin: Instead | None = None)
     if twin is not None:
         about = about._replace(kinds=twin.kinds)
     tree = connection.tree(name)
-    nodes = [FieldNode(tree, node) for node in tree.roots()]
+    nodes = [SignatureNode(tree, node) for node in tree.roots()]
     retval = next((node for node in nodes if node.label == "$retval"), None)
-    return Signature(
+    return SignatureText(
         name,
         function.prototype,
         [node for node in nodes if node is not retval],
@@ -82,13 +82,13 @@ def signature_of(connection: Connection, name: str, twin: Instead | None = None)
     )
 
 
-def _of_pattern(connection: Connection, pattern: str) -> Signature:
+def _of_pattern(connection: Connection, pattern: str) -> SignatureText:
     """What can be recorded of each function that fits: their arguments have numbers, for names differ."""
     tree = connection.tree(pattern)
     told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
-    return Signature(pattern, told, [FieldNode(tree, node) for node in tree.roots()])
+    return SignatureText(pattern, told, [SignatureNode(tree, node) for node in tree.roots()])
 
 
-def signature_unread(name: str, module: str) -> Signature:
+def signature_unread(name: str, module: str) -> SignatureText:
     """What the editor shows of a function while the types of its module are being read."""
-    return Signature(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")
+    return SignatureText(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")

@@ -10,17 +10,17 @@ from typing import NamedTuple
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from probes.attaching.explain import refused_function, with_reason
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.check import Checked, armable, as_there
 from probes.command import Armable, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
-from probes.lowering.other_kernels import Elsewhere, elsewhere
-from probes.probe import Probe, When
+from probes.lowering.other_kernels import OtherKernelLines, elsewhere
+from probes.probe import Probe, ProbeEnds
 from probes.static_events import is_static
 from probes.syntax.parse import ParseError
 from probes.translation.translate import translate
-from probes.translation.translated import Translated
+from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
 from tui.app.ways_out import SHOW_LINES
 from widgets.spec.layout import OtherKernel, Specification
@@ -30,7 +30,7 @@ _TRIED = 12
 _CAST = re.compile(r"[ =(]\(")
 
 
-class Typed(NamedTuple):
+class TypedText(NamedTuple):
     """What a text comes to."""
 
     shown: Specification
@@ -55,12 +55,12 @@ def refused(shown: Specification, by_kernel: Verdict) -> Specification:
     return shown if same else replace(shown, verdict=by_kernel)
 
 
-def typed(connection: Connection, text: str) -> Typed:
+def typed(connection: Connection, text: str) -> TypedText:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
     if not text.strip():
-        return Typed(Specification(text), None, None)
+        return TypedText(Specification(text), None, None)
     if (meant := translate(text, connection.facts.machine)) is not None:
-        return Typed(Specification(text, _of_another_tool(text, meant)), None, None)
+        return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
         return _judged(connection, text)
     except KernelError as error:  # the line is gone: then that is all there is to say
@@ -68,16 +68,16 @@ def typed(connection: Connection, text: str) -> Typed:
         return found._replace(shown=replace(found.shown, notes=(str(error),)))
 
 
-def _judged(connection: Connection, text: str) -> Typed:
+def _judged(connection: Connection, text: str) -> TypedText:
     probe = _probe_of(text)
     checked = _put_right(connection, text, _explained(connection, connection.check_typed(text)))
-    return Typed(_specification(text, probe, checked), probe, _with_fields(connection, probe))
+    return TypedText(_specification(text, probe, checked), probe, _with_fields(connection, probe))
 
 
-def unchecked(connection: Connection, text: str) -> Typed:
+def unchecked(connection: Connection, text: str) -> TypedText:
     """Read a text without asking anybody what is to be said of it."""
     probe = _probe_of(text)
-    return Typed(Specification(text), probe, _with_fields(connection, probe))
+    return TypedText(Specification(text), probe, _with_fields(connection, probe))
 
 
 def asks_target(text: str) -> bool:
@@ -118,7 +118,7 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     about = connection.catalog.attachability(name) if name else None
     if about is None:
         return checked
-    near = connection.catalog.near(name) if about.has(Why.UNKNOWN) else ()
+    near = connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ()
     return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
@@ -129,7 +129,7 @@ def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ..
     return {probe: triggers for spec, triggers in each.items() if triggers and (probe := _probe_of(spec)) is not None}
 
 
-def _of_another_tool(text: str, meant: Translated) -> Verdict:
+def _of_another_tool(text: str, meant: Translation) -> Verdict:
     """A refusal of what another tool says, with the same in our words; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
     hint = "; ".join(filter(None, (more, meant.told)))
@@ -160,7 +160,7 @@ def _specification(text: str, probe: Armable | None, checked: Checked) -> Specif
     if checked.written is not None and checked.written.error is not None:
         notes = (f"as written this kernel refuses it ({checked.written.error.code}): {SHOW_LINES}", *notes)
     condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
-    at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
+    at_exit = isinstance(probe, Probe) and probe.when is ProbeEnds.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)
     return Specification(
@@ -172,14 +172,14 @@ def others_of(
     connection: Connection, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
 ) -> tuple[OtherKernel, ...]:
     """What other kernels would be given for a probe, those that are given the same together."""
-    found: dict[Elsewhere, list[str]] = {}
+    found: dict[OtherKernelLines, list[str]] = {}
     for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
     like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
     return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)
 
 
-def _other(names: str, found: Elsewhere, own: tuple[str, ...]) -> OtherKernel:
+def _other(names: str, found: OtherKernelLines, own: tuple[str, ...]) -> OtherKernel:
     if found.error is not None:
         return OtherKernel(names, (), f"no: {found.error.hint or found.error.message}", refused=True)
     if found.lines == own:

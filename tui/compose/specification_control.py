@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from probes.probe import Probe
     from probes.verdict import Refusal, Verdict
     from tui.compose.completer import Completer
-    from tui.compose.specification import Typed
+    from tui.compose.specification import TypedText
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.layout import Specification
     from widgets.spec.spec_pane import SpecPane
@@ -44,7 +44,7 @@ class SpecScreen(WhyScreen):
         """The functions of the target that is open."""
         self._completer: Completer | None = None
         self._kernels: Mapping[str, TargetFacts] | None = None
-        self._typed: Typed | None = None
+        self._typed: TypedText | None = None
         """What was typed, where that is not what is ticked."""
         self._asked = ""
         self._meant: dict[Armable, tuple[str, ...]] = {}
@@ -217,7 +217,7 @@ class SpecScreen(WhyScreen):
         else:
             editor.probe = probe
 
-    def _show_typed(self, found: Typed) -> None:
+    def _show_typed(self, found: TypedText) -> None:
         self._typed = None if found.function is not None else found
         self.panes()[1].shown = self._with_others(found.shown)
         if found.probe is not None and self._unfound(found.shown):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kernel.cleanup.leftovers import Leftover
     from kernel.connection.planner import Connection
     from probes.command import Armable
-    from tui.dialogs.preset_screen import Picked
+    from tui.dialogs.preset_screen import PickedPreset
     from widgets.way_out import Way
 
 
@@ -41,13 +41,13 @@ def show_progress(app: App[None], opening: Opening) -> None:
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
     """What went wrong, why, and the ways out that there are now."""
     from tui.app.ways_out import of_dialog
-    from widgets.dialogs.error_dialog import TroubleDialog
+    from widgets.dialogs.error_dialog import ErrorDialog
 
     def taken(way: Way | None) -> None:
         if way is not None:
             app.call_later(app.run_action, way.action)
 
-    app.push_screen(TroubleDialog(what, why, [remedy, *of_dialog(app)]), taken)
+    app.push_screen(ErrorDialog(what, why, [remedy, *of_dialog(app)]), taken)
 
 
 def show_help(app: App[None]) -> None:
@@ -70,12 +70,12 @@ def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) 
 
 
 def choose_preset(
-    app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[Picked], object]
+    app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[PickedPreset], object]
 ) -> None:
     """Which probes to arm on the target that `connection` gives; `chosen` gets them."""
     from tui.dialogs.preset_screen import PresetScreen
 
-    def done(picked: Picked | None) -> None:
+    def done(picked: PickedPreset | None) -> None:
         if picked is not None:
             chosen(picked)
 
@@ -102,7 +102,7 @@ def save_preset(app: App[None], probe: Armable) -> None:
 
 def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
     """Say what dead sessions have left in the kernel, and ask whether it shall go."""
-    from widgets.dialogs.confirm import Confirm
+    from widgets.dialogs.confirm import ConfirmDialog
 
     details = [
         f"{leftover.group}: {len(leftover.events)} events"
@@ -115,12 +115,12 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
         if yes:
             agreed()
 
-    app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), done)
+    app.push_screen(ConfirmDialog(question, details, yes="Remove", no="Leave"), done)
 
 
 def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Callable[[str], object]) -> None:
     """A probe would bring more than the limit; `chosen` gets `arm`, `count`, `filter`, or nothing happens."""
-    from widgets.dialogs.choose import Answer, Choose
+    from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
         if answer in ("arm", "count", "filter"):
@@ -136,14 +136,14 @@ def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Ca
         Answer("count", "c", "Count only"),
         Answer("arm", "a", "Arm"),
     )
-    app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
+    app.push_screen(ChoiceDialog(f"{name}: {rate}. Arm it?", details, answers), done)
 
 
 def ask_armed_already(
     app: App[None], probes: Sequence[Armable], others: Sequence[Armable], chosen: Callable[[str], object]
 ) -> None:
     """Say that probes are armed already; `chosen` gets `show`, or `again` to arm them as `others`."""
-    from widgets.dialogs.choose import Answer, Choose
+    from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
         if answer:
@@ -156,7 +156,7 @@ def ask_armed_already(
     if others:
         details.append(f"Under another name: {', '.join(map(str, others))}")
         answers.append(Answer("again", "a", "Arm it again" if one else "Arm them again"))
-    app.push_screen(Choose(question, details, answers), done)
+    app.push_screen(ChoiceDialog(question, details, answers), done)
 
 
 def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
@@ -172,18 +172,18 @@ def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[i
 
 def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed: Callable[[], object]) -> None:
     """Ask before something is done that can't be taken back; Enter means no."""
-    from widgets.dialogs.confirm import Confirm
+    from widgets.dialogs.confirm import ConfirmDialog
 
     def done(answer: bool | None) -> None:
         if answer:
             agreed()
 
-    app.push_screen(Confirm(question, details, yes=yes, no="Don't", careful=True), done)
+    app.push_screen(ConfirmDialog(question, details, yes=yes, no="Don't", careful=True), done)
 
 
 def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
     """How deep the calls of a function are followed; `chosen` gets the levels, 0 for all."""
-    from widgets.dialogs.choose import Answer, Choose
+    from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
         if answer:
@@ -194,7 +194,7 @@ def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> Non
         "Enter takes 3. For more than 9: probewright graph --depth N",
     ]
     answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
-    app.push_screen(Choose(f"Trace what {name} calls", details, answers, marked="levels3"), done)
+    app.push_screen(ChoiceDialog(f"Trace what {name} calls", details, answers, marked="levels3"), done)
 
 
 def close_all(app: App[None], *, waiting: bool = True) -> None:

@@ -10,24 +10,24 @@ from pathlib import Path
 
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
-from kernel.preset_files import Entry, Origin, Presets, read_text
+from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
 from kernel.recording.replay import holds
 from kernel.recording.target import RecordingTarget
 from probes.command import Armable
 from probes.presets.errors import PresetError
-from probes.presets.judge import Judgement, judge
-from probes.presets.schema import NAME, Preset, View
+from probes.presets.judge import PresetJudgement, judge
+from probes.presets.schema import NAME, Preset, PresetView
 from probes.presets.substitute import values_of
 from probes.presets.write import new_text
-from widgets.dialogs.form import Line
-from widgets.dialogs.preset_chooser import Listed, Looked
+from widgets.dialogs.form import FormField
+from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck
 
 
-def listed() -> tuple[Listed, ...]:
+def listed() -> tuple[ListedPreset, ...]:
     """Every preset that can be taken by its name, and files that can't be used."""
     return tuple(
-        Listed(entry.name, entry.origin, str(entry.path), entry.preset, entry.error)
+        ListedPreset(entry.name, entry.origin, str(entry.path), entry.preset, entry.error)
         for entry in Presets().all()
         if not entry.shadowed
     )
@@ -38,28 +38,30 @@ def passed_over() -> tuple[str, ...]:
     return Presets().passed_over
 
 
-def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tuple[Looked, Judgement | None]:
+def look(
+    connection: Connection, preset: Preset, given: Mapping[str, str]
+) -> tuple[PresetCheck, PresetJudgement | None]:
     """What a target makes of a preset; asks it, which may take long."""
     try:
         judgement = judge(preset, given, connection.check, connection.facts.machine)
     except PresetError as error:
-        return Looked(False, str(error)), None
+        return PresetCheck(False, str(error)), None
     except KernelError as error:
-        return Looked(False, f"the target can't be asked: {error}"), None
+        return PresetCheck(False, f"the target can't be asked: {error}"), None
     title = connection.facts.title
     if lacks := _not_recorded(connection, judgement):
         told = f"{lacks}; {title} takes it" if judgement.ok else lacks
-        return Looked(False, told, tuple(one.text for one in judgement.probes)), judgement
+        return PresetCheck(False, told, tuple(one.text for one in judgement.probes)), judgement
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
             why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause
             hint = f" ({why_not.hint})" if why_not.hint else ""
-            return Looked(False, f"{title}: {why}{hint}", (one.text,)), judgement
+            return PresetCheck(False, f"{title}: {why}{hint}", (one.text,)), judgement
     lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))
-    return Looked(True, f"accepted by {title}", lines, judgement.losses), judgement
+    return PresetCheck(True, f"accepted by {title}", lines, judgement.losses), judgement
 
 
-def _not_recorded(connection: Connection, judgement: Judgement) -> str:
+def _not_recorded(connection: Connection, judgement: PresetJudgement) -> str:
     """Why a recording can't show it; empty: it can, or there is no recording of events."""
     if not isinstance(connection.target, RecordingTarget) or not connection.holds_events:
         return ""
@@ -70,10 +72,10 @@ def _not_recorded(connection: Connection, judgement: Judgement) -> str:
     return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"
 
 
-def form_of(preset: Preset) -> list[Line]:
+def form_of(preset: Preset) -> list[FormField]:
     """What is asked for before it is armed."""
     return [
-        Line(one.name, one.default, f"{one.help} ({one.type})" if one.help else str(one.type))
+        FormField(one.name, one.default, f"{one.help} ({one.type})" if one.help else str(one.type))
         for one in preset.parameters
     ]
 
@@ -87,13 +89,13 @@ def wrong_with(preset: Preset, given: Mapping[str, str]) -> str:
     return ""
 
 
-def save_form(probe: Armable) -> list[Line]:
+def save_form(probe: Armable) -> list[FormField]:
     """What is asked for before a probe is saved."""
     name = "".join(ch if ch.isascii() and ch.isalnum() else "-" for ch in probe.subject.lower()).strip("-")[:40]
     return [
-        Line("name", name, "small letters, digits, - and _"),
-        Line("title", "", "one line: what it is for"),
-        Line("tags", "", "words with commas between them"),
+        FormField("name", name, "small letters, digits, - and _"),
+        FormField("title", "", "one line: what it is for"),
+        FormField("tags", "", "words with commas between them"),
     ]
 
 
@@ -103,7 +105,7 @@ def preset_of(probe: Armable, values: Mapping[str, str], view: str = "events") -
     if not NAME.fullmatch(name):
         raise PresetError("a name has small letters, digits, - and _, at most 63")
     tags = tuple(tag.strip() for tag in values["tags"].split(",") if tag.strip())
-    return Preset(name, values["title"] or name, ((str(probe),),), tags=tags, view=View(view))
+    return Preset(name, values["title"] or name, ((str(probe),),), tags=tags, view=PresetView(view))
 
 
 def wrong_with_name(values: Mapping[str, str]) -> str:
@@ -123,9 +125,9 @@ def save(preset: Preset) -> str:
         raise PresetError(f"{error.filename}: {error.strerror}") from None
 
 
-def own_file(one: Listed) -> Path:
+def own_file(one: ListedPreset) -> Path:
     """The file to edit: of a preset that comes along a copy in the user's folder. Raises PresetError."""
-    entry = Entry(one.name, Origin(one.origin), Path(one.path), one.preset, one.error)
+    entry = PresetFile(one.name, Origin(one.origin), Path(one.path), one.preset, one.error)
     if entry.origin is not Origin.SHIPPED:
         return entry.path
     try:

@@ -18,8 +18,8 @@ from probes.presets.schema import Preset
 from tui.app.ways_out import LEAVE_FOR_TARGET
 from tui.dialogs import preset_model
 from widgets.dialogs.form import FormDialog
-from widgets.dialogs.preset_chooser import Listed, Looked, PresetChooser
-from widgets.footer import KeyLine
+from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck, PresetChooser
+from widgets.footer import KeyFooter
 
 _PAUSE = 0.05
 """Seconds without a key before the target is asked about the preset under the cursor."""
@@ -28,7 +28,7 @@ _LOOK_EVERY = 0.25
 _NONE_OPEN = "no target is open yet; what it says comes here when one is"
 
 
-class Picked(NamedTuple):
+class PickedPreset(NamedTuple):
     """What is to be armed."""
 
     preset: Preset
@@ -37,7 +37,7 @@ class Picked(NamedTuple):
     """Values of its parameters."""
 
 
-class PresetScreen(ModalScreen[Picked | None]):
+class PresetScreen(ModalScreen[PickedPreset | None]):
     """Gives what is to be armed, or None."""
 
     DEFAULT_CSS = """
@@ -62,11 +62,11 @@ class PresetScreen(ModalScreen[Picked | None]):
         self._now_open = connection
         self._connection = connection()
         self._chooser = PresetChooser()
-        self._looked: dict[Listed, Looked] = {}
+        self._looked: dict[ListedPreset, PresetCheck] = {}
 
     def compose(self) -> ComposeResult:
         yield self._chooser
-        yield KeyLine("app.help")
+        yield KeyFooter("app.help")
 
     def on_mount(self) -> None:
         self._chooser.focus_search()
@@ -98,18 +98,18 @@ class PresetScreen(ModalScreen[Picked | None]):
         else:
             self.set_timer(_PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
 
-    def _ask(self, one: Listed) -> None:
+    def _ask(self, one: ListedPreset) -> None:
         if self._connection is None:
-            self._chooser.say(one, Looked(False, _NONE_OPEN))
+            self._chooser.say(one, PresetCheck(False, _NONE_OPEN))
         elif one.preset is not None and one not in self._looked:
             self._look(self._connection, one, one.preset)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look(self, connection: Connection, one: Listed, preset: Preset) -> None:
+    def _look(self, connection: Connection, one: ListedPreset, preset: Preset) -> None:
         looked, _ = preset_model.look(connection, preset, {})
         self.app.call_from_thread(self._show, connection, one, looked)
 
-    def _show(self, connection: Connection, one: Listed, looked: Looked) -> None:
+    def _show(self, connection: Connection, one: ListedPreset, looked: PresetCheck) -> None:
         if connection is not self._connection:  # another one is asked
             return
         self._looked[one] = looked
@@ -146,7 +146,7 @@ class PresetScreen(ModalScreen[Picked | None]):
         if judgement is None or not looked.accepted:
             self.app.call_from_thread(self._refused, looked.verdict)
         else:
-            picked = Picked(preset, tuple(one.probe for one in judgement.probes), values)
+            picked = PickedPreset(preset, tuple(one.probe for one in judgement.probes), values)
             self.app.call_from_thread(self.dismiss, picked)
 
     def _refused(self, why: str) -> None:

@@ -12,19 +12,19 @@ from kernel.lab.needs import command, missing
 from kernel.lab.target import DEFAULT
 from kernel.local.target import LocalTarget
 from probes.facts.facts import Feature, TargetFacts, Trouble
-from widgets.dialogs.target_chooser import Choice
+from widgets.dialogs.target_chooser import TargetRow
 
 LAB_SERIES = ("7.2", "6.12", "6.1", "arm64:6.12", "full")
 _RECORDINGS = 8
 """Recordings of the current folder that are offered."""
 
 
-def choices() -> list[Choice]:
+def choices() -> list[TargetRow]:
     """All of them; looks at this machine, which takes some 30 ms."""
     return [_local(), *_lab(), *_ssh(), *_recordings()]
 
 
-def mark_open(found: Sequence[Choice], opened: str) -> list[Choice]:
+def mark_open(found: Sequence[TargetRow], opened: str) -> list[TargetRow]:
     """Mark the one that is open; where it is not offered it is added.
 
     Args:
@@ -38,7 +38,7 @@ def mark_open(found: Sequence[Choice], opened: str) -> list[Choice]:
     marked = [replace(choice, is_open=_same(choice.spec, opened)) for choice in found]
     if not any(choice.is_open for choice in marked):
         name = opened if "://" in opened else opened.rstrip("/").rpartition("/")[2]
-        marked.append(Choice(opened, name, is_open=True))
+        marked.append(TargetRow(opened, name, is_open=True))
     return marked
 
 
@@ -57,9 +57,9 @@ def _same(spec: str, other: str) -> bool:
         return False
 
 
-def _local() -> Choice:
+def _local() -> TargetRow:
     facts = LocalTarget().facts()
-    return Choice("local", "this machine", facts.title, abilities(facts), facts.troubles)
+    return TargetRow("local", "this machine", facts.title, abilities(facts), facts.troubles)
 
 
 def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
@@ -72,18 +72,18 @@ def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def _lab() -> list[Choice]:
+def _lab() -> list[TargetRow]:
     found = []
     for series in LAB_SERIES:
         gone = missing("arm64" if series.startswith("arm64:") else "amd64")
         names = ", ".join(need.what for need in gone)
         troubles = (Trouble(f"missing: {names}", command(gone)),) if gone else ()
         title = "built from source with every tracer on" if series == "full" else f"Linux {series} in QEMU"
-        found.append(Choice(f"lab:{series}", f"lab {series}", title, (), troubles))
+        found.append(TargetRow(f"lab:{series}", f"lab {series}", title, (), troubles))
     return found
 
 
-def _ssh() -> list[Choice]:
+def _ssh() -> list[TargetRow]:
     """Hosts named in ~/.ssh/config; patterns are no hosts."""
     if shutil.which("ssh") is None:
         return []
@@ -94,14 +94,16 @@ def _ssh() -> list[Choice]:
         hosts = aliases()
     except (GroupError, RuntimeError):  # none, or one that can't be read; no home
         hosts = ()
-    return [Choice(f"ssh://{host}", host, "over SSH") for host in hosts]
+    return [TargetRow(f"ssh://{host}", host, "over SSH") for host in hosts]
 
 
-def _recordings() -> list[Choice]:
+def _recordings() -> list[TargetRow]:
     shipped = shipped_recording()
     try:
         here = sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]
     except OSError:  # the folder is gone
         here = []
     files = [*([shipped] if shipped else []), *here]
-    return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files]
+    return [
+        TargetRow(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files
+    ]

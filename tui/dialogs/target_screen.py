@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from tui.dialogs.target_list import choices, mark_open
-from widgets.dialogs.target_chooser import Choice, TargetChooser
-from widgets.footer import KeyLine
+from widgets.dialogs.target_chooser import TargetChooser, TargetRow
+from widgets.footer import KeyFooter
 
 
 class TargetScreen(ModalScreen[str | None]):
@@ -39,7 +39,7 @@ class TargetScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         yield self._chooser
-        yield KeyLine("app.help")
+        yield KeyFooter("app.help")
 
     def on_mount(self) -> None:
         self._chooser.focus_list()
@@ -49,7 +49,7 @@ class TargetScreen(ModalScreen[str | None]):
     def _look(self) -> None:
         self.app.call_from_thread(self._show, mark_open(choices(), self._opened))
 
-    def _show(self, found: Sequence[Choice]) -> None:
+    def _show(self, found: Sequence[TargetRow]) -> None:
         if self.is_attached:
             self._chooser.show(found)
 

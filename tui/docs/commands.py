@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.cli.args.grammar import Command, Option, commands
+from tui.cli.args.grammar import CommandWord, Option, commands
 from tui.docs.text import MADE, cell, code, table
 
 STATUS = (
@@ -25,7 +25,7 @@ COMMON = ("--help", "--version", "--target", "--json")
 """Long names of the options that most commands have; they are told once."""
 
 
-def common(all_commands: tuple[Command, ...]) -> list[Option]:
+def common(all_commands: tuple[CommandWord, ...]) -> list[Option]:
     """The options of that sort, as `list` has them."""
     listing = next(one for one in all_commands if one.path == ("list",))
     return [option for name in COMMON for option in listing.options if name in option.names]
@@ -48,12 +48,12 @@ def reference() -> str:
     return "".join(parts)
 
 
-def own(one: Command) -> list[Option]:
+def own(one: CommandWord) -> list[Option]:
     """The options that are not those of most commands."""
     return [option for option in one.options if not set(option.names) & set(COMMON)]
 
 
-def _command(one: Command) -> str:
+def _command(one: CommandWord) -> str:
     title = " ".join(one.path) or "Without a command"
     words = [(code(word.value), cell(word.help + _choices(word))) for word in one.words]
     parts = [f"\n## {title}\n\n{cell(one.help)}\n\n    {one.usage}\n"]

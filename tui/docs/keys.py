@@ -68,7 +68,7 @@ def _own(kind: type[Widget]) -> list[Binding]:
 def _unless_alone(name: str, title: str) -> str:
     """Two screens of one title are told apart."""
     alike = [one for one in SCREENS if SCREENS[one].title == title]
-    return "" if len(alike) == 1 else " with two answers" if name == "Confirm" else " with several answers"
+    return "" if len(alike) == 1 else " with two answers" if name == "ConfirmDialog" else " with several answers"
 
 
 def _pane(kinds: list[type[Widget]], name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from tui.cli.args.grammar import Command, Option, commands
+from tui.cli.args.grammar import CommandWord, Option, commands
 from tui.commands import bindings
 from tui.docs.commands import STATUS, TARGETS, common, names_with_value, own
 from widgets.dialogs.help import section
@@ -42,7 +42,7 @@ def manpage() -> str:
     return "".join(parts)
 
 
-def _command(one: Command) -> str:
+def _command(one: CommandWord) -> str:
     title = " ".join(one.path) or "Without a command"
     words = [_item(word.value, word.help) for word in one.words if word.help]
     return f".SS {_safe(title)}\n{_safe(one.help)}\n" + "".join([*words, *map(_option, own(one))])

@@ -10,17 +10,17 @@ from textual import on
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.filter.filter import Counted, Filter, told
+from tui.filter.filter import Filter, PassCount, told
 from widgets.events.filter_line import FilterLine
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from kernel.watch.watch import Watch
     from probes.completion.choice import Completions
-    from tui.filter.completion import Value
+    from tui.filter.completion import CandidateValue
     from tui.filter.hidden_rows import HiddenRows
-    from tui.hosts.filtered_rows import FilteredHosts
-    from tui.hosts.rows import ShownHosts
+    from tui.hosts.filtered_rows import FilteredHostRows
+    from tui.hosts.rows import HostRows
 
 _BUDGET: Final = 0.01
 """Seconds that counting may take between two keys."""
@@ -28,7 +28,7 @@ _PAUSE: Final = 0.005
 _HINT: Final = "count > 4096 && (comm == cat || ret < 0), latency > 10us; Enter: only these in all views, empty: all"
 
 
-class Looking(Protocol):
+class PassingEvents(Protocol):
     """Events that pass a condition, as far as they were looked at."""
 
     @property
@@ -64,29 +64,29 @@ class FilterBar(FilterLine):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(_HINT, self._completions)
         self._filter = chosen
-        self._preview: Looking | None = None
+        self._preview: PassingEvents | None = None
         """The events that would pass what is typed."""
         self._why = ""
         """What is wrong with what is typed."""
         self._refused = False
         """Enter was pressed on it."""
         self._timer: Timer | None = None
-        self._values: dict[str, Sequence[Value]] = {}
+        self._values: dict[str, Sequence[CandidateValue]] = {}
         """Values of fields that were completed since the line has the keyboard."""
 
     @abstractmethod
-    def begin(self, text: str) -> Looking | None:
+    def begin(self, text: str) -> PassingEvents | None:
         """Begin to look for events that would pass; None: there is none. Raises ConditionError."""
 
     @abstractmethod
-    def choose(self, text: str, found: Looking | None) -> None:
+    def choose(self, text: str, found: PassingEvents | None) -> None:
         """Set the filter; `found`: what `begin` gave for it. Raises ConditionError."""
 
     @abstractmethod
     def watches(self) -> Sequence[Watch]:
         """Return whose events are on the screen."""
 
-    def show(self, found: Counted | str) -> None:
+    def show(self, found: PassCount | str) -> None:
         """Say how many of what is on the screen pass, or of what is typed how many events would.
 
         `found`: a text where the filter does not reach what is on the screen, and why.
@@ -102,7 +102,7 @@ class FilterBar(FilterLine):
         elif chosen.error:
             self.say(f"{chosen.error}: all are shown", refused=True)
         else:
-            said = found.text if isinstance(found, Counted) else found
+            said = found.text if isinstance(found, PassCount) else found
             self.say(self._urgent or ", ".join(filter(None, (said, *self._remarks()))))
 
     @property
@@ -148,7 +148,7 @@ class FilterBar(FilterLine):
             self.say(self._why, refused=self._refused)
             return
         found.tick(_BUDGET)
-        self.say(Counted(found.next - found.first, found.of, "events", found.behind).text)
+        self.say(PassCount(found.next - found.first, found.of, "events", found.behind).text)
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(_PAUSE, self._count) if found.behind else None
@@ -185,7 +185,7 @@ class FilterBar(FilterLine):
         sorts = {name: sort for watching in self.watches() for name, sort in self._filter.sorts(watching).items()}
         return complete_filter(text, cursor, sorts, self._values_of)
 
-    def _values_of(self, field: str) -> Sequence[Value]:
+    def _values_of(self, field: str) -> Sequence[CandidateValue]:
         from tui.filter.completion import values_seen
 
         if field not in self._values:
@@ -212,30 +212,30 @@ class LiveFilterBar(FilterBar):
         watching = self._seen()
         return () if watching is None else (watching,)
 
-    def begin(self, text: str) -> Selected | None:
+    def begin(self, text: str) -> FilteredRows | None:
         watching = self._seen()
         if watching is None or watching.store is None:
             return None
         return self._filter.preview(text, watching, watching.store)
 
-    def choose(self, text: str, found: Looking | None) -> None:
-        from events.search.filtered_rows import Selected
+    def choose(self, text: str, found: PassingEvents | None) -> None:
+        from events.search.filtered_rows import FilteredRows
 
-        self._filter.choose(text, self._seen(), found if isinstance(found, Selected) else None)
+        self._filter.choose(text, self._seen(), found if isinstance(found, FilteredRows) else None)
 
 
 class HostsFilterBar(FilterBar):
     """The filter of the events of several hosts."""
 
-    def __init__(self, shown: ShownHosts) -> None:
+    def __init__(self, shown: HostRows) -> None:
         super().__init__(shown.filter)
         self._shown = shown
 
     def watches(self) -> Sequence[Watch]:
         return self._shown.watches
 
-    def begin(self, text: str) -> FilteredHosts:
+    def begin(self, text: str) -> FilteredHostRows:
         return self._shown.preview(text)
 
-    def choose(self, text: str, found: Looking | None) -> None:  # noqa: ARG002 - it is looked for anew
+    def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - it is looked for anew
         self._shown.choose(text)

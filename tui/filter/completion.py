@@ -12,10 +12,10 @@ from events.names.event_names import CGROUP, event_name
 from events.search.comparison import COMM, LATENCY, NUMERIC
 from events.search.condition import OF_ALL
 from events.search.condition_parser import quoted
-from events.search.field_kinds import Sort
+from events.search.field_kinds import ValueKind
 from events.text import FAULT
-from probes.completion.choice import Completion, Completions, What, ranked
-from tui.present.value_text import ShownValues
+from probes.completion.choice import Completion, Completions, ItemKind, ranked
+from tui.present.value_text import ValueStyle
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -31,16 +31,16 @@ _ROWS: Final = 1 << 12
 _BUDGET: Final = 0.02
 """Seconds that this may take."""
 _OPERATORS: Final = {
-    Sort.TEXT: ("==", "!=", "~"),
-    Sort.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
-    Sort.UNKNOWN: ("==", "!=", "<", "<=", ">", ">=", "&", "~"),
-    Sort.NEITHER: (),
+    ValueKind.TEXT: ("==", "!=", "~"),
+    ValueKind.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
+    ValueKind.UNKNOWN: ("==", "!=", "<", "<=", ">", ">=", "&", "~"),
+    ValueKind.NEITHER: (),
 }
 _ABOUT: Final = {"~": "a pattern: * ? [a-z]", "&": "has one of these bits"}
 _PROBED: Final = frozenset(("==", "!=", "~", *NUMERIC))
 
 
-class Value(NamedTuple):
+class CandidateValue(NamedTuple):
     """A value that a field may be compared with."""
 
     text: str
@@ -59,7 +59,7 @@ class _Place(NamedTuple):
 
 
 def complete_filter(
-    text: str, cursor: int, sorts: Mapping[str, Sort], values: Callable[[str], Sequence[Value]]
+    text: str, cursor: int, sorts: Mapping[str, ValueKind], values: Callable[[str], Sequence[CandidateValue]]
 ) -> Completions:
     """Return what may stand at the cursor.
 
@@ -79,12 +79,12 @@ def complete_filter(
         items = _values(values(field), known[field], place.typed, last)
     elif last in known and (len(place.before) == 1 or field in ("&&", "||", "(", "!")):
         items = tuple(
-            Completion(f"{sign} ", What.WORD, sign, about=_ABOUT.get(sign, ""))
+            Completion(f"{sign} ", ItemKind.WORD, sign, about=_ABOUT.get(sign, ""))
             for sign in _OPERATORS[known[last]]
             if not place.typed
         )
     elif (last == ")" or field in _PROBED) and text[:cursor].endswith(" "):
-        items = tuple(Completion(f"{sign} ", What.WORD, sign) for sign in ("&&", "||"))
+        items = tuple(Completion(f"{sign} ", ItemKind.WORD, sign) for sign in ("&&", "||"))
     else:
         items = ()
     if any(item.text.strip() == place.typed for item in items):
@@ -104,38 +104,38 @@ def _place(before: str) -> _Place:
     return _Place(len(before), "", tuple(one[0].strip() for one in found))
 
 
-def _fields(known: Mapping[str, Sort], typed: str) -> tuple[Completion, ...]:
+def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...]:
     names = list(dict.fromkeys((*(name for name in known if name not in OF_ALL), *OF_ALL)))
     return tuple(
-        Completion(f"{names[n]} ", What.FIELD, names[n], about=_of_field(names[n], known[names[n]]))
+        Completion(f"{names[n]} ", ItemKind.FIELD, names[n], about=_of_field(names[n], known[names[n]]))
         for n in ranked(names, typed)
     )
 
 
-def _of_field(name: str, sort: Sort) -> str:
+def _of_field(name: str, sort: ValueKind) -> str:
     return "of a call, a time: 10us, 1.5ms" if name == LATENCY else sort.value
 
 
-def _values(seen: Sequence[Value], sort: Sort, typed: str, sign: str) -> tuple[Completion, ...]:
-    errors = [Value(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
-    is_number = sort is not Sort.TEXT and sign != "~"
+def _values(seen: Sequence[CandidateValue], sort: ValueKind, typed: str, sign: str) -> tuple[Completion, ...]:
+    errors = [CandidateValue(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
+    is_number = sort is not ValueKind.TEXT and sign != "~"
     every = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *seen)}
     low = typed.lower()
     found = [
-        Completion(one.text, What.VALUE, one.text, about=one.about)
+        Completion(one.text, ItemKind.VALUE, one.text, about=one.about)
         for one in (*seen, *(one for text, one in every.items() if text.startswith("-E")))
         if low in one.text.lower() or low in one.about.lower()
     ]
     return tuple(dict.fromkeys(sorted(found, key=lambda item: not item.text.strip("\"'").lower().startswith(low))))
 
 
-def values_seen(watching: Watch, store: Store, field: str) -> tuple[Value, ...]:
+def values_seen(watching: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
     """Return the values of a field among the newest events, the most frequent first, with their names."""
     own = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
     if field not in own and (field in COMM or field == "event" or field in CGROUP):
         return _of_all(store, field)
-    shown = ShownValues(watching.known)
-    counts: dict[Value, int] = {}
+    shown = ValueStyle(watching.known)
+    counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
         record = store.record(seq)
@@ -148,17 +148,17 @@ def values_seen(watching: Watch, store: Store, field: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys((*seen, *_enumerators(watching, store, field))))
 
 
-def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[Value]:
+def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
     """Yield the values of the enum that a field is of, seen or not, as events have them."""
     fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
     columns = (column for plan in watching.known.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
         for name, number in watching.known.namer.enumerators(kind):
-            yield Value(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
+            yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 
-def _of_all(store: Store, field: str) -> tuple[Value, ...]:
+def _of_all(store: Store, field: str) -> tuple[CandidateValue, ...]:
     if field in CGROUP:
         paths = store.cgroups.paths
         names: list[str] = [*paths, *(part for path in paths for part in path.split("/") if part)]
@@ -171,15 +171,15 @@ def _of_all(store: Store, field: str) -> tuple[Value, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _value(value: object, shown: str) -> Value | None:
+def _value(value: object, shown: str) -> CandidateValue | None:
     if isinstance(value, str):
         try:
-            return Value(quoted(value)) if value != FAULT and value.isprintable() else None
+            return CandidateValue(quoted(value)) if value != FAULT and value.isprintable() else None
         except ValueError:
             return None
     if not isinstance(value, int):
         return None
     number = str(int(value))
     if (name := errno_name(value)) is not None and shown.startswith(name):
-        return Value(name, number)
-    return Value(number, shown if shown not in (number, hex(value)) else "")
+        return CandidateValue(name, number)
+    return CandidateValue(number, shown if shown not in (number, hex(value)) else "")

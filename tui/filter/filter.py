@@ -9,15 +9,15 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, Text
+from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
 from events.search.condition_parser import ConditionError, ValueRefused, condition
-from events.search.field_kinds import Sort
+from events.search.field_kinds import ValueKind
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.search.condition import Condition
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -26,7 +26,7 @@ _STORES: Final = 2
 _UNITS: Final = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
-class Counted(NamedTuple):
+class PassCount(NamedTuple):
     """Rows of a view that pass, of all."""
 
     passing: int
@@ -46,7 +46,7 @@ class _Made(NamedTuple):
     """The events of one store that pass."""
 
     store: Store
-    selected: Selected
+    selected: FilteredRows
     named: frozenset[tuple[int, int]]
     """The tasks that its comparisons of names and cgroups held of."""
 
@@ -61,12 +61,12 @@ class Filter:
         self.error = ""
         """Why the condition can't be applied, so that every event passes; empty: it can."""
         self._made: tuple[_Made, ...] = ()
-        self._sorts: dict[str, Sort] = {}
+        self._sorts: dict[str, ValueKind] = {}
         """Fields that were ever there: a condition on one that went goes on to hold of nothing else."""
         self._mixed: set[str] = set()
         """Fields that two hosts have in two ways, or one had in another way before."""
 
-    def choose(self, text: str, watching: Watch | None, selected: Selected | None = None) -> None:
+    def choose(self, text: str, watching: Watch | None, selected: FilteredRows | None = None) -> None:
         """Take another condition; `selected`: its events as `preview` gave them. Raises ConditionError."""
         text = text.strip()
         if text and watching is not None:
@@ -79,7 +79,7 @@ class Filter:
         """Raise ConditionError where a text is no condition on what any of several kernels records."""
         for watching in watches:
             self.sorts(watching)
-        condition(text.strip(), {LATENCY: Sort.NUMBER, **self._sorts}, str)
+        condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
 
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
@@ -87,19 +87,19 @@ class Filter:
         other._sorts, other._mixed = dict(self._sorts), set(self._mixed)
         return other
 
-    def sorts(self, watching: Watch) -> dict[str, Sort]:
+    def sorts(self, watching: Watch) -> dict[str, ValueKind]:
         """Return what each field can be compared with, also of those that are not recorded any more."""
         for name, sort in sorts_of_fields(watching).items():
             before = self._sorts.get(name, sort)
-            if sort is not before and Sort.UNKNOWN not in (sort, before):
+            if sort is not before and ValueKind.UNKNOWN not in (sort, before):
                 self._mixed.add(name)
-            self._sorts[name] = Sort.UNKNOWN if name in self._mixed else sort
-        return {LATENCY: Sort.NUMBER, **self._sorts}
+            self._sorts[name] = ValueKind.UNKNOWN if name in self._mixed else sort
+        return {LATENCY: ValueKind.NUMBER, **self._sorts}
 
     @property
     def of_tasks(self) -> bool:
         """Whether it asks for names of tasks, which the kernel may learn after their first events."""
-        return any(isinstance(part, Text) and part.field in COMM for part in self._parts)
+        return any(isinstance(part, TextComparison) and part.field in COMM for part in self._parts)
 
     @property
     def of_cgroups(self) -> bool:
@@ -118,9 +118,9 @@ class Filter:
     @property
     def _condition(self) -> Condition | None:
         """The condition with the kinds of its fields; None: every event passes."""
-        return condition(self.text, {LATENCY: Sort.NUMBER, **self._sorts}, str) if self.text else None
+        return condition(self.text, {LATENCY: ValueKind.NUMBER, **self._sorts}, str) if self.text else None
 
-    def of(self, watching: Watch, store: Store) -> Selected | None:
+    def of(self, watching: Watch, store: Store) -> FilteredRows | None:
         """Return the events of a store that pass, the same object until they are others; None: all do."""
         made = next((one for one in self._made if one.store is store), None)
         if made is not None or not self.text:
@@ -134,7 +134,7 @@ class Filter:
         self._keep(selected)
         return selected
 
-    def preview(self, text: str, watching: Watch, store: Store) -> Selected:
+    def preview(self, text: str, watching: Watch, store: Store) -> FilteredRows:
         """Return the events that would pass a condition, to be looked for by ticks. Raises ConditionError."""
         return _selected(condition(text.strip(), self.sorts(watching), store.comm, store.cgroups), watching, store)
 
@@ -152,17 +152,17 @@ class Filter:
         named = wanted.tasks(made.store.cmdlines)
         return made if named == made.named else _Made(made.store, _selected(wanted, watching, made.store), named)
 
-    def _keep(self, selected: Selected) -> None:
+    def _keep(self, selected: FilteredRows) -> None:
         store = selected.store
         kept = tuple(one for one in self._made if one.store is not store)[: self._stores - 1]
         self._made = (_Made(store, selected, selected.condition.tasks(store.cmdlines)), *kept)
 
 
-class _AnyFields(dict[str, Sort]):
+class _AnyFields(dict[str, ValueKind]):
     """Fields before any is known: each name may be one."""
 
-    def get(self, name: str, default: object = None) -> Sort:  # noqa: ARG002
-        return Sort.UNKNOWN
+    def get(self, name: str, default: object = None) -> ValueKind:  # noqa: ARG002
+        return ValueKind.UNKNOWN
 
 
 def check_form(text: str) -> None:
@@ -183,8 +183,8 @@ def told(error: ConditionError) -> str:
     return f"at {error.at + 1}: {error}"
 
 
-def _selected(wanted: Condition, watching: Watch, store: Store) -> Selected:
-    from events.search.filtered_rows import Selected  # numpy comes with it
+def _selected(wanted: Condition, watching: Watch, store: Store) -> FilteredRows:
+    from events.search.filtered_rows import FilteredRows  # numpy comes with it
     from tui.present.call_ends import ends_of
 
-    return Selected(store, wanted, lambda: ends_of(watching.known.plans))
+    return FilteredRows(store, wanted, lambda: ends_of(watching.known.plans))

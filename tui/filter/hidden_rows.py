@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tui.app.ways_out import NO_FILTER
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from probes.plans.plan import Plan
 
@@ -36,7 +36,7 @@ class HiddenRows:
         """Wait no more."""
         self._paths, self._came = frozenset(), False
 
-    def look(self, store: Store, selected: Selected | None) -> bool:
+    def look(self, store: Store, selected: FilteredRows | None) -> bool:
         """Look at what came for a moment; True: there is more to look at.
 
         `selected`: the events that pass the filter, None: there is none.

@@ -27,14 +27,14 @@ from tui.messages import HostsChanged
 from tui.opening import Opening
 from tui.refresh import SOON, pause_after
 from widgets.events.host_table import HostLine
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.host import Host
     from kernel.target import Target
-    from tui.dialogs.preset_screen import Picked
+    from tui.dialogs.preset_screen import PickedPreset
     from tui.hosts.screen import HostsScreen
     from widgets.way_out import Way
 
@@ -46,7 +46,7 @@ _LOOK_EVERY = 1.0
 """Seconds between two questions for losses, names and clocks."""
 
 
-class Hosting:
+class HostControl:
     """Drives a fleet for the screen's thread."""
 
     def __init__(self, app: App[None], fleet: Fleet) -> None:
@@ -77,12 +77,12 @@ class Hosting:
         watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
         return next((watch.connection for watch in watches if watch is not None), None)
 
-    def arm_preset(self, picked: Picked) -> None:
+    def arm_preset(self, picked: PickedPreset) -> None:
         """On all hosts, each by the alternative that its kernel takes."""
-        from kernel.hosts.arm_request import Order
-        from probes.presets.schema import Chosen
+        from kernel.hosts.arm_request import ArmRequest
+        from probes.presets.schema import PresetChoice
 
-        self.place().order(Order((Chosen(picked.preset, picked.given),)))
+        self.place().order(ArmRequest((PresetChoice(picked.preset, picked.given),)))
 
     def not_elsewhere(self, here: str, *, built: bool) -> str:
         """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
@@ -204,7 +204,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         state=str(host.state),
         kernel=host.kernel,
         per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
-        losses=Losses(*losses_of_host(host)),
+        losses=LossTotals(*losses_of_host(host)),
         late=fleet.events.late_of(host),
         unshown=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
@@ -219,7 +219,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     )
 
 
-class Lent:
+class BorrowedTarget:
     """A target of a host as the workbench has it: all of it, but for its end, which is the host's."""
 
     def __init__(self, target: Target) -> None:
@@ -232,7 +232,7 @@ class Lent:
         """It goes on."""
 
 
-class LentOpening(Opening):
+class BorrowedOpening(Opening):
     """Waits until one of several hosts is open, the first of them if it can be had."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -252,7 +252,7 @@ class LentOpening(Opening):
                     raise KernelError("none of the hosts could be opened")
                 return
             self.spec = host.spec
-            target = cast("Target", Lent(host.watch.connection.target))
+            target = cast("Target", BorrowedTarget(host.watch.connection.target))
             connection: Connection = Connection(target, Damage(is_raised=False))
             connection.warm()
             self._connection = connection

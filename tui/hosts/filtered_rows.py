@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from events.store.columns import Ints, Mask
-from events.store.row_numbers import KeptNumbers
+from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import Selected
-    from kernel.hosts.merged_events import Merged
+    from events.search.filtered_rows import FilteredRows
+    from kernel.hosts.merged_events import MergedEvents
     from tui.filter.filter import Filter
 
 _PIECE: Final = 1 << 12
 """Rows of all hosts that are looked at at once."""
 
 
-class FilteredHosts:
+class FilteredHostRows:
     """Rows numbered from 0 on; each host's own store says which of its events pass."""
 
-    def __init__(self, events: Merged, chosen: Filter) -> None:
+    def __init__(self, events: MergedEvents, chosen: Filter) -> None:
         self.filter = chosen
         self._events = events
-        self._kept = KeptNumbers()
+        self._kept = RowNumbers()
         """Numbers in the merged list."""
         self._looked = events.first_seq
-        self._selected: dict[int, Selected | None] = {}
+        self._selected: dict[int, FilteredRows | None] = {}
         """By the number of the session that rows are of."""
 
     @property
@@ -75,7 +75,7 @@ class FilteredHosts:
                 continue
             self.filter.names_changed(watching)
             if watching.store is not None and self.filter.of(watching, watching.store) is not selected:
-                self._kept, self._looked = KeptNumbers(self.next), self._events.first_seq
+                self._kept, self._looked = RowNumbers(self.next), self._events.first_seq
                 self._selected.clear()
                 return True
         return False

@@ -7,30 +7,30 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from events.clocks.clock_offset import Offset
+from events.clocks.clock_offset import ClockOffset
 from events.names.event_names import exported_name
-from events.store.outage_mark import LineCut, gap_of
+from events.store.outage_mark import Outage, gap_of
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host, State
-from kernel.hosts.merged_events import Merged
+from kernel.hosts.host import Host, HostState
+from kernel.hosts.merged_events import MergedEvents
 from tui.present.event_times import wall_clock
-from tui.present.loss_totals import Lost, lost_of
+from tui.present.loss_totals import LossSums, lost_of
 
 
-class Account(NamedTuple):
+class HostAccount(NamedTuple):
     """What one host gave."""
 
     events: int
     """That were shown."""
-    losses: Lost
+    losses: LossSums
     late: int
     unshown: int
-    offset: Offset | None
+    offset: ClockOffset | None
     hits: Mapping[str, int]
     """By event; of what is only counted those that pass its filter."""
     all_hits: Mapping[str, int] = MappingProxyType({})
     """The same without regard to filters."""
-    gaps: tuple[LineCut, ...] = ()
+    gaps: tuple[Outage, ...] = ()
     """How often the line was cut."""
     of: int | None = None
     """Events of which those passed the filter; None: there is none."""
@@ -78,15 +78,15 @@ class Account(NamedTuple):
         }
 
 
-def losses_of_host(host: Host) -> Lost:
+def losses_of_host(host: Host) -> LossSums:
     """What did not reach the list, each kind apart."""
-    return lost_of(host.watch, host.counts) if host.watch is not None else Lost()
+    return lost_of(host.watch, host.counts) if host.watch is not None else LossSums()
 
 
-def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> Account:
-    """As of now; `of`: see `Account`."""
-    events: Merged = fleet.events
-    return Account(
+def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> HostAccount:
+    """As of now; `of`: see `HostAccount`."""
+    events: MergedEvents = fleet.events
+    return HostAccount(
         shown,
         losses_of_host(host),
         events.late_of(host),
@@ -96,7 +96,7 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> A
         host.counts.hits if host.counts else {},
         gaps_of(host),
         of,
-        host.state is not State.LOST,
+        host.state is not HostState.LOST,
     )
 
 
@@ -104,12 +104,12 @@ NOTHING_MISSING: Final = "the line is back; nothing was recorded meanwhile"
 """Said of a host whose line was cut while it had no probe."""
 
 
-def gaps_of(host: Host) -> tuple[LineCut, ...]:
+def gaps_of(host: Host) -> tuple[Outage, ...]:
     """Return the cuts of its line by which events are missing, the oldest first."""
     return tuple(cut for cut in host.watch.cuts if cut.missing) if host.watch is not None else ()
 
 
-def clock_text(offset: Offset) -> str:
+def clock_text(offset: ClockOffset) -> str:
     """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
     day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
     return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"

@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from events.search.search import Found
+from events.search.search import SearchStep
 from events.store.outage_mark import task_text
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.event_times import wall_clock
 from tui.present.status import detail_of, fields_of
-from tui.present.value_text import ShownValues
+from tui.present.value_text import ValueStyle
 from widgets.events.event_detail import DetailField
 from widgets.events.event_rows import FIXED, EventColumn, EventRows
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.merged_events import MergedEvent
     from kernel.watch.watch import Watch
-    from tui.hosts.filtered_rows import FilteredHosts
+    from tui.hosts.filtered_rows import FilteredHostRows
 
 _STORES: Final = 1 << 10
 """Stores of hosts of which it is kept which events pass."""
@@ -32,26 +32,26 @@ def _own(field: str) -> str:
     return f"{field}_" if field in ("time", "host") else field
 
 
-class ShownHosts:
+class HostRows:
     """An `widgets.events.event_rows.EventStore` of all hosts."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._events = fleet.events
         self.filter = Filter(stores=_STORES)
-        self._chosen: FilteredHosts | None = None
+        self._chosen: FilteredHostRows | None = None
 
     @property
     def watches(self) -> list[Watch]:
         """Of all hosts that were open."""
         return [host.watch for host in self._fleet.hosts if host.watch is not None]
 
-    def preview(self, text: str) -> FilteredHosts:
+    def preview(self, text: str) -> FilteredHostRows:
         """Return the events that would pass a condition. Raises ConditionError."""
-        from tui.hosts.filtered_rows import FilteredHosts
+        from tui.hosts.filtered_rows import FilteredHostRows
 
         self.filter.check(text, self.watches)
-        return FilteredHosts(self._events, self.filter.with_text(text))
+        return FilteredHostRows(self._events, self.filter.with_text(text))
 
     def choose(self, text: str) -> None:
         """Show only what passes a condition; everything where it is empty. Raises ConditionError."""
@@ -70,10 +70,10 @@ class ShownHosts:
         return self._chosen is not None and self._chosen.names_changed()
 
     @property
-    def filtered(self) -> Counted:
+    def filtered(self) -> PassCount:
         """How many events pass."""
         every = self._events.next_seq - self._events.first_seq
-        return Counted(self.next_seq - self.first_seq, every, behind=self._chosen.behind if self._chosen else 0)
+        return PassCount(self.next_seq - self.first_seq, every, behind=self._chosen.behind if self._chosen else 0)
 
     @property
     def first_seq(self) -> int:
@@ -87,7 +87,7 @@ class ShownHosts:
         """Return the event of a row. Raises IndexError where it was dropped."""
         return self._events.record(seq if self._chosen is None else self._chosen.number(seq))
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> SearchStep:
         """Search what is seen: the host's name, too."""
         needle, deadline = match.lower(), time.monotonic() + budget
         if self._chosen is None:
@@ -96,11 +96,11 @@ class ShownHosts:
         while self.first_seq <= row < self.next_seq:
             with contextlib.suppress(IndexError):  # its host's store had to drop it
                 if needle in self._line(self.record(row)).lower():
-                    return Found(row, row + direction, True)
+                    return SearchStep(row, row + direction, True)
             row += direction
             if time.monotonic() >= deadline:
-                return Found(None, row, False)
-        return Found(None, row, True)
+                return SearchStep(None, row, False)
+        return SearchStep(None, row, True)
 
     def fields(self) -> tuple[str, ...]:
         """Names of all recorded fields, of all hosts."""
@@ -126,5 +126,5 @@ class ShownHosts:
     def _line(self, event: MergedEvent) -> str:
         return f"{wall_clock(event.ts)} {event.host} {self._values(event).text(event.record)}"
 
-    def _values(self, event: MergedEvent) -> ShownValues:
-        return ShownValues(self._events.watch(event.source).known)
+    def _values(self, event: MergedEvent) -> ValueStyle:
+        return ValueStyle(self._events.watch(event.source).known)

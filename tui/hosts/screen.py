@@ -15,18 +15,18 @@ from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar, HostsFilterBar
 from tui.hosts.control import host_line
-from tui.hosts.rows import ShownHosts
+from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.views.histograms.pane import TableLines, TableList
 from widgets.events.host_table import HostDetail, HostTable
-from widgets.events.status_bar import LiveLine, LiveState, Losses
-from widgets.footer import KeyLine
+from widgets.events.status_bar import LiveLine, LiveState, LossTotals
+from widgets.footer import KeyFooter
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from kernel.hosts.arm_request import Order
+    from kernel.hosts.arm_request import ArmRequest
     from kernel.hosts.fleet import Fleet
     from tui.app.app import Probewright
 
@@ -53,7 +53,7 @@ class HostsScreen(Screen[None]):
         self._histograms = TableList(id="histograms")
         self._histograms.display = False
         self._lines: tuple[TableLine, ...] = ()
-        self._shown = ShownHosts(fleet)
+        self._shown = HostRows(fleet)
         self._filter_bar = HostsFilterBar(self._shown)
         self._fields: tuple[str, ...] | None = None
         self._looking: Timer | None = None
@@ -70,7 +70,7 @@ class HostsScreen(Screen[None]):
         yield self._events
         yield self._histograms
         yield self._filter_bar
-        yield KeyLine("help")
+        yield KeyFooter("help")
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -178,7 +178,7 @@ class HostsScreen(Screen[None]):
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def order(self, order: Order) -> None:
+    def order(self, order: ArmRequest) -> None:
         """Have something armed on all hosts."""
         asked, every = self._fleet.arm(order), len(self._fleet.hosts)
         if asked:
@@ -195,11 +195,11 @@ class HostsScreen(Screen[None]):
 
     def action_arm_composed(self) -> None:
         """Arm on all hosts what was built or typed in the place where probes are built."""
-        from kernel.hosts.arm_request import Order
+        from kernel.hosts.arm_request import ArmRequest
 
         probe = self.bench.compose_place.current
         if probe is not None:
-            self.order(Order((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
@@ -245,8 +245,8 @@ class HostsScreen(Screen[None]):
         self.bench.switch_mode("compose")
 
 
-def _together(losses: list[Losses]) -> Losses:
-    return Losses(
+def _together(losses: list[LossTotals]) -> LossTotals:
+    return LossTotals(
         sum(one.lost for one in losses),
         sum(one.missed for one in losses),
         sum(one.dropped for one in losses),

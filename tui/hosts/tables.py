@@ -13,7 +13,7 @@ from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from kernel.hosts.host import Host
-    from tui.hosts.host_text import Account
+    from tui.hosts.host_text import HostAccount
 
 _TEXTS: Final = ("host", "target", "state", "kernel", "why", "remedy")
 _COUNTS: Final = ("events", "of", "lost", "missed", "dropped", "undecodable", "late", "unshown")
@@ -26,7 +26,7 @@ class HostsTable(ViewTable):
 
     name = "hosts"
 
-    def __init__(self, accounts: Iterable[tuple[Host, Account]]) -> None:
+    def __init__(self, accounts: Iterable[tuple[Host, HostAccount]]) -> None:
         self._rows = [account.json(host) for host, account in accounts]
 
     @property

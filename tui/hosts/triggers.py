@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class HostsTriggerScreen(TriggerDialog):
     """Orders the trigger on every host, for each event of its probes that takes it."""
 
-    def __init__(self, fleet: Fleet, order: Callable[[Order], object]) -> None:
+    def __init__(self, fleet: Fleet, order: Callable[[ArmRequest], object]) -> None:
         """Take the hosts, and what has something done on all of them."""
         super().__init__("a trigger for all probes of all hosts", (), self._verdict)
         self._fleet = fleet
@@ -42,5 +42,5 @@ class HostsTriggerScreen(TriggerDialog):
     @on(TriggerDialog.Added)
     def _added(self, event: TriggerDialog.Added) -> None:
         event.stop()
-        self._order(Order((), triggers=(event.text,)))
+        self._order(ArmRequest((), triggers=(event.text,)))
         self.dismiss(None)

@@ -12,7 +12,7 @@ from textual.screen import Screen
 
 from tui.app.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
 from tui.dialogs import dialogs
-from tui.present.event_times import Face, stamp_of
+from tui.present.event_times import ClockFace, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,7 +51,7 @@ class LiveCommands(Screen[None]):
         for view in self.views:
             view.show_times(self.stamp)
         clock = self.seen.clock if self.seen is not None else None
-        unknown = clock is not None and not clock.known and face is not Face.KERNEL
+        unknown = clock is not None and not clock.known and face is not ClockFace.KERNEL
         why = ": the recording does not say it" if self.seen and self.seen.connection.holds_events else " yet"
         self.notify(f"times: {face.words}{f', which is not known{why}' if unknown else ''}", markup=False)
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from widgets.events.event_detail import DetailField, EventDetail
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 
 
 class DetailScreen(ModalScreen[None]):
@@ -37,7 +37,7 @@ class DetailScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield self._detail
-        yield KeyLine("app.help")
+        yield KeyFooter("app.help")
 
     def on_mount(self) -> None:
         self._detail.show(*self._content)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from textual import work
 
 from events.export.catalogue import FORMATS, Format
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.formats.parquet import NoPyarrow
 from events.export.job import Job, prepare, writer_of
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.live.export_dialog import BUDGET, ExportScreen, tables_of, why
 from tui.output.event_source import load_symbols, source_of_rows
-from tui.output.export_file import ExportFile, FileRefused
-from widgets.dialogs.event_export_dialog import Offered
+from tui.output.export_file import ExportFile, ExportRefused
+from widgets.dialogs.event_export_dialog import OfferedFormat
 from widgets.number_format import grouped
 from widgets.safe_text import safe
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from events.record import Record
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -42,7 +42,7 @@ class EventExportScreen(ExportScreen):
         """
         self._filter = chosen
         self._selected = chosen.of(watching, store)
-        offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
+        offered = [OfferedFormat(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
         super().__init__("", [*offered, *tables_of(view)], time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
@@ -65,7 +65,7 @@ class EventExportScreen(ExportScreen):
         every = f"events of {self._watching.connection.target.name}"
         if selected is None:
             return f"{grouped(len(store))} {every}{dropped}"
-        few = Counted(selected.next - selected.first, len(store), every, selected.behind).text
+        few = PassCount(selected.next - selected.first, len(store), every, selected.behind).text
         return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
     def begin(self, form: Format, view: str) -> None:
@@ -107,10 +107,10 @@ class EventExportScreen(ExportScreen):
         """Return what writes the events. Raises OSError."""
         passes = None if self._selected is None else partial(_passes, self._selected)
         source = replace(source_of_rows(self._watching), passes=passes)
-        return Job(self._store, writer_of(form, source, out), Passing(passes, pairs=form.whole_calls))
+        return Job(self._store, writer_of(form, source, out), ExportFilter(passes, pairs=form.whole_calls))
 
 
-def _passes(selected: Selected, record: Record) -> bool:
+def _passes(selected: FilteredRows, record: Record) -> bool:
     return selected.passes(record.seq)
 
 
@@ -119,7 +119,7 @@ def _save_picture(app: App[object], file: ExportFile) -> None:
     try:
         with file:
             file.out.write(app.export_screenshot(title="probewright").encode())
-    except (OSError, FileRefused) as error:
+    except (OSError, ExportRefused) as error:
         app.notify(why(error), title="no picture", severity="error", markup=False)
     else:
         app.notify(f"{file.path}: a picture of this screen", markup=False)

@@ -10,8 +10,8 @@ from textual import on, work
 
 from events.export.catalogue import FORMATS, Format, format_named
 from kernel.errors import KernelError
-from tui.output.export_file import ExportFile, FileRefused
-from widgets.dialogs.event_export_dialog import EventExportDialog, Offered
+from tui.output.export_file import ExportFile, ExportRefused
+from widgets.dialogs.event_export_dialog import EventExportDialog, OfferedFormat
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class ExportScreen(EventExportDialog):
             return
         try:
             self._file = ExportFile(Path(event.path).expanduser(), overwrite=event.overwrite)
-        except (FileRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
-            self.refuse(why(error), taken=isinstance(error, FileRefused) and error.taken)
+        except (ExportRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+            self.refuse(why(error), taken=isinstance(error, ExportRefused) and error.taken)
             return
         self.report("getting ready", None)
         self.begin(form, view)
@@ -106,7 +106,7 @@ class ExportScreen(EventExportDialog):
                 self.set_timer(_PAUSE, self._step)
                 return
             file.keep()
-        except (OSError, FileRefused) as error:
+        except (OSError, ExportRefused) as error:
             self.fail(error)
             return
         self._job = self._file = None
@@ -139,13 +139,13 @@ class ExportScreen(EventExportDialog):
         return file is not None
 
 
-def tables_of(view: str) -> list[Offered]:
+def tables_of(view: str) -> list[OfferedFormat]:
     """Return the formats of a view's table; none where it has none."""
     if not view:
         return []
     title, keeps = _TABLES[view]
     return [
-        Offered(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
+        OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
         for form in FORMATS
         if form.of_tables
     ]

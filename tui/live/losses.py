@@ -14,7 +14,7 @@ from kernel.session.session import Armed
 from tui import kernel_jobs
 from tui.live.losses_model import maxactive_of, sheet_of
 from widgets.events.loss_panel import LossPanel, LossSheet
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -46,7 +46,7 @@ class LossScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield self._panel
-        yield KeyLine("app.help")
+        yield KeyFooter("app.help")
 
     def on_mount(self) -> None:
         self.look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.session.session import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlannedEvent, titles_of
@@ -19,7 +19,7 @@ MOST_ACTIVE = 4096
 _KRETPROBE = re.compile(r"r(\d*)(?=:)")
 
 
-def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: int) -> LossSheet:
+def sheet_of(watching: Watch, counts: LossCounts | None, buffer_kb: int, usual_kb: int) -> LossSheet:
     """All counts at one moment.
 
     Args:
@@ -40,7 +40,7 @@ def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: i
     return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
 
 
-def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> ProbeLoss:
+def _probe(watching: Watch, armed: Armed, counts: LossCounts | None, name: str) -> ProbeLoss:
     session, store = watching.session, watching.store
     paths = [event.path for event in armed.plan.events]
     pace = None

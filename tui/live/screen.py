@@ -29,11 +29,11 @@ from tui.present.status import (
     status_of_preview,
 )
 from tui.refresh import SLOWEST
-from tui.views.events.filtered_pane import ChosenPane
+from tui.views.events.filtered_pane import FilteredPane
 from tui.views.events.view import EventsView
 from tui.views.view import View
-from widgets.events.status_bar import LiveLine, LiveState, Losses, Status, TopLine
-from widgets.footer import KeyLine
+from widgets.events.status_bar import LiveLine, LiveState, LossTotals, Status, TopLine
+from widgets.footer import KeyFooter
 from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kernel.session.session import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
-    from tui.dialogs.preset_screen import Picked
+    from tui.dialogs.preset_screen import PickedPreset
     from tui.preview import FirstRows, Preview
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
@@ -92,7 +92,7 @@ class LiveScreen(LiveCommands):
         yield self._line
         yield self._events.pane
         yield self._filter_bar
-        yield KeyLine("help")
+        yield KeyFooter("help")
 
     def on_mount(self) -> None:
         self._events.show_times(self.stamp)
@@ -207,11 +207,11 @@ class LiveScreen(LiveCommands):
             note=note,
         )
 
-    def _losses(self, watching: Watch) -> Losses | None:
+    def _losses(self, watching: Watch) -> LossTotals | None:
         """Those of the tracer, where it lost something; those of the probes are in the top line."""
         graphing = self.bench.graphing
-        losses = losses_of(watching, graphing.counts) if watching is graphing.watching else Losses()
-        return losses if losses != Losses() else None
+        losses = losses_of(watching, graphing.counts) if watching is graphing.watching else LossTotals()
+        return losses if losses != LossTotals() else None
 
     @property
     def _only_traced(self) -> bool:
@@ -260,8 +260,8 @@ class LiveScreen(LiveCommands):
 
         self.with_meant(f"record only {clause} of", filter_it)
 
-    @on(ChosenPane.FilterChanged)
-    def _filter_changed(self, event: ChosenPane.FilterChanged) -> None:
+    @on(FilteredPane.FilterChanged)
+    def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
         event.stop()
         self._filter_is_another()
 
@@ -331,7 +331,7 @@ class LiveScreen(LiveCommands):
             await self.mount(view.pane, before=self._filter_bar)
         return self._views[name]
 
-    async def show_preset(self, picked: Picked) -> None:
+    async def show_preset(self, picked: PickedPreset) -> None:
         """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
         from probes.presets.substitute import least_latency
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from events.calls.pairing import EndOf
+from events.calls.pairing import EndRole
 from events.export.clocked import timed
-from events.export.source import UNNAMED, About, Source
+from events.export.source import UNNAMED, ProbeNote, Source
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
 from kernel.recording.target import RecordingTarget
-from kernel.remote.target import FarTarget
+from kernel.remote.target import RemoteTarget
 from kernel.watch.recorder import CUTS
 from probes.plans.plan import Plan, PlannedEvent, titles_of
 from tui.present.call_ends import ends_of
@@ -85,7 +85,7 @@ def _may_be_cut(watch: Watch) -> bool:
     target = watch.connection.target
     if isinstance(target, RecordingTarget):  # the end of one that was cut short would have said
         return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
-    return bool(watch.cuts) or (isinstance(target, FarTarget) and target.can_come_back)
+    return bool(watch.cuts) or (isinstance(target, RemoteTarget) and target.can_come_back)
 
 
 def source_of_rows(watch: Watch) -> Source:
@@ -101,15 +101,15 @@ def source_of_rows(watch: Watch) -> Source:
     return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in gone))
 
 
-class _Ends(Mapping[str, EndOf]):
+class _Ends(Mapping[str, EndRole]):
     """By the paths of events; of probes that are armed later too."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._plans: tuple[Plan, ...] = ()
-        self._known: dict[str, EndOf] = {}
+        self._known: dict[str, EndRole] = {}
 
-    def __getitem__(self, path: str) -> EndOf:
+    def __getitem__(self, path: str) -> EndRole:
         return self._now()[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -118,23 +118,23 @@ class _Ends(Mapping[str, EndOf]):
     def __len__(self) -> int:
         return len(self._now())
 
-    def _now(self) -> dict[str, EndOf]:
+    def _now(self) -> dict[str, EndRole]:
         plans = self._watch.known.plans
         if plans != self._plans:  # each keeps its number
             self._known, self._plans = ends_of(plans), plans
         return self._known
 
 
-class _Abouts(Mapping[str, About]):
+class _Abouts(Mapping[str, ProbeNote]):
     """By the paths of events; those of probes that are armed later, as after a line was cut, are known then."""
 
     def __init__(self, watch: Watch, unasked: Mapping[str, frozenset[str]]) -> None:
         self._watch = watch
         self._unasked = unasked
-        self._known: dict[str, About] = {}
+        self._known: dict[str, ProbeNote] = {}
         self._plans: tuple[Plan, ...] = ()
 
-    def __getitem__(self, path: str) -> About:
+    def __getitem__(self, path: str) -> ProbeNote:
         return self._now()[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -143,7 +143,7 @@ class _Abouts(Mapping[str, About]):
     def __len__(self) -> int:
         return len(self._now())
 
-    def _now(self) -> dict[str, About]:
+    def _now(self) -> dict[str, ProbeNote]:
         plans = self._watch.known.plans
         if plans != self._plans:
             self._known = {
@@ -155,10 +155,10 @@ class _Abouts(Mapping[str, About]):
         return self._known
 
 
-def _about(title: str, event: PlannedEvent, unasked: frozenset[str]) -> About:
+def _about(title: str, event: PlannedEvent, unasked: frozenset[str]) -> ProbeNote:
     letter, _, rest = event.line.partition(":")
     place = rest.split()[1] if len(rest.split()) > 1 else ""
-    return About(
+    return ProbeNote(
         subject=title,
         unasked=unasked,
         frame=event.frame,

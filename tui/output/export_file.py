@@ -12,7 +12,7 @@ from typing import BinaryIO
 from kernel.safe_files.new_file import create, publish
 
 
-class FileRefused(Exception):
+class ExportRefused(Exception):
     """It is not written; the text says why."""
 
     def __init__(self, why: str, *, taken: bool = False) -> None:
@@ -26,16 +26,16 @@ def require_free(path: Path, *, overwrite: bool) -> None:
     try:
         is_folder, has_place = path.is_dir(), path.parent.is_dir()
     except OSError as error:  # too long a name, say
-        raise FileRefused(f"{str(path)[:80]}: {error.strerror}") from None
+        raise ExportRefused(f"{str(path)[:80]}: {error.strerror}") from None
     if is_folder:
-        raise FileRefused(f"{path} is a folder")
+        raise ExportRefused(f"{path} is a folder")
     if os.path.lexists(path):
         if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
-            raise FileRefused(f"{path} is no file")
+            raise ExportRefused(f"{path} is no file")
         if not overwrite:
-            raise FileRefused(f"{path} is there already", taken=True)
+            raise ExportRefused(f"{path} is there already", taken=True)
     if not has_place:
-        raise FileRefused(f"{path.parent} is no folder")
+        raise ExportRefused(f"{path.parent} is no folder")
 
 
 class ExportFile:
@@ -59,7 +59,7 @@ class ExportFile:
             self.out: BinaryIO = create(self._part)
             """To be written into."""
         except FileExistsError:
-            raise FileRefused(
+            raise ExportRefused(
                 f"{self._part} is there: another export writes it, or one was killed and it can be removed"
             ) from None
 
@@ -70,7 +70,7 @@ class ExportFile:
         try:
             publish(self._part, self.path, replace=self._overwrite)
         except FileExistsError:
-            raise FileRefused(f"{self.path} has come meanwhile, and was not overwritten") from None
+            raise ExportRefused(f"{self.path} has come meanwhile, and was not overwritten") from None
 
     def discard(self) -> None:
         """It will not be whole: take the part away."""

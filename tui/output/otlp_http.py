@@ -25,7 +25,7 @@ _MOST_ANSWER = 64 << 10
 _MOST_WAIT = 3600.0
 
 
-class Answer(NamedTuple):
+class OtlpAnswer(NamedTuple):
     """What came of a request."""
 
     taken: bool
@@ -58,7 +58,7 @@ class OtlpHttp:
         """A body as it is sent."""
         return gzip.compress(body, 5, mtime=0) if self._settings.gzip else body
 
-    def post(self, packed: bytes, timeout: float) -> Answer:
+    def post(self, packed: bytes, timeout: float) -> OtlpAnswer:
         """Send one request; waits at most about `timeout` seconds for each answer of the network."""
         kept = self._line is not None
         try:
@@ -66,19 +66,19 @@ class OtlpHttp:
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
             self._hang_up()
             if not kept or self._aborted:
-                return Answer(False, again=True, why=_said(error))
+                return OtlpAnswer(False, again=True, why=_said(error))
         except ValueError as error:  # what no header or name can hold, of a setting or of a certificate
             self._hang_up()
-            return Answer(False, why=_said(error))
+            return OtlpAnswer(False, why=_said(error))
         except (OSError, http.client.HTTPException) as error:
             self._hang_up()
-            return Answer(False, again=not isinstance(error, ssl.SSLCertVerificationError), why=_said(error))
+            return OtlpAnswer(False, again=not isinstance(error, ssl.SSLCertVerificationError), why=_said(error))
         # The server has closed a connection that nothing came on for long: that is no failure.
         try:
             return self._post(packed, timeout)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._hang_up()
-            return Answer(False, again=not isinstance(error, ValueError), why=_said(error))
+            return OtlpAnswer(False, again=not isinstance(error, ValueError), why=_said(error))
 
     def abort(self) -> None:
         """End what `post` waits for, from another thread."""
@@ -92,7 +92,7 @@ class OtlpHttp:
         """Let go of the connection."""
         self._hang_up()
 
-    def _post(self, packed: bytes, timeout: float) -> Answer:
+    def _post(self, packed: bytes, timeout: float) -> OtlpAnswer:
         if self._line is None:
             self._line = self._dial(timeout)
         line = self._line
@@ -139,17 +139,17 @@ def retry_after(text: str, now: float) -> float | None:
         return None
 
 
-def _answer(status: int, reason: str, wait: str, body: bytes) -> Answer:
+def _answer(status: int, reason: str, wait: str, body: bytes) -> OtlpAnswer:
     found = _object(body)
     if 200 <= status < 300:
         partial = found.get("partialSuccess")
         partial = partial if isinstance(partial, dict) else {}
         number = str(partial.get("rejectedLogRecords") or 0)
         rejected = int(number[:18]) if number.isascii() and number.isdecimal() else 0
-        return Answer(True, why=str(partial.get("errorMessage") or "") if rejected else "", rejected=rejected)
+        return OtlpAnswer(True, why=str(partial.get("errorMessage") or "") if rejected else "", rejected=rejected)
     message = str(found.get("message") or "")
     why = " ".join(word for word in (f"{status} {reason}".strip(), message) if word)
-    return Answer(False, status in _AGAIN, why, retry_after(wait, time.time()) if wait else None)
+    return OtlpAnswer(False, status in _AGAIN, why, retry_after(wait, time.time()) if wait else None)
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from events.export.formats.otlp import Encoder
 from events.record import Record
-from tui.output.otlp_http import Answer, OtlpHttp
+from tui.output.otlp_http import OtlpAnswer, OtlpHttp
 from tui.output.otlp_settings import Settings
-from tui.output.sink import Outlet, Told, counted
+from tui.output.sink import Sink, SinkReport, counted
 
 Wall = Callable[[int], int | None]
 """Nanoseconds of the trace clock -> nanoseconds since 1970; None: not known."""
@@ -27,7 +27,7 @@ _SILENCE = 30.0
 """Seconds between two words about what is dropped."""
 
 
-class Bounds(NamedTuple):
+class OtlpBounds(NamedTuple):
     """How much and how long."""
 
     batch: int = 512 << 10
@@ -52,7 +52,7 @@ class _Batch(NamedTuple):
     began: float
 
 
-class OtlpSink(Outlet):
+class OtlpSink(Sink):
     """See the module."""
 
     def __init__(
@@ -61,7 +61,7 @@ class OtlpSink(Outlet):
         encoder: Encoder,
         settings: Settings,
         wall: Wall = lambda _: None,
-        bounds: Bounds = Bounds(),  # noqa: B008 - frozen
+        bounds: OtlpBounds = OtlpBounds(),  # noqa: B008 - frozen
         say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
     ) -> None:
         """Begin to send.
@@ -161,14 +161,14 @@ class OtlpSink(Outlet):
         self._http.abort()
         self._thread.join(1.0)
 
-    def told(self) -> Told:
+    def told(self) -> SinkReport:
         values: dict[str, str | int] = {
             "url": self._settings.shown,
             "format": "otlp",
             "events": self.sent,
             "dropped": self.dropped,
         }
-        return Told(
+        return SinkReport(
             f"{self._settings.shown}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
         )
 
@@ -209,7 +209,7 @@ class OtlpSink(Outlet):
 
     def _deliver(self, batch: _Batch) -> None:
         packed = self._http.packed(self._encoder.request(batch.records))
-        pause, answer = self._bounds.first, Answer(False, again=True, why=self._why)
+        pause, answer = self._bounds.first, OtlpAnswer(False, again=True, why=self._why)
         while self._may_ask(batch):
             answer = self._http.post(packed, max(0.1, min(self._settings.timeout, self._time_left(batch))))
             if answer.taken or not answer.again:
@@ -236,7 +236,7 @@ class OtlpSink(Outlet):
                 self._new.wait(left)
         return self._not_before <= time.monotonic()
 
-    def _settle(self, batch: _Batch, answer: Answer) -> None:
+    def _settle(self, batch: _Batch, answer: OtlpAnswer) -> None:
         """Account for a batch that is done with."""
         number = len(batch.records)
         with self._new:

@@ -22,8 +22,8 @@ from events.export.catalogue import Format
 from events.export.job import prepare
 from events.export.source import Writer
 from events.record import Record
-from tui.output.export_file import ExportFile, FileRefused
-from tui.output.sink import Outlet, Told, counted
+from tui.output.export_file import ExportFile, ExportRefused
+from tui.output.sink import Sink, SinkReport, counted
 
 Begin = Callable[[BinaryIO], Writer]
 """Makes what writes a file."""
@@ -42,7 +42,7 @@ class Rotation(NamedTuple):
     """Files of this machine and format that stay, the newest; 0: all."""
 
 
-class RotatingFiles(Outlet):
+class RotatingFiles(Sink):
     """See the module."""
 
     def __init__(
@@ -82,7 +82,7 @@ class RotatingFiles(Outlet):
         self._due = 0.0
         self._number = 0
         if folder.exists() and not folder.is_dir():
-            raise FileRefused(f"{folder} is no folder")
+            raise ExportRefused(f"{folder} is no folder")
         folder.mkdir(exist_ok=True)
         self._remove_parts()
 
@@ -120,8 +120,8 @@ class RotatingFiles(Outlet):
             self._file.discard()
             self._file = self._writer = None
 
-    def told(self) -> Told:
-        return Told(
+    def told(self) -> SinkReport:
+        return SinkReport(
             f"{self._folder}: {counted(self._events - self._left_out)} in {counted(self._files, 'file')}",
             {
                 "folder": str(self._folder),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from events.record import Record
 
 
-class Told(NamedTuple):
+class SinkReport(NamedTuple):
     """What is said at the end."""
 
     text: str
@@ -25,7 +25,7 @@ def counted(number: int, what: str = "event") -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-class Outlet(ABC):
+class Sink(ABC):
     """An `events.export.source.Writer` with a place of its own; all but `notes` for the thread of the events."""
 
     @property
@@ -55,5 +55,5 @@ class Outlet(ABC):
         """It ends by an error: what is held back is let go of."""
 
     @abstractmethod
-    def told(self) -> Told:
+    def told(self) -> SinkReport:
         """What was done, after `finish`."""

@@ -9,7 +9,7 @@ from kernel.session.arm_steps import Mode
 from kernel.watch.counting_states import Phase
 
 if TYPE_CHECKING:
-    from kernel.watch.armed_set import Holder
+    from kernel.watch.armed_set import ArmedSet
     from kernel.watch.watch import Watch
 
 _WORDS: Final = {
@@ -31,7 +31,7 @@ class Activity(NamedTuple):
     """Where some of several do not record."""
 
 
-def activity_of(watching: Holder) -> Activity:
+def activity_of(watching: ArmedSet) -> Activity:
     """Return the words for a watch. Never waits."""
     return activity(watching.counting, watching.modes)
 

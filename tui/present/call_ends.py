@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from events.calls.pairing import EndOf
+from events.calls.pairing import EndRole
 from probes.plans.plan import Plan, PlannedEvent
 from probes.syntax.text import is_pattern
 
 
-def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
+def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
     """The events that are ends of calls, by their path."""
-    ends: dict[str, EndOf] = {}
+    ends: dict[str, EndRole] = {}
     for number, plan in enumerate(plans):
         paired = [event for event in plan.events if event.frame]
         kept = _kept(paired)
@@ -17,7 +17,7 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
         chosen = any(event.filter and event.at_exit for event in paired) and not all(event.filter for event in paired)
         for event in paired:
             address = ("__probe_func" if event.at_exit else "__probe_ip") if several else ""
-            ends[event.path] = EndOf(
+            ends[event.path] = EndRole(
                 number, event.at_exit, event.frame, event.frame_shift, kept, address, chosen=chosen
             )
     return ends

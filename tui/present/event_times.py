@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from widgets.events.times import Stamp, kernel_stamp, seconds
 
 if TYPE_CHECKING:
-    from events.clocks.clock_offset import Offset
+    from events.clocks.clock_offset import ClockOffset
     from kernel.watch.watch import Watch
 
 
-class Face(enum.StrEnum):
+class ClockFace(enum.StrEnum):
     """Clock by which times are shown."""
 
     KERNEL = "kernel"
@@ -22,9 +22,9 @@ class Face(enum.StrEnum):
     UTC = "utc"
 
     @property
-    def after(self) -> Face:
+    def after(self) -> ClockFace:
         """The next one, as a key gives them."""
-        faces = list(Face)
+        faces = list(ClockFace)
         return faces[(faces.index(self) + 1) % len(faces)]
 
     @property
@@ -44,12 +44,12 @@ def wall_date(ns: int, *, utc: bool = False) -> str:
     return time.strftime("%Y-%m-%d %z", (time.gmtime if utc else time.localtime)(ns // 1_000_000_000))
 
 
-def stamp_of(seen: Callable[[], Watch | None], face: Face) -> Stamp:
+def stamp_of(seen: Callable[[], Watch | None], face: ClockFace) -> Stamp:
     """Return what writes times of rows; where no time of day is known, the kernel's seconds alone.
 
     `seen` gives whose rows they are.
     """
-    if face is Face.KERNEL:
+    if face is ClockFace.KERNEL:
         return kernel_stamp
 
     def text(ts: int, seq: int) -> str:
@@ -58,22 +58,22 @@ def stamp_of(seen: Callable[[], Watch | None], face: Face) -> Stamp:
     return text
 
 
-def day_in_front(watching: Watch | None, ts: int, seq: int, face: Face) -> str:
+def day_in_front(watching: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
     """Return `14:03:22.123456 `, to be printed in front of the kernel's seconds; empty: not wanted, or not known."""
-    offset = offset_of_row(watching, ts, seq) if face is not Face.KERNEL else None
-    return f"{wall_clock(ts + offset.ns, utc=face is Face.UTC)} " if offset is not None else ""
+    offset = offset_of_row(watching, ts, seq) if face is not ClockFace.KERNEL else None
+    return f"{wall_clock(ts + offset.ns, utc=face is ClockFace.UTC)} " if offset is not None else ""
 
 
-def offset_of_row(watching: Watch | None, ts: int, seq: int) -> Offset | None:
+def offset_of_row(watching: Watch | None, ts: int, seq: int) -> ClockOffset | None:
     """Return what to add to the time stamp of a row for nanoseconds since 1970; None: not known."""
     store = watching.store if watching is not None else None
     return watching.clock.offset(store, ts, seq) if watching is not None and store is not None else None
 
 
-def day_of(watching: Watch, ts: int, seq: int, face: Face = Face.LOCAL) -> str:
+def day_of(watching: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -> str:
     """Return the time of day of a row, what it may be wrong by, and the day, for its details; empty: not known."""
     offset = offset_of_row(watching, ts, seq)
     if offset is None:
         return ""
-    ns, utc = ts + offset.ns, face is Face.UTC
+    ns, utc = ts + offset.ns, face is ClockFace.UTC
     return f"{wall_clock(ns, utc=utc)} {offset.sureness}, {wall_date(ns, utc=utc)}"

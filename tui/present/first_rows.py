@@ -35,20 +35,20 @@ def first_rows(target: RecordingTarget) -> FirstRows:
     """Read a recording's first rows. Raises TargetUnusable, RecordingError where it is damaged."""
     from events.decode import Decoder
     from events.store.store import Store
-    from kernel.connection.kernel_info import Knowledge
-    from kernel.watch.event_fields import Known
-    from tui.present.value_text import ShownValues
+    from kernel.connection.kernel_info import KernelInfo
+    from kernel.watch.event_fields import EventFields
+    from tui.present.value_text import ValueStyle
 
     recording = target.recording
     store = Store(Decoder({}, recording.header), limit_bytes=_KEPT)
     store.cmdlines = recording.cmdlines
-    known = Known(Knowledge(target).namer)
+    known = EventFields(KernelInfo(target).namer)
     plans = recorded_plans(recording)
     for plan in plans:
         known.add_plan(plan)
     store.expect_stacks(known.with_stacks)
     complete, gap = _read(recording, store)
-    values = ShownValues(known)
+    values = ValueStyle(known)
     rows = []
     for seq in range(max(store.first_seq, store.next_seq - _ROWS), store.next_seq):
         one = store.record(seq)

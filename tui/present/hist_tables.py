@@ -12,8 +12,8 @@ from widgets.number_format import grouped
 from widgets.safe_text import fit, safe, width
 
 if TYPE_CHECKING:
-    from events.summary.hist_text import Entry, Histogram, Key
-    from kernel.watch.hist_tables import Table
+    from events.summary.hist_text import HistEntry, HistKey, Histogram
+    from kernel.watch.hist_tables import HistTable
 
 _WIDEST: Final = 80
 """Columns of a key."""
@@ -27,7 +27,7 @@ class TableLine(NamedTuple):
     """`name`, `dim` or none; see `widgets.lists.line_paint`."""
 
 
-def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
+def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
     """Yield the lines of tables, safe for a screen: trigger, titles, entries in the kernel's order, totals."""
     for number, table in enumerate(tables):
         if number:
@@ -52,7 +52,7 @@ def alike_text(number: int) -> str:
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"
 
 
-def lines_of_watch(tables: Sequence[Table], cuts: int, host: str = "") -> Iterator[TableLine]:
+def lines_of_watch(tables: Sequence[HistTable], cuts: int, host: str = "") -> Iterator[TableLine]:
     """Yield the lines of the tables of one watch, and of several hosts its host above; none where it has no table.
 
     `cuts`: how often its line was cut.
@@ -82,7 +82,7 @@ def _entries(found: Histogram) -> Iterator[TableLine]:
         yield TableLine(_line(row, widths, len(keys)))
 
 
-def _rows(entry: Entry, values: list[str]) -> Iterator[list[str]]:
+def _rows(entry: HistEntry, values: list[str]) -> Iterator[list[str]]:
     """Yield the lines of an entry: several where a key is a stack; values stand in the first."""
     shown = dict(entry.shown)
     columns = [[safe(text.strip()) for text in _lines(key)] for key in entry.keys]
@@ -90,7 +90,7 @@ def _rows(entry: Entry, values: list[str]) -> Iterator[list[str]]:
         yield [*cells, *("" if number else shown.get(name, "") for name in values)]
 
 
-def _lines(key: Key) -> list[str]:
+def _lines(key: HistKey) -> list[str]:
     """Return the frames of a stack; of a text a line break is one of its characters."""
     return key.text.split("\n") if key.is_stack else [key.text]
 
@@ -101,11 +101,11 @@ def _line(cells: list[str], widths: list[int], keys: int) -> str:
     )
 
 
-def _title(key: Key) -> str:
+def _title(key: HistKey) -> str:
     return safe(f"{key.name}.{key.modifier}" if key.modifier else key.name)
 
 
-def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
+def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]:
     """Return a table as an object for JSON; `cuts`: how often the line was cut, with what was counted before."""
     found = table.histogram
     return {
@@ -127,7 +127,7 @@ def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
     }
 
 
-def _key(key: Key) -> dict[str, Any]:
+def _key(key: HistKey) -> dict[str, Any]:
     made: dict[str, Any] = {"name": key.name, "text": key.text}
     if key.modifier:
         made["modifier"] = key.modifier

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from events.summary.hist_text import Key, keys_of, values_of
-from kernel.watch.hist_tables import Table, read_tables
+from events.summary.hist_text import HistKey, keys_of, values_of
+from kernel.watch.hist_tables import HistTable, read_tables
 from tui.present.hist_tables import object_of
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of_kernel
 from tui.present.summary_values import SHOWN
@@ -15,7 +15,7 @@ from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from kernel.watch.histogram import Read
+    from kernel.watch.histogram import HistogramReading
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter
 
@@ -31,7 +31,7 @@ class HistogramsTable(ViewTable):
     name = "histograms"
 
     def __init__(self) -> None:
-        self.tables: list[tuple[Table, int, str]] = []
+        self.tables: list[tuple[HistTable, int, str]] = []
         """Each with how often the line was cut, and of several hosts with the host's name."""
 
     @classmethod
@@ -94,7 +94,7 @@ def _cells_of(key: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     number = key.get("number")
     if beside:
         yield beside[0], number
-    read = Key(key["name"], modifier, key["text"])
+    read = HistKey(key["name"], modifier, key["text"])
     text = ";".join(frame.strip() for frame in read.label.split("\n")) if read.is_stack else read.label
     yield title, number if number is not None and not beside else text
 
@@ -106,7 +106,7 @@ class KernelSummaryTable(ViewTable):
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._reads: tuple[Read, ...] = ()
+        self._reads: tuple[HistogramReading, ...] = ()
 
     @classmethod
     def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from kernel.guards.loss_counts import Counts
+    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
 
 
-class Lost(NamedTuple):
-    """Four ways to lose an event, as `widgets.events.status_bar.Losses` has them."""
+class LossSums(NamedTuple):
+    """Four ways to lose an event, as `widgets.events.status_bar.LossTotals` has them."""
 
     lost: int = 0
     missed: int = 0
@@ -32,7 +32,7 @@ def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[
         yield f"{path.rpartition('/')[2]}: {number:,} hits{more}"
 
 
-def lost_of(watch: Watch, counts: Counts | None) -> Lost:
+def lost_of(watch: Watch, counts: LossCounts | None) -> LossSums:
     """What did not reach us of a watch.
 
     The pages tell of events that were lost, too: the counts of a recording may be missing or damaged.
@@ -43,8 +43,8 @@ def lost_of(watch: Watch, counts: Counts | None) -> Lost:
     """
     store = watch.store
     if store is None:
-        return Lost()
+        return LossSums()
     if counts is None:
-        return Lost(lost=store.lost, unread=store.undecodable)
+        return LossSums(lost=store.lost, unread=store.undecodable)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return Lost(max(store.lost, counts.lost), missed, counts.dropped, store.undecodable)
+    return LossSums(max(store.lost, counts.lost), missed, counts.dropped, store.undecodable)

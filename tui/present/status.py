@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from tui.app.ways_out import ARM_ONE
 from tui.present import watched_events
 from tui.present.loss_totals import lost_of
-from widgets.events.status_bar import Losses, Status
+from widgets.events.status_bar import LossTotals, Status
 from widgets.number_format import grouped
 
 # The first rows must not wait for what a key asks for later.
 if TYPE_CHECKING:
     from events.record import Record
     from events.search.condition import Condition
-    from events.search.field_kinds import Sort
+    from events.search.field_kinds import ValueKind
     from kernel.connection.planner import Connection
-    from kernel.guards.loss_counts import Counts
+    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from tui.preview import FirstRows, Preview
     from widgets.events.event_detail import DetailField
@@ -28,7 +28,7 @@ def fields_of(watching: Watch) -> tuple[str, ...]:
     return watched_events.fields_of(watching.known.plans, (one.plan for one in watching.armed), watching.store)
 
 
-def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
+def sorts_of_fields(watching: Watch) -> dict[str, ValueKind]:
     """Return what each field can be compared with that a probe records, or did."""
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
@@ -54,7 +54,7 @@ def remark_of(condition: Condition) -> str:
     return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
 
 
-def status_of(connection: Connection, watching: Watch | None, counts: Counts | None, *, tracing: bool) -> Status:
+def status_of(connection: Connection, watching: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
     """For the top line."""
     return Status(
         connection.target.name,
@@ -81,17 +81,17 @@ def silence_of(connection: Connection, *, live: bool) -> str:
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
     """Return the top line of a recording that is not open yet."""
-    losses = Losses(lost=rows.lost, unread=rows.unread, gap=rows.gap)
+    losses = LossTotals(lost=rows.lost, unread=rows.unread, gap=rows.gap)
     return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
 
 
-def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
+def losses_of(watching: Watch | None, counts: LossCounts | None) -> LossTotals:
     """What did not reach the screen, each kind apart."""
     from events.store.outage_mark import gap_seconds
 
     if watching is None or watching.store is None:
-        return Losses()
-    return Losses(*lost_of(watching, counts), gap=gap_seconds(watching.cuts))
+        return LossTotals()
+    return LossTotals(*lost_of(watching, counts), gap=gap_seconds(watching.cuts))
 
 
 def note_of_gap(watching: Watch) -> str:
@@ -166,12 +166,12 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     from events.store.outage_mark import is_mark, mark_values
     from events.text import show
     from tui.present.stack_rows import stack_rows
-    from tui.present.value_text import ShownValues
+    from tui.present.value_text import ValueStyle
     from widgets.events.event_detail import DetailField
 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
-    named = dict(ShownValues(watching.known).values(record))
+    named = dict(ValueStyle(watching.known).values(record))
     rows = []
     unshown = ("caller",) if is_stack(record) else ()  # all of them stand as rows of the stack
     for one in detail(record):

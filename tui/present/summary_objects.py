@@ -10,8 +10,8 @@ from probes.hist.kept import LATENCY
 from probes.plans.plan import titles_of
 from tui.present.summary_values import (
     QUANTILES,
-    Shown,
     Subject,
+    SummaryValue,
     kernel_tasks,
     kernel_values,
     powers_of,
@@ -22,10 +22,10 @@ from tui.present.summary_values import (
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from events.summary.distribution import Power
+    from events.summary.distribution import PowerOfTwo
     from events.summary.summary import Summary
     from events.summary.values import FieldValues
-    from kernel.watch.histogram import Read
+    from kernel.watch.histogram import HistogramReading
     from kernel.watch.watch import Watch
 
 PRINTED = 20
@@ -85,13 +85,13 @@ def objects_of(
     yield values_object(Subject(), tasks_of(store, summary), summary.seen, exact=summary.tasks.exact, most=most)
 
 
-def log2(powers: Iterable[Power]) -> list[list[int]]:
+def log2(powers: Iterable[PowerOfTwo]) -> list[list[int]]:
     """Return the exponents of powers of two with how many are up to each."""
     return [[power.exponent, power.hits] for power in powers]
 
 
 def values_object(
-    subject: Subject, shown: list[Shown], total: int, *, exact: bool, most: int = PRINTED
+    subject: Subject, shown: list[SummaryValue], total: int, *, exact: bool, most: int = PRINTED
 ) -> dict[str, Any]:
     """Return the object of the values of a field, or of processes."""
     return {
@@ -107,7 +107,7 @@ def values_object(
     }
 
 
-def _exactly(shown: Shown) -> dict[str, Any]:
+def _exactly(shown: SummaryValue) -> dict[str, Any]:
     """A number as it was recorded, beside its name; of processes their name and thread ids."""
     if shown.pids:
         return {"comm": shown.value, "pids": shown.pids}
@@ -115,7 +115,7 @@ def _exactly(shown: Shown) -> dict[str, Any]:
 
 
 def objects_of_kernel(
-    watch: Watch, reads: Iterable[Read], *, exact: bool, most: int = PRINTED
+    watch: Watch, reads: Iterable[HistogramReading], *, exact: bool, most: int = PRINTED
 ) -> Iterator[dict[str, Any]]:
     """Yield what the kernel counted in place of recording: latencies, hits, values of fields, processes.
 

@@ -12,18 +12,18 @@ from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
 from events.search.condition_parser import free_word, quoted
 from kernel.watch.watch import Watch
-from probes.plans.plan import Column
-from tui.present.value_text import ShownValues, time_of
+from probes.plans.plan import PlanColumn
+from tui.present.value_text import ValueStyle, time_of
 from tui.present.watched_events import events_of
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from events.summary.distribution import Power
-    from events.summary.hist_text import Entry
+    from events.summary.distribution import PowerOfTwo
+    from events.summary.hist_text import HistEntry
     from events.summary.summary import Summary
-    from events.summary.values import FieldValues, Top
-    from kernel.watch.histogram import Read
+    from events.summary.values import FieldValues, TopValue
+    from kernel.watch.histogram import HistogramReading
     from probes.command import Armable
 
 SHOWN: Final = 200
@@ -44,7 +44,7 @@ class Subject(NamedTuple):
         return f"{event_name(self.event)} {self.field}" if self.field else "process"
 
 
-class Shown(NamedTuple):
+class SummaryValue(NamedTuple):
     """A value with what the events must be that have it."""
 
     label: str
@@ -95,7 +95,7 @@ def has_values(watching: Watch, subject: Subject) -> bool:
     return events_of(watching).get(subject.event, False)
 
 
-def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[Shown]:
+def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
     """Return the most frequent values of a field; `exact`: none that reads as another is put together with it."""
     if counted is None:
         return []
@@ -104,7 +104,7 @@ def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = Fal
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
     return [
-        Shown(
+        SummaryValue(
             name.of(top.value, known, exact=exact),
             top.hits,
             top.error,
@@ -116,13 +116,13 @@ def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = Fal
     ]
 
 
-def tasks_of(store: Store, summary: Summary) -> list[Shown]:
+def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """The processes with the most events; tasks of one name are one row."""
     counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
-def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[Shown]:
+def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
     """Put tasks of one name together: name, thread id, hits, error; `own`: names of fields that events have."""
     groups: dict[str, list[tuple[int, int, int]]] = {}
     for name, pid, hits, error in counted:
@@ -132,14 +132,16 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
         hits, error = (sum(task[n] for task in tasks) for n in (1, 2))
         if len(tasks) == 1:
             pid = tasks[0][0]
-            found.append(Shown(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,)))
+            found.append(
+                SummaryValue(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,))
+            )
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
                 with_quotes = f"{free_word(COMM, own)} == {quoted(name)}"
             pids = tuple(sorted(task[0] for task in tasks))
             label = f"{name}, {grouped(len(tasks))} tasks"
-            found.append(Shown(label, hits, error, with_quotes, False, name, pids))
+            found.append(SummaryValue(label, hits, error, with_quotes, False, name, pids))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 
 
@@ -155,9 +157,9 @@ class _Names:
             for column in planned.columns
             if column.name == field
         )
-        self._column = next(columns, Column(field, field))
+        self._column = next(columns, PlanColumn(field, field))
         self._namer = watching.known.namer
-        self.measured = ShownValues(watching.known).measured(event, field)
+        self.measured = ValueStyle(watching.known).measured(event, field)
         """Whether it is nanoseconds, which read as times."""
         self._event = event_name(event)
         self._field = field
@@ -169,9 +171,9 @@ class _Names:
         column = self._column
         return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
 
-    def times(self, counted: Iterable[Top]) -> list[Shown]:
+    def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:
         """Times, of which those that read the same are one row."""
-        groups: dict[str, list[Top]] = {}
+        groups: dict[str, list[TopValue]] = {}
         for top in counted:
             groups.setdefault(self.of(top.value, None), []).append(top)
         found = []
@@ -181,7 +183,9 @@ class _Names:
             if len(numbers) > 1:  # nothing between them reads otherwise
                 field = self._field
                 condition = f"event == {self._event} && {field} >= {min(numbers)} && {field} <= {max(numbers)}"
-            found.append(Shown(label, sum(top.hits for top in tops), sum(top.error for top in tops), condition, True))
+            found.append(
+                SummaryValue(label, sum(top.hits for top in tops), sum(top.error for top in tops), condition, True)
+            )
         return sorted(found, key=lambda one: -one.hits)
 
     def condition(self, value: Value) -> str:
@@ -195,7 +199,9 @@ class _Names:
             return ""
 
 
-def kernel_values(watching: Watch, read: Read, subject: Subject, *, exact: bool = False) -> list[Shown]:
+def kernel_values(
+    watching: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
+) -> list[SummaryValue]:
     """Return the values that the kernel counted, the most frequent first; `exact`: see `values_of`."""
     name = _Names(watching, subject.event, subject.field)
     field = _field(watching, subject)
@@ -208,7 +214,7 @@ def kernel_values(watching: Watch, read: Read, subject: Subject, *, exact: bool 
             number &= (1 << bits) - 1
             value = number - (1 << bits) if field and field.signed and number >> (bits - 1) else number
         label = name.of(value, field, exact=exact)
-        found.append(Shown(label, entry.hits, 0, name.condition(value), not is_text, value))
+        found.append(SummaryValue(label, entry.hits, 0, name.condition(value), not is_text, value))
     return found
 
 
@@ -217,11 +223,11 @@ def _field(watching: Watch, subject: Subject) -> Field | None:
     return next((field for fmt in formats for field in fmt.fields if field.name == subject.field), None)
 
 
-def _by_hits(entries: Iterable[Entry]) -> list[Entry]:
+def _by_hits(entries: Iterable[HistEntry]) -> list[HistEntry]:
     return sorted(entries, key=lambda entry: (-entry.hits, entry.keys[0].text))
 
 
-def kernel_tasks(reads: Iterable[Read]) -> list[Shown]:
+def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
     """Processes of all events together."""
     hits: dict[tuple[str, int], int] = {}
     for read in reads:
@@ -231,16 +237,16 @@ def kernel_tasks(reads: Iterable[Read]) -> list[Shown]:
     return by_name((name, pid, count, 0) for (name, pid), count in hits.items())
 
 
-def powers_of(entries: Iterable[Entry]) -> list[Power]:
+def powers_of(entries: Iterable[HistEntry]) -> list[PowerOfTwo]:
     """The entries of a `.log2` key in their order, with those between them that have no hits."""
-    from events.summary.distribution import Power
+    from events.summary.distribution import PowerOfTwo
 
     found = {entry.keys[0].number: entry.hits for entry in entries if entry.keys[0].number is not None}
     numbers = [number for number in found if number is not None]
-    return [Power(n, found.get(n, 0)) for n in range(min(numbers), max(numbers) + 1)] if numbers else []
+    return [PowerOfTwo(n, found.get(n, 0)) for n in range(min(numbers), max(numbers) + 1)] if numbers else []
 
 
-def quantile_of(powers: list[Power], hundredths: int) -> int:
+def quantile_of(powers: list[PowerOfTwo], hundredths: int) -> int:
     """The exponent that so many hundredths of all are not above."""
     from events.summary.distribution import rank
 

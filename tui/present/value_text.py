@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from events.decode import Value
 from events.format import EventFormat, Field
 from events.record import Record
-from events.search.search import Reading
+from events.search.search import NumberFormat
 from events.store.outage_mark import task_text
 from probes.static_events import Latency
 from widgets.number_format import duration
 
 if TYPE_CHECKING:
-    from kernel.watch.event_fields import Known
+    from kernel.watch.event_fields import EventFields
 
 _MEASURED: Final = "lat"
 """The field of a `lat:` probe that has the time."""
@@ -25,10 +25,10 @@ _LONGEST: Final = 1 << 63
 """A number from here on is a difference that went wrong in the kernel: it stays as it is."""
 
 
-class ShownValues:
-    """An `events.search.search.Style`: what is searched is what is seen."""
+class ValueStyle:
+    """An `events.search.search.LineStyle`: what is searched is what is seen."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: EventFields) -> None:
         self._known = known
 
     def measured(self, event: str, field: str) -> bool:
@@ -52,10 +52,10 @@ class ShownValues:
         """What stands in that line."""
         return self._known.fields(fmt)
 
-    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+    def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         """How the numbers of a field read in that line."""
         if self.measured(fmt.path, field.name):
-            return Reading(names=lambda value: time_of(value) or str(value))
+            return NumberFormat(names=lambda value: time_of(value) or str(value))
         return self._known.reading(fmt, field)
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class EventsTable(ViewTable):
 
     @property
     @abstractmethod
-    def counted(self) -> Counted:
+    def counted(self) -> PassCount:
         """Number of rows, and without the filter."""
 
     @property

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from events.store.outage_mark import is_mark
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import ends_of
 from tui.present.kernel_tables import HistogramsTable, KernelSummaryTable
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of
 from tui.present.summary_values import SHOWN, Subject, subjects_of
 from tui.present.view_table import Cells, EventsTable, ViewTable
-from tui.views.calls.model import ChosenCalls
+from tui.views.calls.model import CallTable
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -35,7 +35,7 @@ class CallsTable(EventsTable):
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         super().__init__(watch, store, chosen)
-        self._calls = ChosenCalls(watch, store, chosen)
+        self._calls = CallTable(watch, store, chosen)
         self._ends = ends_of(watch.known.plans)
         self._source = source_of_rows(watch)
 
@@ -45,9 +45,9 @@ class CallsTable(EventsTable):
         return self._calls.every.calls.behind + self._calls.behind
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> PassCount:
         """Calls."""
-        return Counted(*self._calls.counts, "calls")
+        return PassCount(*self._calls.counts, "calls")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -101,12 +101,12 @@ class HotSpotsTable(EventsTable):
     name = "hot-spots"
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
-        from tui.views.graph.model import ShownGraph
+        from tui.views.graph.model import GraphModel
         from tui.views.graph.names import GraphNames
 
         super().__init__(watch, store, chosen)
         self._names = GraphNames(watch.connection)
-        self._graph = ShownGraph(watch, store, self._names, chosen=chosen.of(watch, store))
+        self._graph = GraphModel(watch, store, self._names, chosen=chosen.of(watch, store))
         self._rows: list[dict[str, Any]] | None = None
         self._number = 0
 
@@ -116,11 +116,11 @@ class HotSpotsTable(EventsTable):
         return self._graph.growing.behind + (self._graph.chosen.behind if self._graph.chosen is not None else 0)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> PassCount:
         """Calls that are counted."""
         tree = self._graph.tree
         calls = sum(row["calls"] for row in self._found())
-        return Counted(calls, max(calls, tree.closed - tree.left_out), "calls")
+        return PassCount(calls, max(calls, tree.closed - tree.left_out), "calls")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -185,9 +185,9 @@ class SummaryTable(EventsTable):
         return self._summary.behind
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> PassCount:
         """Events."""
-        return Counted(self._summary.seen, self._summary.of)
+        return PassCount(self._summary.seen, self._summary.of)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.widget import Widget
 
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from widgets.lists.table_pane import TablePane
-from widgets.lists.tail_table import Nothing, TailTable
+from widgets.lists.tail_table import EmptyTable, TailTable
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from widgets.events.times import Stamp
 
 
-class Place(NamedTuple):
+class ViewPlace(NamedTuple):
     """Where a view stands among what came."""
 
     following: bool = True
@@ -48,7 +48,7 @@ class View(ABC):
 
     @property
     @abstractmethod
-    def filtered(self) -> Counted | str:
+    def filtered(self) -> PassCount | str:
         """How many of its rows or events pass the filter; a text: why the filter does not reach this view."""
 
     @abstractmethod
@@ -77,9 +77,9 @@ class View(ABC):
         return self.pane
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ViewPlace:
         """Where the view stands."""
-        return Place()
+        return ViewPlace()
 
     @property
     def table_name(self) -> str:
@@ -127,16 +127,16 @@ class TableView(View):
         return self.table
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ViewPlace:
         """Where the table stands; what came since one stopped to follow is not counted as shown."""
         table = self.table
         shown = table.rows.next - table.rows.first - table.new
         of = self.filtered if self.filter.text else None
-        return Place(table.following, table.new, max(0, shown), of.of if isinstance(of, Counted) else 0)
+        return ViewPlace(table.following, table.new, max(0, shown), of.of if isinstance(of, PassCount) else 0)
 
     def forget(self) -> None:
         """Show nothing."""
-        self.table.show(Nothing())
+        self.table.show(EmptyTable())
 
     def names_changed(self) -> None:
         """Format rows anew."""

@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     """What the button does, in a word or two."""
 
 
-class Choose(Dialog[str]):
+class ChoiceDialog(Dialog[str]):
     """Gives the name of an answer, or None for Escape. Enter takes the marked one: the first, where none is named."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -36,7 +36,7 @@ class Choose(Dialog[str]):
     ]
 
     DEFAULT_CSS = """
-    Choose .buttons Button { min-width: 4; }
+    ChoiceDialog .buttons Button { min-width: 4; }
     """
 
     def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer], marked: str = "") -> None:

@@ -16,7 +16,7 @@ from widgets.dialogs.dialog import Dialog
 from widgets.safe_text import safe, safe_content
 
 
-class Confirm(Dialog[bool]):
+class ConfirmDialog(Dialog[bool]):
     """Gives True for yes; False, or None for Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from widgets.footer import KeyLine
+from widgets.footer import KeyFooter
 
 Result = TypeVar("Result")
 
@@ -43,7 +43,7 @@ class Dialog(ModalScreen[Result]):
 
     def on_mount(self) -> None:
         """Cover the keys of the screen below, which do nothing now; every class's `on_mount` runs besides its own."""
-        self.mount(KeyLine("app.help"))
+        self.mount(KeyFooter("app.help"))
 
     def action_leave(self) -> None:
         """Close without an answer."""

@@ -17,7 +17,7 @@ from widgets.safe_text import safe, safe_content, safe_lines
 from widgets.way_out import Way
 
 
-class TroubleDialog(Dialog[Way | None]):
+class ErrorDialog(Dialog[Way | None]):
     """Says what, why and the way out, never a traceback; gives the `Way` whose key was pressed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

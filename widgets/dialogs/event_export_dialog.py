@@ -21,7 +21,7 @@ from widgets.safe_text import cut, fit, safe
 from widgets.search_line import SearchLine
 
 
-class Offered(NamedTuple):
+class OfferedFormat(NamedTuple):
     """A format."""
 
     name: str
@@ -36,7 +36,7 @@ class Offered(NamedTuple):
 class _Formats:
     first = 0
 
-    def __init__(self, offered: Sequence[Offered]) -> None:
+    def __init__(self, offered: Sequence[OfferedFormat]) -> None:
         self.offered = tuple(offered)
         self.next = len(self.offered)
 
@@ -84,7 +84,7 @@ class EventExportDialog(Dialog[None]):
     class CancelRequested(Message):
         """It shall be given up."""
 
-    def __init__(self, heading: str, offered: Sequence[Offered], stem: str) -> None:
+    def __init__(self, heading: str, offered: Sequence[OfferedFormat], stem: str) -> None:
         """Offer formats.
 
         Args:

@@ -17,7 +17,7 @@ from widgets.safe_text import cut, safe
 from widgets.search_line import SearchLine
 
 
-class Line(NamedTuple):
+class FormField(NamedTuple):
     """One line of a form."""
 
     name: str
@@ -55,7 +55,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
     def __init__(
         self,
         title: str,
-        lines: Sequence[Line],
+        lines: Sequence[FormField],
         wrong: Callable[[Mapping[str, str]], str] = lambda _: "",
         *,
         by_line: bool = False,

@@ -23,7 +23,7 @@ from widgets.search_line import SearchLine
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPreset:
     """One preset as the list has it."""
 
     name: str
@@ -36,7 +36,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PresetCheck:
     """What the target makes of a preset."""
 
     accepted: bool
@@ -50,7 +50,7 @@ class Looked:
 class _Rows:
     first = 0
 
-    def __init__(self, presets: Sequence[Listed]) -> None:
+    def __init__(self, presets: Sequence[ListedPreset]) -> None:
         self.presets = tuple(presets)
         self.next = len(self.presets)
 
@@ -95,7 +95,7 @@ class PresetChooser(Vertical):
     class Highlighted(Message):
         """Another preset is under the cursor; its target's verdict is wanted."""
 
-        def __init__(self, one: Listed) -> None:
+        def __init__(self, one: ListedPreset) -> None:
             super().__init__()
             self.one = one
 
@@ -108,7 +108,7 @@ class PresetChooser(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.border_title = "presets"
-        self._all: tuple[Listed, ...] = ()
+        self._all: tuple[ListedPreset, ...] = ()
         self._moved = False
         """Whether a row was chosen by a key since the text was typed."""
         self._search = _Search("words, #tag")
@@ -126,18 +126,18 @@ class PresetChooser(Vertical):
         yield self._scroll
 
     @property
-    def current(self) -> Listed | None:
+    def current(self) -> ListedPreset | None:
         """The one under the cursor."""
         presets = self._shown
         return presets[self._list.cursor] if 0 <= self._list.cursor < len(presets) else None
 
-    def show(self, presets: Sequence[Listed]) -> None:
+    def show(self, presets: Sequence[ListedPreset]) -> None:
         """Show others; the cursor stays on the name it is on."""
         name = self.current.name if self.current else ""
         self._all = tuple(presets)
         self._look_for(self._search.value, name)
 
-    def say(self, one: Listed, looked: Looked) -> None:
+    def say(self, one: ListedPreset, looked: PresetCheck) -> None:
         """What the target makes of a preset, where it is still the one under the cursor."""
         if self.current == one:
             self._about.update(about(one, looked))
@@ -147,7 +147,7 @@ class PresetChooser(Vertical):
         self.screen.set_focus(self._search)
 
     @property
-    def _shown(self) -> tuple[Listed, ...]:
+    def _shown(self) -> tuple[ListedPreset, ...]:
         rows = self._list.rows
         return rows.presets if isinstance(rows, _Rows) else ()
 
@@ -208,11 +208,11 @@ class PresetChooser(Vertical):
         event.stop()
         if self.current is not None:
             self._scroll.scroll_home(animate=False)
-            self._about.update(about(self.current, Looked(True, "")))
+            self._about.update(about(self.current, PresetCheck(True, "")))
             self.post_message(self.Highlighted(self.current))
 
 
-def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
+def nothing_fits(presets: Sequence[ListedPreset], text: str) -> list[str]:
     """What is said where no preset fits what is typed: words that are like it, and which tags there are."""
     lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
     own = [(one.name, one.preset) for one in presets]
@@ -226,7 +226,7 @@ def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
     return lines
 
 
-def about(one: Listed, looked: Looked) -> Content:
+def about(one: ListedPreset, looked: PresetCheck) -> Content:
     """All that is known of a preset."""
     preset = one.preset
     if preset is None:

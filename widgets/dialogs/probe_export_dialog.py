@@ -35,7 +35,7 @@ class DialectText(NamedTuple):
     """What is to be known; without a text the reasons."""
 
 
-class DialectDialog(Dialog[None]):
+class ProbeExportDialog(Dialog[None]):
     """Asks by message to save; stays open until Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,7 +48,7 @@ class DialectDialog(Dialog[None]):
     ]
 
     DEFAULT_CSS = """
-    DialectDialog {
+    ProbeExportDialog {
         & .box { width: 96%; height: 90%; }
         & .body { height: 1fr; }
         & OptionList, & OptionList:focus { width: auto; max-width: 40%; height: 1fr; border: none; padding: 0; }

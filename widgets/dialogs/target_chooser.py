@@ -22,7 +22,7 @@ from widgets.search_line import SearchLine
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TargetRow:
     """One target."""
 
     spec: str
@@ -46,7 +46,7 @@ class Choice:
 class _ChoiceRows:
     first = 0
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[TargetRow]) -> None:
         self.choices = tuple(choices)
         self.next = len(self.choices)
 
@@ -62,7 +62,7 @@ class _ChoiceRows:
 
 
 class _ChoiceList(LineList):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "ChoiceDialog", key_display="enter")]
 
 
 class TargetChooser(Vertical):
@@ -80,7 +80,7 @@ class TargetChooser(Vertical):
         Binding(
             "enter",
             "choose",
-            "Choose",
+            "ChoiceDialog",
             key_display="enter",
             id="targets.choose",
             tooltip="Open the target under the cursor",
@@ -105,7 +105,7 @@ class TargetChooser(Vertical):
             super().__init__()
             self.spec = spec
 
-    def __init__(self, choices: Sequence[Choice] = ()) -> None:
+    def __init__(self, choices: Sequence[TargetRow] = ()) -> None:
         super().__init__()
         self.border_title = "target"
         self._list = _ChoiceList(_ChoiceRows(choices))
@@ -121,7 +121,7 @@ class TargetChooser(Vertical):
             yield Label("other: ", classes="prompt", markup=False)
             yield self._other
 
-    def show(self, choices: Sequence[Choice]) -> None:
+    def show(self, choices: Sequence[TargetRow]) -> None:
         """Show other choices, or the same with what was found out meanwhile: the cursor stays.
 
         Where there were none yet, it begins on the one that is open.
@@ -178,7 +178,7 @@ class TargetChooser(Vertical):
             self._about.update(about(self._list.rows.choices[event.row]))
 
 
-def about(choice: Choice) -> Content:
+def about(choice: TargetRow) -> Content:
     """All that is known of a target before it is opened."""
     lines = [Content.assemble((safe(choice.name), "bold"), f"  {safe(choice.title)}  ", (safe(choice.spec), "dim"))]
     for trouble in choice.troubles:

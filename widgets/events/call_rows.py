@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import Found
+from widgets.lists.tail_table import FoundRow
 from widgets.number_format import duration
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
@@ -20,7 +20,7 @@ _WIDE = 5
 _KEPT = 512
 
 
-class Seen(NamedTuple):
+class CallValue(NamedTuple):
     """One value of a call."""
 
     name: str
@@ -55,7 +55,7 @@ class CallText(NamedTuple):
     """What it returned."""
     failed: bool
     """Whether that is an error."""
-    values: tuple[Seen, ...]
+    values: tuple[CallValue, ...]
     note: str = ""
     """Why an end is not shown."""
     seq: int = -1
@@ -76,7 +76,7 @@ class CallSource(Protocol):
     def call(self, row: int) -> CallText:
         """A row. Raises IndexError where it was dropped."""
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
 
 
@@ -110,7 +110,7 @@ class CallRows:
         """Columns that a row takes."""
         return self.columns.total(available) + 2 + self._widest
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
         return self._source.find(text, start, direction, budget)
 

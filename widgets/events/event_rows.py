@@ -12,7 +12,7 @@ from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.line_paint import HUES
-from widgets.lists.tail_table import Found
+from widgets.lists.tail_table import FoundRow
 from widgets.rows import Piece
 from widgets.safe_text import cut_middle, fit, safe
 
@@ -80,7 +80,7 @@ class EventStore(Protocol):
     def record(self, seq: int) -> Event:
         """The event of a row. Raises IndexError where it was dropped."""
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> FoundRow:
         """One bounded step of a search for a text."""
 
 
@@ -131,7 +131,7 @@ class EventRows:
         """Columns that a row takes."""
         return self.columns.total(available)
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
         return self.store.find(text, start, direction, budget)
 

@@ -14,7 +14,7 @@ from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotTable
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
-from widgets.value_input import AskLine
+from widgets.value_input import ValueInput
 
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *(ns|us|µs|ms|s)?")
 _UNITS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -72,7 +72,7 @@ class GraphPane(TablePane):
         """Called with `least` or `slow` and the nanoseconds that were said; 0: none."""
         self.turned: Callable[[], None] = lambda: None
         """Called when the other table is shown."""
-        self._ask = AskLine()
+        self._ask = ValueInput()
 
     def compose(self) -> ComposeResult:
         """The tables, the search line, the line that asks."""
@@ -102,8 +102,8 @@ class GraphPane(TablePane):
         event.stop()
         self.notify("no slow call in that direction; = says from which time on a call is slow", markup=False)
 
-    @on(AskLine.Answered)
-    def _answered(self, event: AskLine.Answered) -> None:
+    @on(ValueInput.Answered)
+    def _answered(self, event: ValueInput.Answered) -> None:
         event.stop()
         time = nanoseconds(event.text)
         if time is None:
@@ -112,7 +112,7 @@ class GraphPane(TablePane):
         self._ask.close()
         self.timed(event.asked, time)
 
-    @on(AskLine.Left)
-    def _left(self, event: AskLine.Left) -> None:
+    @on(ValueInput.Left)
+    def _left(self, event: ValueInput.Left) -> None:
         event.stop()
         self.screen.set_focus(self.table)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import Found
+from widgets.lists.tail_table import FoundRow
 from widgets.number_format import bar, duration
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
@@ -70,7 +70,7 @@ class GraphSource(Protocol):
     def text(self, place: int) -> GraphText:
         """A line. Raises IndexError where it was dropped."""
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search; what is found is unfolded."""
 
 
@@ -103,7 +103,7 @@ class GraphRows:
         """All rows fit: what is too long is cut."""
         return available
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
         return self.source.find(text, start, direction, budget)
 

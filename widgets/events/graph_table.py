@@ -13,7 +13,7 @@ from widgets.events.graph_rows import GraphRows, GraphSource
 from widgets.lists.tail_table import TailTable
 
 
-class Tree(GraphSource, Protocol):
+class GraphTree(GraphSource, Protocol):
     """A source whose lines can be folded and chosen; each method gives the place where the cursor goes."""
 
     def fold(self, place: int, folded: bool) -> int:
@@ -70,7 +70,7 @@ class GraphTable(TailTable):
         """There is no slow call in that direction."""
 
     @property
-    def calls(self) -> Tree | None:
+    def calls(self) -> GraphTree | None:
         """What is shown."""
         rows = self._table
         return rows.source if isinstance(rows, GraphRows) else None  # type: ignore[return-value]

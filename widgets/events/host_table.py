@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from events.durations import seconds_text
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
 from widgets.rows import Piece
@@ -35,12 +35,12 @@ class HostLine:
     name: str
     target: str = ""
     state: str = "waiting"
-    """A value of `kernel.hosts.host.State`."""
+    """A value of `kernel.hosts.host.HostState`."""
     kernel: str = ""
     """`Linux 7.2.13 x86-64`."""
     per_second: float | None = None
     """None: nothing comes from there now."""
-    losses: Losses = field(default_factory=Losses)
+    losses: LossTotals = field(default_factory=LossTotals)
     late: int = 0
     """Events that came after younger ones of others had their rows."""
     unshown: int = 0

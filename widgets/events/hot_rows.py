@@ -32,7 +32,7 @@ class HotText(NamedTuple):
 
 
 class HotFound(NamedTuple):
-    """See `widgets.lists.tail_table.Found`."""
+    """See `widgets.lists.tail_table.FoundRow`."""
 
     seq: int | None
     next: int

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from widgets.columns import Columns
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped, rate
 from widgets.rows import Piece
@@ -54,7 +54,7 @@ class ProbeLoss(NamedTuple):
 class LossSheet:
     """All of it at one moment."""
 
-    losses: Losses = Losses()  # noqa: RUF009 - frozen
+    losses: LossTotals = LossTotals()  # noqa: RUF009 - frozen
     cpus: tuple[CpuLoss, ...] = ()
     probes: tuple[ProbeLoss, ...] = ()
     buffer_kb: int = 0

@@ -21,7 +21,7 @@ _SHORTEST_NOTE: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class LossTotals:
     """Four ways to lose an event; each has another remedy."""
 
     lost: int = 0
@@ -62,7 +62,7 @@ class Status:
     """`Linux 7.2.13 x86-64`."""
     functions: int = 0
     armed: int = 0
-    losses: Losses = Losses()
+    losses: LossTotals = LossTotals()
     recording: bool = False
     """Whether events are written to a file."""
     cut: bool = False
@@ -124,7 +124,7 @@ class LiveState:
     """Rows, or events, that are on the screen or can be scrolled to; None: that is no number of rows."""
     of: int = 0
     """Of how many, where some are left out; 0: none are."""
-    losses: Losses | None = None
+    losses: LossTotals | None = None
     """None: they are told elsewhere."""
     note: str = ""
     """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Label, Static
 
 from probes.attaching.callers import Callers, all_reasons
-from probes.attaching.values import Attachability, Instead
+from probes.attaching.values import Alternative, Attachability
 from widgets.fields.function_rows import shown_kinds
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
@@ -30,7 +30,7 @@ class InsteadRows:
 
     first = 0
 
-    def __init__(self, ways: Sequence[Instead]) -> None:
+    def __init__(self, ways: Sequence[Alternative]) -> None:
         self.ways = ways
         self.next = len(ways)
         self._longest = max((width(safe(str(way.place))) for way in ways), default=0)
@@ -80,7 +80,7 @@ class AttachPane(Vertical):
     class Taken(Message):
         """Something is to be probed instead."""
 
-        def __init__(self, function: str, way: Instead) -> None:
+        def __init__(self, function: str, way: Alternative) -> None:
             super().__init__()
             self.function = function
             self.way = way

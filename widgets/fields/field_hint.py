@@ -8,11 +8,11 @@ from widgets.fields.field_tree import TreeRow
 from widgets.safe_text import safe_content
 
 
-class SayLine(Label):
+class FieldHint(Label):
     """One line, cut where it does not fit."""
 
     DEFAULT_CSS = """
-    SayLine { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
+    FieldHint { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
         &.-refused { color: $text-warning; } }
     """
 

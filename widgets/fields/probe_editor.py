@@ -10,15 +10,15 @@ from textual.message import Message
 
 from probes.completion.type_choice import sensible_types
 from probes.fetcharg import FetchArg, ReturnValue, Variable
-from probes.probe import Probe, When
+from probes.probe import Probe, ProbeEnds
 from widgets.fields import probe_edits
 from widgets.fields.field_list import FieldList, Tick
 from widgets.fields.field_pane import FieldPane
 from widgets.fields.field_tree import TreeRow
 from widgets.fields.probe_edits import EVERYTHING, Types
-from widgets.fields.signature import Signature
+from widgets.fields.signature import SignatureText
 from widgets.fields.signature_pane import SignaturePane
-from widgets.fields.when_bar import WhenLine
+from widgets.fields.when_bar import WhenBar
 
 _KEYS = [
     Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
@@ -77,7 +77,7 @@ class ProbeEditor(SignaturePane):
         self._types = types
         self._parked: tuple[FetchArg, ...] = ()
 
-    def show(self, signature: Signature, probe: Probe) -> None:
+    def show(self, signature: SignatureText, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._parked = ()
         super().show(signature, probe)
@@ -110,7 +110,7 @@ class ProbeEditor(SignaturePane):
             return
         if arg is None:
             self._say.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
-        elif isinstance(arg.expression, ReturnValue) and probe.when is When.ENTRY:
+        elif isinstance(arg.expression, ReturnValue) and probe.when is ProbeEnds.ENTRY:
             self._say.refuse("there is a return value at exit only: x or b")
         elif self.tick_of(row).sign == "*":
             arguments = (root.node.fetcharg for root in self._tree.roots)
@@ -168,8 +168,8 @@ class ProbeEditor(SignaturePane):
             self._say.refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
         self._edit(probe_edits.retype(self.probe, row.node.fetcharg, kinds))
 
-    @on(WhenLine.Chosen)
-    def _when_chosen(self, event: WhenLine.Chosen) -> None:
+    @on(WhenBar.Chosen)
+    def _when_chosen(self, event: WhenBar.Chosen) -> None:
         event.stop()
         self.action_when(event.when.value)
 
@@ -178,7 +178,7 @@ class ProbeEditor(SignaturePane):
         if self.probe is None or self._signature is None:
             return
         retval = self._signature.retval.fetcharg if self._signature.retval else None
-        moved, self._parked = probe_edits.moved(self.probe, When(value), retval, self._parked)
+        moved, self._parked = probe_edits.moved(self.probe, ProbeEnds(value), retval, self._parked)
         self._edit(moved)
 
     @on(FieldList.Arm)

@@ -6,33 +6,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from probes.fetcharg import AllArguments, FetchArg, ReturnValue, Variable
-from probes.probe import Kind, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind
 
 EVERYTHING = FetchArg(AllArguments(best=True))
 """`$$args`."""
 
 
-def at(probe: Probe, when: When, retval: FetchArg | None) -> Probe:
+def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
     """Move the probe to another end of the call.
 
     An entry has no return value, so what reads it goes. At an exit the return value is what one wants to see first:
     it is ticked where nothing else was chosen. `retval` None: the function returns nothing.
     """
     fetchargs = probe.fetchargs
-    if when is When.ENTRY:
+    if when is ProbeEnds.ENTRY:
         fetchargs = tuple(arg for arg in fetchargs if not isinstance(arg.expression, ReturnValue))
     elif retval is not None and not fetchargs:
         fetchargs = (retval,)
-    kind = Kind.KPROBE if probe.kind is Kind.KRETPROBE and when is not When.EXIT else probe.kind
+    kind = ProbeKind.KPROBE if probe.kind is ProbeKind.KRETPROBE and when is not ProbeEnds.EXIT else probe.kind
     return replace(probe, when=when, kind=kind, fetchargs=fetchargs)
 
 
 def moved(
-    probe: Probe, when: When, retval: FetchArg | None, parked: tuple[FetchArg, ...]
+    probe: Probe, when: ProbeEnds, retval: FetchArg | None, parked: tuple[FetchArg, ...]
 ) -> tuple[Probe, tuple[FetchArg, ...]]:
     """As `at`, and what an entry has not is parked: it comes back with the exit."""
     other = at(probe, when, retval)
-    if when is When.ENTRY:
+    if when is ProbeEnds.ENTRY:
         return other, tuple(arg for arg in probe.fetchargs if arg not in other.fetchargs) or parked
     missing = tuple(arg for arg in parked if not other.captures(arg))
     return replace(other, fetchargs=other.fetchargs + missing), ()

@@ -10,7 +10,7 @@ from widgets.fields.field_tree import FieldNode
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class SignatureText:
     """What the editor shows of a function."""
 
     name: str

@@ -10,15 +10,15 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from probes.attaching.values import Attachability
-from probes.probe import Probe, When
+from probes.probe import Probe, ProbeEnds
 from widgets.fields.attach_pane import AttachPane
-from widgets.fields.field_hint import SayLine
+from widgets.fields.field_hint import FieldHint
 from widgets.fields.field_list import Tick
 from widgets.fields.field_pane import FieldPane
 from widgets.fields.field_tree import FieldTree, TreeRow
 from widgets.fields.prototype import Prototype
-from widgets.fields.signature import Signature
-from widgets.fields.when_bar import WhenLine
+from widgets.fields.signature import SignatureText
+from widgets.fields.when_bar import WhenBar
 from widgets.safe_text import safe_content
 
 _HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
@@ -43,14 +43,14 @@ class SignaturePane(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self._signature: Signature | None = None
+        self._signature: SignatureText | None = None
         self.nothing_attaches = False
         """Whether it is known that no probe can sit on this function."""
         self._tree = FieldTree(())
-        self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
+        self._prototype, self._when, self._pane = Prototype(), WhenBar(), FieldPane()
         self.why = AttachPane()
         """In the place of the fields where nothing can attach, or when it is asked for."""
-        self._say = SayLine()
+        self._say = FieldHint()
         self._hint = Static(_HINT, classes="hint", markup=False)
         self._has_function(False)
 
@@ -69,7 +69,7 @@ class SignaturePane(Vertical):
         yield self.why
         yield self._say
 
-    def show(self, signature: Signature, probe: Probe) -> None:
+    def show(self, signature: SignatureText, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._signature = signature
         self.nothing_attaches = False
@@ -114,7 +114,7 @@ class SignaturePane(Vertical):
 
     def watch_probe(self, probe: Probe | None) -> None:
         """Show what is ticked now."""
-        self._when.when = probe.when if probe else When.ENTRY
+        self._when.when = probe.when if probe else ProbeEnds.ENTRY
         self._pane.list.rows_changed()
 
     def watch_mechanism(self, mechanism: str) -> None:

@@ -8,18 +8,18 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from probes.probe import When
+from probes.probe import ProbeEnds
 from widgets.safe_text import cut, safe, width
 
 
-class WhenLine(Widget):
+class WhenBar(Widget):
     """Shows the choice in brackets; a click posts `Chosen`."""
 
     DEFAULT_CSS = """
-    WhenLine { height: 1; width: 1fr; }
+    WhenBar { height: 1; width: 1fr; }
     """
 
-    when: reactive[When] = reactive(When.ENTRY)
+    when: reactive[ProbeEnds] = reactive(ProbeEnds.ENTRY)
     """The end that is chosen."""
     mechanism: reactive[str] = reactive("")
     """How the probe will attach; empty: not known."""
@@ -27,14 +27,14 @@ class WhenLine(Widget):
     class Chosen(Message):
         """An end was clicked."""
 
-        def __init__(self, when: When) -> None:
+        def __init__(self, when: ProbeEnds) -> None:
             super().__init__()
             self.when = when
 
     def render(self) -> Content:
         """The line; brackets mark the choice, as colour alone would not do."""
         parts: list[tuple[str, str]] = [("when ", "dim")]
-        for when in When:
+        for when in ProbeEnds:
             chosen = when is self.when
             parts.append((f"[{when.value}]" if chosen else f" {when.value} ", "bold $text-accent" if chosen else ""))
         used = sum(width(text) for text, _ in parts)
@@ -45,7 +45,7 @@ class WhenLine(Widget):
     def on_click(self, event: events.Click) -> None:
         """Choose the end under the mouse."""
         column = 5
-        for when in When:
+        for when in ProbeEnds:
             if column <= event.x < column + len(when.value) + 2:
                 self.post_message(self.Chosen(when))
             column += len(when.value) + 2

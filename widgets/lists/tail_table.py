@@ -18,8 +18,8 @@ _SIDEWAYS: Final = 8
 """Columns of the screen that one press of a key scrolls."""
 
 
-class Found(Protocol):
-    """One step of a search (`events.search.search.Found`)."""
+class FoundRow(Protocol):
+    """One step of a search (`events.search.search.SearchStep`)."""
 
     @property
     def seq(self) -> int | None:
@@ -52,11 +52,11 @@ class TableRows(Rows, Protocol):
     def forget(self) -> None:
         """Format rows anew: what a name stands for has changed."""
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
 
 
-class Nothing:
+class EmptyTable:
     """Rows of which there are none."""
 
     first = 0
@@ -82,7 +82,7 @@ class Nothing:
     def forget(self) -> None:
         """Nothing is known."""
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:  # noqa: ARG002
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:  # noqa: ARG002
         """Never called."""
         raise IndexError(start)
 
@@ -118,7 +118,7 @@ class TailTable(TailList):
             self.row = row
 
     def __init__(self, rows: TableRows | None = None) -> None:
-        self._table: TableRows = rows or Nothing()
+        self._table: TableRows = rows or EmptyTable()
         self.turn: Callable[[int], None] | None = None
         """Goes to another column, where one can; else the table scrolls."""
         super().__init__(self._table, header=True)
@@ -129,7 +129,7 @@ class TailTable(TailList):
         rows.search = self.search
         self.rows = rows
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """One bounded step of a search for a text."""
         return self._table.find(text, start, direction, budget)
 

@@ -14,7 +14,7 @@ from textual.geometry import Offset
 from probes.completion.choice import Completion, Completions
 from widgets.spec.completion_list import CompletionList
 from widgets.spec.spec_editor import SpecEditor
-from widgets.spec.undo_history import State
+from widgets.spec.undo_history import TextState
 
 _NOTHING_FOLLOWS = "nothing to complete here; esc leaves the text"
 Complete = Callable[[str, int], Completions]
@@ -61,7 +61,7 @@ class CompletingPane(Vertical):
         """What may stand at a place of the text."""
         self.editor = SpecEditor(self.press)
         self.found_list = CompletionList()
-        self._offered: State | None = None
+        self._offered: TextState | None = None
         self._took = False
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's

@@ -8,7 +8,7 @@ from textual import events
 from textual.geometry import Offset
 from textual.message import Message
 
-from probes.completion.choice import Completion, Completions, Urge, What
+from probes.completion.choice import Completion, Completions, ItemKind, Priority
 from widgets.highlight import highlighted, matched
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
@@ -19,7 +19,13 @@ _WIDEST = 100
 _NARROWEST = 44
 _LABEL = 36
 _C_TYPE = 40
-_LOOKS = {What.LETTER: "key", What.WORD: "key", What.TYPE: "good", What.VARIABLE: "type", What.REGISTER: "type"}
+_LOOKS = {
+    ItemKind.LETTER: "key",
+    ItemKind.WORD: "key",
+    ItemKind.TYPE: "good",
+    ItemKind.VARIABLE: "type",
+    ItemKind.REGISTER: "type",
+}
 """As `spec_look` colours them in the text; the others are names."""
 _LEAST = 6
 """Columns that a column needs to say something, unless it has less to say."""
@@ -132,7 +138,7 @@ class CompletionList(LineList, can_focus=False):
         self.found, self.after_taking = found, after_taking
         rows = CompletionRows(found, typed)
         self.rows = rows
-        wanted = found.urge is Urge.NEEDED or (after_taking and found.urge is Urge.USUAL)
+        wanted = found.urge is Priority.NEEDED or (after_taking and found.urge is Priority.USUAL)
         self.picked = kept is not None and kept in found.items
         self.cursor = found.items.index(kept) if kept and self.picked else 0 if wanted and found.items else -1
         self.watch_cursor(-1, self.cursor)

@@ -27,7 +27,7 @@ _LOOKS: Final = {
 COMMENT: Final = "$text-muted"
 
 
-class Span(NamedTuple):
+class StyledSpan(NamedTuple):
     """A run of a text and its style."""
 
     start: int
@@ -35,14 +35,14 @@ class Span(NamedTuple):
     style: str
 
 
-def spans(text: str) -> list[Span]:
+def spans(text: str) -> list[StyledSpan]:
     """Give the runs that are not plain, in order."""
     command, hash_, _ = text.partition("#")
     found = list(_of_command(command))
-    return [*found, Span(len(command), len(text), COMMENT)] if hash_ else found
+    return [*found, StyledSpan(len(command), len(text), COMMENT)] if hash_ else found
 
 
-def _of_command(text: str) -> Iterator[Span]:
+def _of_command(text: str) -> Iterator[StyledSpan]:
     condition = _FILTER.search(text)
     end = condition.start() if condition else len(text)
     for number, word in enumerate(_WORD.finditer(text, 0, end)):
@@ -51,12 +51,12 @@ def _of_command(text: str) -> Iterator[Span]:
         if match is not None:
             yield from _groups(match)
     if condition is not None:
-        yield Span(condition.start(), condition.end(), "bold $text-accent")
+        yield StyledSpan(condition.start(), condition.end(), "bold $text-accent")
         for match in _CONDITION.finditer(text, condition.end()):
             yield from _groups(match)
 
 
-def _groups(match: re.Match[str]) -> Iterator[Span]:
+def _groups(match: re.Match[str]) -> Iterator[StyledSpan]:
     for name, style in _LOOKS.items():
         if style and name in match.re.groupindex and match[name]:
-            yield Span(match.start(name), match.end(name), style)
+            yield StyledSpan(match.start(name), match.end(name), style)

@@ -58,7 +58,7 @@ class Slice(NamedTuple):
     indent: int
 
 
-class Laid(NamedTuple):
+class TextLayout(NamedTuple):
     """The text and its verdict as lines, and which of them hold a part of the text."""
 
     lines: list[Content]
@@ -94,7 +94,7 @@ def broken(text: str, columns: int) -> list[Slice]:
     return slices
 
 
-def head(shown: Specification, columns: int, keys: str = "tab") -> Laid:
+def head(shown: Specification, columns: int, keys: str = "tab") -> TextLayout:
     """The text with its verdict: a caret under the token it is about, or the sign that it is accepted.
 
     Args:
@@ -113,7 +113,7 @@ def head(shown: Specification, columns: int, keys: str = "tab") -> Laid:
             lines += _message(error, columns, keys)
     elif error is None and shown.verdict is not None:
         _accept(lines, columns, _LOWERED if shown.lowered_only else _ACCEPTED)
-    return Laid(lines, parts)
+    return TextLayout(lines, parts)
 
 
 def unfinished(shown: Specification) -> bool:

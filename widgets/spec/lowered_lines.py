@@ -10,11 +10,11 @@ from textual.widget import Widget
 from widgets.spec.layout import Specification, tail
 
 
-class SpecTail(Widget):
+class LoweredLines(Widget):
     """The lines below the text; as high as they are."""
 
     DEFAULT_CSS = """
-    SpecTail { height: auto; width: 1fr; text-wrap: nowrap; }
+    LoweredLines { height: auto; width: 1fr; text-wrap: nowrap; }
     """
 
     shown: reactive[Specification] = reactive(Specification(), layout=True)

@@ -17,8 +17,8 @@ from textual.widgets.input import Selection
 
 from probes.translation.translate import translate
 from widgets.safe_text import safe
-from widgets.spec.layout import Laid, Specification, head, unfinished
-from widgets.spec.undo_history import History, State
+from widgets.spec.layout import Specification, TextLayout, head, unfinished
+from widgets.spec.undo_history import TextState, UndoHistory
 
 _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
 
@@ -83,7 +83,7 @@ class SpecEditor(Input):
         super().__init__(select_on_focus=False)
         self._press = press
         self.cursor_blink = False
-        self.history = History()
+        self.history = UndoHistory()
         self._given = -1
         """Where a blank was put that need not be typed too."""
         self._lines = 1
@@ -138,9 +138,9 @@ class SpecEditor(Input):
             self.history.change(before, self.state)
 
     @property
-    def state(self) -> State:
+    def state(self) -> TextState:
         """Text and cursor."""
-        return State(self.value, self.cursor_position)
+        return TextState(self.value, self.cursor_position)
 
     def replace(self, text: str, start: int, end: int) -> None:
         """Put a text in the place of another one; what a screen can't show is written as C would."""
@@ -170,7 +170,7 @@ class SpecEditor(Input):
         """Forth again."""
         self._go(self.history.redo(self.state))
 
-    def _go(self, state: State | None) -> None:
+    def _go(self, state: TextState | None) -> None:
         if state is not None:
             self.value = state.text
             self.cursor_position = state.cursor
@@ -182,7 +182,7 @@ class SpecEditor(Input):
         """Whether `shown` is about the text: it follows a moment behind the keys, the text alone is drawn then."""
         return safe(self.shown.text) == self.value
 
-    def _laid(self, columns: int) -> Laid:
+    def _laid(self, columns: int) -> TextLayout:
         shown = self.shown if self._is_judged else Specification(self.value)
         if self.listed and unfinished(shown):
             shown = Specification(self.value)  # the list says how it goes on

@@ -17,7 +17,7 @@ from probes.syntax.text import collapsed
 from widgets.search_line import SearchLine
 from widgets.spec.completing_pane import Complete, CompletingPane
 from widgets.spec.layout import Specification, column_in
-from widgets.spec.lowered_lines import SpecTail
+from widgets.spec.lowered_lines import LoweredLines
 
 
 class SpecPane(CompletingPane):
@@ -90,7 +90,7 @@ class SpecPane(CompletingPane):
     ) -> None:
         super().__init__(complete)
         self.border_title = "specification"
-        self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
+        self._tail, self._filter = LoweredLines(), SearchLine("count > 4096")
         self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
 
     def compose(self) -> ComposeResult:

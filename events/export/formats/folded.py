@@ -17,11 +17,11 @@ from typing import BinaryIO
 from events.calls.pairing import idle_task
 from events.export.catalogue import having, left_out_note
 from events.export.source import UNNAMED, Source
-from events.export.spans import MOST_WAITING, Item, Part, Spans
+from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.graph.record_ends import measured
 from events.record import Record
 from events.stacks.stack import Frame, field_frames, kernel_frames
-from events.store.outage_mark import LineCut, cut_of_record, gap_of
+from events.store.outage_mark import Outage, cut_of_record, gap_of
 
 _MOST = 1 << 16
 """Different stacks that are kept; what comes behind them is one line of its own."""
@@ -66,7 +66,7 @@ class FoldedStacks:
         """Whether there was a call with both ends."""
         self._uncalled = 0
         """Events that are no end of such a call."""
-        self._cuts: list[LineCut] = []
+        self._cuts: list[Outage] = []
 
     @property
     def _missing(self) -> int:
@@ -121,15 +121,15 @@ class FoldedStacks:
     def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
         where[stack if stack in where or len(where) < _MOST else _REST] += amount
 
-    def _follow(self, items: Iterator[Item]) -> None:
+    def _follow(self, items: Iterator[SpanItem]) -> None:
         for item in items:
             record = item.record
-            self._uncalled += item.part is Part.EVENT and item.passes
-            if item.part in (Part.BEGIN, Part.LATE):
+            self._uncalled += item.part is SpanPart.EVENT and item.passes
+            if item.part in (SpanPart.BEGIN, SpanPart.LATE):
                 frames = self._open.setdefault(_task(record), [])
                 name = _clean(self._source.function(record))
-                frames.append(_Frame(record.seq, name, record.ts, late=item.part is Part.LATE))
-            elif item.part is Part.END:
+                frames.append(_Frame(record.seq, name, record.ts, late=item.part is SpanPart.LATE))
+            elif item.part is SpanPart.END:
                 frames = self._open.get(_task(record), [])
                 at = max((at for at, frame in enumerate(frames) if not frame.late), default=None)
                 if at is not None:
@@ -139,13 +139,13 @@ class FoldedStacks:
             elif item.alone:
                 self._drop(record)
 
-    def _end_late(self, item: Item, leave: Record) -> None:
+    def _end_late(self, item: SpanItem, leave: Record) -> None:
         frames = self._open.get(_task(leave), [])
         at = next((at for at, frame in enumerate(frames) if frame.seq == item.record.seq), None)
         if at is None:
             return
         # The exit of the call that crosses this one, of another probe on its function, comes next.
-        crosses = item.part is Part.CROSSING and at + 1 < len(frames)
+        crosses = item.part is SpanPart.CROSSING and at + 1 < len(frames)
         beside = leave.ts - frames[at + 1].began if crosses else 0
         self._end(frames, at, leave, counts=item.passes, beside=beside)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from events.decode import Scalar, Value
 from events.export.escape import exact_values
 from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
-from events.export.source import Head, Source
+from events.export.source import CommonField, Source
 from events.format import Field, FieldKind
 from events.names.event_names import exported_name
 from events.record import Record
@@ -125,7 +125,7 @@ class ParquetTable:
         self._pieces.clear()
 
 
-def _head(pa: ModuleType, head: Head) -> pyarrow.Field:
+def _head(pa: ModuleType, head: CommonField) -> pyarrow.Field:
     kind = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}[head.kind]
     return pa.field(head.name, kind, metadata={"unit": "ns"} if head.kind is int else None)
 

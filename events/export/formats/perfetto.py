@@ -24,7 +24,7 @@ from events.export.escape import exact_values
 from events.export.formats.protobuf import content, double, number, string
 from events.export.hosts import HostRecord
 from events.export.source import UNNAMED, Source, is_name
-from events.export.spans import MOST_WAITING, Item, Part, Spans
+from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.names.event_names import event_name
 from events.record import Record
 from events.stacks.stack import stack_values
@@ -113,19 +113,19 @@ class PerfettoTrace:
     def finish(self) -> None:
         self._write(self._spans.finish())
 
-    def _write(self, items: Iterator[Item]) -> None:
+    def _write(self, items: Iterator[SpanItem]) -> None:
         for item in items:
             if not item.passes:
                 continue
-            if item.part is Part.BEGIN:
+            if item.part is SpanPart.BEGIN:
                 self._begin(item.record)
-            elif item.part is Part.END:
+            elif item.part is SpanPart.END:
                 self._end(item.record)
             elif item.leave is not None:
-                track = self._crossing_track(item.record) if item.part is Part.CROSSING else None
+                track = self._crossing_track(item.record) if item.part is SpanPart.CROSSING else None
                 self._begin(item.record, track)
                 self._end(item.leave, track)
-            elif item.part is Part.EVENT:
+            elif item.part is SpanPart.EVENT:
                 self._instant(item.record, item.alone)
 
     def _begin(self, record: Record, track: int | None = None) -> None:

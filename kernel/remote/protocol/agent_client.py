@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 
 from kernel.agent import frames
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.answer_limit import LOOK, Patience, write_patiently
+from kernel.remote.answer_limit import LOOK, AnswerLimit, write_patiently
 from kernel.remote.heartbeat import keep_asking
 from kernel.remote.protocol.page_stream import MAX_FRAME, AgentStream, expand, number
 
@@ -45,7 +45,7 @@ class _Reply:
         self.errno = 0
 
 
-class Line:
+class AgentClient:
     """Frames to and from one agent."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
@@ -61,7 +61,7 @@ class Line:
         self._replies: dict[int, _Reply] = {}
         self._streams: dict[int, AgentStream] = {}
         self._lost = ""
-        self.patience = Patience()
+        self.patience = AnswerLimit()
         self._silence = silence
         self._quiet = threading.Event()
         self.performed = 0

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from foreign.text import encoded
 from kernel.agent import frames
 from kernel.errors import FileRefused
-from kernel.remote.protocol.agent_client import SILENCE, WINDOW, Line
+from kernel.remote.protocol.agent_client import SILENCE, WINDOW, AgentClient
 from kernel.remote.protocol.page_stream import AgentStream
 from kernel.target import Step
 
 
 class AgentDialect:
-    """The far side through its agent; a `kernel.remote.target.Dialect`."""
+    """The far side through its agent; a `kernel.remote.target.RemoteDialect`."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
-        self._line = Line(process, silence)
+        self._line = AgentClient(process, silence)
         self.pid = self._line.pid
 
     @property

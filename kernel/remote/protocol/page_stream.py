@@ -18,8 +18,8 @@ _SOON = 0.03
 """Seconds a stream waits before it asks the far side to look."""
 
 
-class Line(Protocol):
-    """What a stream needs of `kernel.remote.protocol.agent_client.Line`."""
+class PageClient(Protocol):
+    """What a stream needs of `kernel.remote.protocol.agent_client.AgentClient`."""
 
     performed: int
 
@@ -32,7 +32,7 @@ class Line(Protocol):
 class AgentStream:
     """Raw pages of one instance; a `kernel.target.Stream`."""
 
-    def __init__(self, line: Line, ident: int, window: int) -> None:
+    def __init__(self, line: PageClient, ident: int, window: int) -> None:
         self._line, self._ident, self._window = line, ident, window
         self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
         self._owed = 0

@@ -43,7 +43,7 @@ t_tell() {
 """What the shell is given; `t_tell PID SECONDS` starts it."""
 
 
-class Witness:
+class SecondShell:
     """See the module. Waits for nothing; close it."""
 
     def __init__(self, another: Callable[[], subprocess.Popen[bytes]], pid: int) -> None:

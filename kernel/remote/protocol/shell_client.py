@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from foreign.text import encoded
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.answer_limit import LOOK, Patience, write_patiently
-from kernel.remote.protocol.second_shell import AFTER, Witness
+from kernel.remote.answer_limit import LOOK, AnswerLimit, write_patiently
+from kernel.remote.protocol.second_shell import AFTER, SecondShell
 from kernel.remote.protocol.shell_program import PROGRAM
 
 SILENCE = 120
@@ -50,7 +50,7 @@ def errno_of(words: str) -> int:
     return errno.EIO
 
 
-class Shell:
+class ShellClient:
     """Commands to one sh, and their answers."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Shell:
         self._to, self._from = process.stdin, process.stdout
         self._turn = threading.Lock()
         self._lost = ""
-        self.patience = Patience()
+        self.patience = AnswerLimit()
         self._silence = silence
         self._quiet = threading.Event()
         self.heard = time.monotonic()
@@ -80,7 +80,7 @@ class Shell:
         self.unanswered: float | None = None
         """When the command was sent whose answer is awaited, by time.monotonic(); None: none is."""
         self._another = another
-        self._witness: Witness | None = None
+        self._witness: SecondShell | None = None
         """Of the command whose answer is awaited, where that stays away."""
         self.pid = 0
         self._data = bytearray()
@@ -215,7 +215,7 @@ class Shell:
     def _look_at_work(self, waited: float) -> None:
         """Hear of the shell by a witness, where it has been waited for so many seconds."""
         if self._witness is None and self._another is not None and self.pid and waited >= AFTER:
-            self._witness = Witness(self._another, self.pid)
+            self._witness = SecondShell(self._another, self.pid)
         if self._witness is not None and self._witness.tells_of_work():
             self.heard = time.monotonic()
 

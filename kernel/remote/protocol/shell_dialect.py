@@ -10,7 +10,7 @@ from foreign.packed import gunzip
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetLost
 from kernel.remote.heartbeat import keep_asking
-from kernel.remote.protocol.shell_client import SILENCE, Shell
+from kernel.remote.protocol.shell_client import SILENCE, ShellClient
 from kernel.remote.protocol.shell_quote import escape, quote
 from kernel.remote.protocol.text_stream import TextStream
 from kernel.target import Effect, Step
@@ -22,7 +22,7 @@ _HOLDS = range(4, 10)
 
 
 class ShellDialect:
-    """The far side through sh; a `kernel.remote.target.Dialect`."""
+    """The far side through sh; a `kernel.remote.target.RemoteDialect`."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ShellDialect:
         silence: int = SILENCE,
     ) -> None:
         """`another` starts one more shell over there, with the same rights and unbuffered output."""
-        self._shell = Shell(process, silence, another)
+        self._shell = ShellClient(process, silence, another)
         self._another = another
         self.pid = self._shell.pid
         self._guards: list[tuple[Step, int]] = []

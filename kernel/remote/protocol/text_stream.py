@@ -15,7 +15,7 @@ from events.batch import Batch, Chunk
 from foreign.text import encoded
 from kernel.agent.ring_reader import write_all
 from kernel.errors import StreamClosed, TargetLost
-from kernel.remote.answer_limit import Patience
+from kernel.remote.answer_limit import AnswerLimit
 from kernel.remote.protocol.shell_program import STREAM
 from kernel.remote.protocol.shell_quote import quote
 
@@ -39,7 +39,7 @@ class TextStream:
         process: subprocess.Popen[bytes],
         instance: str,
         loss: Callable[[], str] = str,
-        patience: Patience | None = None,
+        patience: AnswerLimit | None = None,
     ) -> None:
         """Start to read. Raises TargetLost.
 
@@ -57,7 +57,7 @@ class TextStream:
         self.closed = False
         self._lost = ""
         self._loss = loss
-        self._patience = patience or Patience()
+        self._patience = patience or AnswerLimit()
         self.heard = time.monotonic()
         """When the last byte came, by time.monotonic()."""
         self._closing = threading.Lock()

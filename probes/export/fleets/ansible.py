@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.export import posix_sh
-from probes.export.dialect import Exported
+from probes.export.dialect import ExportText
 from probes.export.fleets.ansible_parts import BEGIN, END, FETCH, LOOK, TASKS, UNPACK, WAIT
 from probes.export.fleets.yaml_text import block, quoted
 from probes.export.names import notes_of
@@ -31,7 +31,7 @@ _USAGE = """\
 """
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport for text with NUL in it."""
     script = posix_sh.write(plans, facts).text
     script = script.removesuffix(_FOLLOWS) + ": >ready\n" + _FOLLOWS
@@ -49,4 +49,4 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         f"    probewright_script: !unsafe {block(script, 6)}",
         *(f"    probewright_{name}: !unsafe {block(text, 6)}" for name, text in parts.items()),
     ]
-    return Exported(f"---\n{comments}{_USAGE}\n" + TASKS.replace("@VALUES@", "\n".join(values)), notes_of(plans))
+    return ExportText(f"---\n{comments}{_USAGE}\n" + TASKS.replace("@VALUES@", "\n".join(values)), notes_of(plans))

@@ -10,7 +10,7 @@ import importlib.metadata
 from collections.abc import Sequence
 
 from probes.command import UserProbe
-from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.fleets.kubernetes_parts import MANIFESTS
 from probes.export.fleets.yaml_text import block, quoted
 from probes.export.names import events_of
@@ -24,12 +24,12 @@ _MOST = 1 << 20
 """Bytes in a ConfigMap (validateConfigMap(): MaxSecretSize)."""
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """See the module. Raises CannotExport."""
     return with_ways(plans, facts, [(str(plan.probe),) for plan in plans])
 
 
-def with_ways(plans: Sequence[Plan], facts: TargetFacts, ways: Sequence[Sequence[str]]) -> Exported:
+def with_ways(plans: Sequence[Plan], facts: TargetFacts, ways: Sequence[Sequence[str]]) -> ExportText:
     """As `write`, of probes that may be taken in several ways. Raises CannotExport.
 
     Args:
@@ -48,7 +48,7 @@ def with_ways(plans: Sequence[Plan], facts: TargetFacts, ways: Sequence[Sequence
     comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in told)
     image = f"probewright:{importlib.metadata.version('probewright')}"
     text = MANIFESTS.replace("@IMAGE@", quoted(image)).replace("@PRESET@", block(preset, 4))
-    return Exported(comments + text)
+    return ExportText(comments + text)
 
 
 def _is_file(plan: Plan) -> bool:

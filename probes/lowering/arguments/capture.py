@@ -21,11 +21,11 @@ from probes.fetcharg import (
     Variable,
     innermost,
 )
-from probes.functions.convention import Where, is_plain
+from probes.functions.convention import FunctionConvention, is_plain
 from probes.functions.fetcharg_types import default_type, is_byte, own_type, unwrap
 from probes.functions.signature import Signature, dentry_offsets
-from probes.functions.value import NotThere, Value, locate, nest
-from probes.plans.plan import Column
+from probes.functions.value import Value, ValueUnavailable, locate, nest
+from probes.plans.plan import PlanColumn
 from probes.rules.messages.guesses import name_hint, name_meant, struct_behind, texts_in
 from probes.rules.site import Site
 
@@ -39,7 +39,7 @@ class Capturer:
 
     site: Site
     signature: Signature | None
-    where: Where
+    where: FunctionConvention
     by_name: bool
     """The kernel itself looks this function up in BTF."""
 
@@ -58,7 +58,7 @@ class Capturer:
             and self._is_plain_result
         ):
             half = f"$retval:s{self.dialect.bits}"
-            raise NotThere("not_in_registers", f"it takes two registers; {half} is the first", token=str(arg))
+            raise ValueUnavailable("not_in_registers", f"it takes two registers; {half} is the first", token=str(arg))
         nameable = self._nameable(arg.expression)
         self.check_text(arg)
         if nameable:
@@ -78,7 +78,7 @@ class Capturer:
         own = own_type(btf, type_id)
         return own if own != default_type(btf, type_id) else None
 
-    def column(self, arg: FetchArg, name: str) -> Column:
+    def column(self, arg: FetchArg, name: str) -> PlanColumn:
         """Say what the field holds."""
         expression = arg.expression
         is_retval = isinstance(expression, ReturnValue) and not expression.path
@@ -93,7 +93,7 @@ class Capturer:
         kept = valued and (
             isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
         )
-        return Column(name, str(expression), type_id if valued else None, is_retval, kept)
+        return PlanColumn(name, str(expression), type_id if valued else None, is_retval, kept)
 
     def check_text(self, arg: FetchArg) -> None:
         """Check that what is to be read as text is some: bytes of anything else would be shown as a name.
@@ -115,7 +115,7 @@ class Capturer:
             return  # an address of memory of no type
         steps = texts_in(btf, target.id)
         hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
-        raise NotThere("BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, meant=steps)
+        raise ValueUnavailable("BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, meant=steps)
 
     def _read_as_text(self, arg: FetchArg) -> Type | None:
         """The type of what is to be read as text; None: it isn't to be, or its type is not known. Raises NotThere."""
@@ -134,21 +134,23 @@ class Capturer:
     def locate(self, expression: Variable | ReturnValue) -> Value:
         """Find a value of the function. Raises NotThere."""
         if self.signature is None:
-            raise NotThere("NO_BTF_ENTRY", token=str(expression))
+            raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
         if isinstance(expression, Variable) and self.signature.number_of(expression.name) is None:
             raise self._no_argument(expression.name, self.signature)
         value = locate(self.signature, self.where, expression)
         if value.base.startswith("$stack") and not self.site.at_entry:
-            raise NotThere("not_in_registers", "it is on the stack, which is gone at the exit", token=str(expression))
+            raise ValueUnavailable(
+                "not_in_registers", "it is on the stack, which is gone at the exit", token=str(expression)
+            )
         return value
 
-    def _no_argument(self, name: str, signature: Signature) -> NotThere:
+    def _no_argument(self, name: str, signature: Signature) -> ValueUnavailable:
         """A name that no argument has, with what may be meant by it."""
         registers = () if self.site.no_registers else tuple(self.dialect.registers or ())
         meant, names = name_meant(name, signature, registers), [param.name for param in signature.params]
         if self.site.tracepoint and meant == ("$retval",):
             meant = ()
-        return NotThere("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
+        return ValueUnavailable("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
 
     def _type(self, kind: str | None) -> str | None:
         return type_there(kind, self.dialect)

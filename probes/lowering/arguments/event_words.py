@@ -10,16 +10,16 @@ from probes.command import Armable
 from probes.facts.dialect import MAX_ARGS, MAX_DENTRY_ARGS, MAX_LINE
 from probes.facts.errors_table import message_of
 from probes.fetcharg import FetchArg
-from probes.functions.value import NotThere
+from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import field_name
-from probes.lowering.arguments.selection import Selection, Wanted
+from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
 from probes.names import MAX_EVENT_NAME, unique_field
-from probes.plans.plan import Column
+from probes.plans.plan import PlanColumn
 from probes.refusal import CannotLower
 from probes.rules.argument import check_argument, check_entry_data
 from probes.rules.expand import expand_dentry
 from probes.rules.messages.hints import hint_for
-from probes.rules.parsed_event import BuiltArgument
+from probes.rules.parsed_event import ParsedArgument
 from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.verdict import Refusal
@@ -28,7 +28,7 @@ _MOST_HEAD = len("r4096:/ ") + 2 * MAX_EVENT_NAME + len(" ")
 """Characters of a command's first word with the longest names, and of what separates it from the second and third."""
 
 
-class Writer(Protocol):
+class FetchargWriter(Protocol):
     """Writes fetchargs for one place; `probes.lowering.arguments.capture.Capturer` is one."""
 
     @property
@@ -37,7 +37,7 @@ class Writer(Protocol):
     def words(self, arg: FetchArg, name: str) -> list[str]:
         """The ways to write it under a field name, the best first. Raises NotThere."""
 
-    def column(self, arg: FetchArg, name: str) -> Column:
+    def column(self, arg: FetchArg, name: str) -> PlanColumn:
         """What the field will hold. Raises NotThere."""
 
 
@@ -45,20 +45,20 @@ class Writer(Protocol):
 class NamedField:
     """One thing to capture with the name it is recorded under, the same at both ends."""
 
-    wanted: Wanted
+    wanted: CaptureRequest
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CapturedWords:
     """The words of one event, and what they record."""
 
     words: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[PlanColumn, ...]
     losses: tuple[str, ...] = ()
 
 
-def name_fields(selection: Selection) -> list[NamedField]:
+def name_fields(selection: CaptureSelection) -> list[NamedField]:
     """Name the fields: what the user wrote, and for the rest what is like the path."""
     names = {w.arg.name for w in selection.wanted if w.arg.name is not None}
     fields = []
@@ -72,8 +72,8 @@ def name_fields(selection: Selection) -> list[NamedField]:
 
 
 def capture(
-    probe: Armable, fields: Sequence[NamedField], writer: Writer, place: str, limit: int = MAX_ARGS
-) -> Captured:
+    probe: Armable, fields: Sequence[NamedField], writer: FetchargWriter, place: str, limit: int = MAX_ARGS
+) -> CapturedWords:
     """Write the words of one event; what the event has no room for is left out and told.
 
     So is what came with `$$args` and can't be had. Raises CannotLower where a person named what can't be had.
@@ -86,7 +86,7 @@ def capture(
         limit: of the number of words.
     """
     losses: list[str] = []
-    columns: list[Column] = []
+    columns: list[PlanColumn] = []
     taken = _Taken(MAX_LINE - _MOST_HEAD - len(place))
     for one in fields:
         if len(taken.words) == limit:
@@ -95,10 +95,10 @@ def capture(
         try:
             fits = _first_taken(one, writer, taken)
             column = writer.column(one.wanted.arg, one.name)
-        except (NotThere, Refused) as error:
+        except (ValueUnavailable, Refused) as error:
             if one.wanted.chosen:
                 raise refused_at(probe, one.wanted, error, writer.site) from None
-            reason = error.reason if isinstance(error, NotThere) else message_of(error.code)
+            reason = error.reason if isinstance(error, ValueUnavailable) else message_of(error.code)
             losses.append(f"{one.name}: {reason or error.code}")
             continue
         if len(fits.word) >= taken.room:
@@ -108,14 +108,14 @@ def capture(
             losses.append(f"{one.name}: where the kernel reads a bit-field by its name it spoils the text before it")
         taken.take(one.name, fits)
         columns.append(column)
-    return Captured(tuple(taken.words), tuple(columns), tuple(losses))
+    return CapturedWords(tuple(taken.words), tuple(columns), tuple(losses))
 
 
 class _Fits(NamedTuple):
     """A word that the kernel takes."""
 
     word: str
-    built: BuiltArgument
+    built: ParsedArgument
     """What the kernel makes of it."""
     dentries: int
     """Bytes of the text that `%pd` and `%pD` become."""
@@ -143,7 +143,7 @@ class _Taken:
         self.dentries += fits.dentries
 
 
-def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> _Fits:
+def _first_taken(field: NamedField, writer: FetchargWriter, taken: _Taken) -> _Fits:
     """Write it in the first way that this kernel takes."""
     first: Refused | None = None
     site, kept = writer.site, len(writer.site.entry_args)
@@ -164,16 +164,18 @@ def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> _Fits:
     raise first or Refused("ARG_TOO_LONG", 0)
 
 
-def refused_at(probe: Armable, wanted: Wanted, error: NotThere | Refused, site: Site | None) -> CannotLower:
+def refused_at(
+    probe: Armable, wanted: CaptureRequest, error: ValueUnavailable | Refused, site: Site | None
+) -> CannotLower:
     """Place an error in the probe's own text."""
     words = str(probe).split(" ")
     start = sum(len(word) + 1 for word in words[: 2 + wanted.at])
     body = len(f"{wanted.arg.name}=") if wanted.arg.name is not None else 0
-    if isinstance(error, NotThere):
+    if isinstance(error, ValueUnavailable):
         offset = error.offset + body
     else:
         offset = _offset_in_text(str(wanted.arg), error.code, site)
-    reason = error.reason if isinstance(error, NotThere) else ""
+    reason = error.reason if isinstance(error, ValueUnavailable) else ""
     hint, nearest = hint_for(error.code, error.token, error.names, error.hint, getattr(error, "meant", ()))
     message = message_of(error.code) or reason or error.code
     return CannotLower(Refusal(error.code, message, start + offset, error.token or str(wanted.arg), hint, nearest))

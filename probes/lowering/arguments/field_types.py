@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from btf.btf import Btf
 from btf.kinds import Kind
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 
 _INTS = {
     "int": "s32",
@@ -20,7 +20,7 @@ _WIDTHS = (1, 2, 4, 8)
 _SYSCALLS = "syscalls"
 
 
-def field_type(group: str, field: EventField, bits: int) -> str | None:
+def field_type(group: str, field: StaticEventField, bits: int) -> str | None:
     """Give the type for `$field`; None: an event probe can't read it.
 
     Args:
@@ -46,7 +46,7 @@ def field_type(group: str, field: EventField, bits: int) -> str | None:
     return f"{sign}{field.size * 8}"
 
 
-def btf_type(btf: Btf | None, field: EventField) -> int | None:
+def btf_type(btf: Btf | None, field: StaticEventField) -> int | None:
     """Type id of a field whose values have names: an enum, a bool; None: it is another, or not known."""
     kind = _plain(field.type)
     if btf is None or "[" in kind or "*" in kind:

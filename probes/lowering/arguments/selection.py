@@ -9,7 +9,7 @@ from btf.layout import fields
 from btf.types import Param, Struct
 from btf.walk import size_of, strip
 from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, ReturnValue, Variable
-from probes.functions.convention import Passed, Where
+from probes.functions.convention import FunctionConvention, PassedValue
 from probes.functions.fetcharg_types import best_type, default_type, unwrap
 from probes.functions.signature import Signature
 
@@ -17,7 +17,7 @@ _MAX_PARTS = 8
 """Members shown of a struct that is passed by value."""
 
 
-class Wanted(NamedTuple):
+class CaptureRequest(NamedTuple):
     """One thing to capture."""
 
     arg: FetchArg
@@ -27,10 +27,10 @@ class Wanted(NamedTuple):
     """A person named it; False: it came with `$$args` and may be left out where it can't be had."""
 
 
-class Selection(NamedTuple):
+class CaptureSelection(NamedTuple):
     """What to capture, and what had to be left out."""
 
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[CaptureRequest, ...]
     losses: tuple[str, ...] = ()
 
 
@@ -44,8 +44,11 @@ UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
 
 
 def expand(
-    fetchargs: Sequence[FetchArg], signature: Signature | None, where: Where, why: str = UNKNOWN_ARGUMENTS
-) -> Selection:
+    fetchargs: Sequence[FetchArg],
+    signature: Signature | None,
+    where: FunctionConvention,
+    why: str = UNKNOWN_ARGUMENTS,
+) -> CaptureSelection:
     """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once.
 
     Args:
@@ -54,12 +57,12 @@ def expand(
         where: its arguments are.
         why: it has none.
     """
-    wanted: list[Wanted] = []
+    wanted: list[CaptureRequest] = []
     losses: list[str] = []
     named = {arg.expression for arg in fetchargs}
     for index, arg in enumerate(fetchargs):
         if not isinstance(arg.expression, AllArguments):
-            wanted.append(Wanted(arg, index))
+            wanted.append(CaptureRequest(arg, index))
             continue
         if signature is None:
             losses.append(f"{arg.expression}: {why}")
@@ -68,14 +71,16 @@ def expand(
             if Variable(param.name) in named:
                 continue
             found, lost = _argument(signature, param, passed, arg.expression.best)
-            wanted += [Wanted(one, index, chosen=False) for one in found]
+            wanted += [CaptureRequest(one, index, chosen=False) for one in found]
             losses += lost
         if signature.params and not signature.params[-1].type_id:
             losses.append("...: a variable number of arguments can't be captured")
-    return Selection(tuple(wanted), tuple(losses))
+    return CaptureSelection(tuple(wanted), tuple(losses))
 
 
-def _argument(signature: Signature, param: Param, passed: Passed, best: bool) -> tuple[list[FetchArg], list[str]]:
+def _argument(
+    signature: Signature, param: Param, passed: PassedValue, best: bool
+) -> tuple[list[FetchArg], list[str]]:
     if passed.reason:
         return [], [f"{param.name}: {passed.reason}"]
     variable = Variable(param.name)
@@ -93,7 +98,7 @@ def _argument(signature: Signature, param: Param, passed: Passed, best: bool) ->
     return _parts(signature, param, kind)
 
 
-def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[FetchArg], list[str]]:
+def _halves(signature: Signature, name: str, passed: PassedValue) -> tuple[list[FetchArg], list[str]]:
     """A value in several registers: `name_0` is that with the lowest number."""
     if passed.stack:
         return [], [f"{name}: a part of it is on the stack"]

@@ -12,13 +12,13 @@ from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.functions.fetcharg_types import default_type, is_text, is_user, unwrap
 from probes.lowering.arguments.capture import Capturer
 from probes.lowering.arguments.event_words import NamedField
-from probes.plans.plan import Column
+from probes.plans.plan import PlanColumn
 from probes.rules.messages.guesses import struct_behind
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
 
 
-def doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
+def doubts(fields: Sequence[NamedField], columns: Sequence[PlanColumn], capturer: Capturer) -> list[str]:
     """Say what to know of the values a person named (`$$args` has types that suit), and of all signs."""
     names = {column.name for column in columns}
     written = [field for field in fields if field.name in names]

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from btf.btf import Btf
 from probes.facts.dialect import Dialect
 from probes.facts.errors_table import message_of
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.arguments.field_types import btf_type
 from probes.lowering.filters.filter_words import column_written, enum_names, in_words_of_kernel
 from probes.refusal import CannotLower
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import misread
 from probes.rules.messages.hints import hint_for
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 from probes.verdict import Refusal
 
 
@@ -22,7 +22,7 @@ def checked_condition(
     text: str,
     start: int,
     group: str,
-    fields: Mapping[str, EventField] | None,
+    fields: Mapping[str, StaticEventField] | None,
     btf: Btf | None,
     environment: Environment,
     dialect: Dialect,
@@ -46,7 +46,7 @@ def checked_condition(
     lowered = in_words_of_kernel(text, fields, names, group)
     try:
         found = check_filter(lowered, fields, environment, dialect, cpus)
-    except At as error:
+    except RefusedWord as error:
         refused = error.refused
         hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
         column = start + column_written(text, lowered, refused.offset)

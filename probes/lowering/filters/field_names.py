@@ -39,14 +39,14 @@ EVERYWHERE = frozenset(
 """Fields that a filter may name on any function probe."""
 
 
-class Name(NamedTuple):
+class FieldName(NamedTuple):
     """A field that a filter names."""
 
     text: str
     column: int
 
 
-def names_in(text: str) -> tuple[Name, ...]:
+def names_in(text: str) -> tuple[FieldName, ...]:
     """Give the names of fields: the words on the left of an operator."""
     tokens = [m for m in _TOKEN.finditer(text) if m.lastgroup != "space"]
     found = []
@@ -55,11 +55,11 @@ def names_in(text: str) -> tuple[Name, ...]:
             continue
         operator = following is not None and following.lastgroup == "operator"
         if operator and following is not None and (following.group().rstrip("-+(!") in _OPERATORS):
-            found.append(Name(match.group().removesuffix(".function").removesuffix(".ustring"), match.start()))
+            found.append(FieldName(match.group().removesuffix(".function").removesuffix(".ustring"), match.start()))
     return tuple(found)
 
 
-def unknown(text: str, fields: Sequence[str]) -> Name | None:
+def unknown(text: str, fields: Sequence[str]) -> FieldName | None:
     """Give the first name that is no recorded field; None: all are."""
     known = EVERYWHERE.union(fields)
     return next((name for name in names_in(text) if name.text not in known), None)

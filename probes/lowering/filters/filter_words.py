@@ -9,7 +9,7 @@ from btf.btf import Btf
 from btf.types import Enum, Enum64
 from btf.walk import strip
 from events.names.errnos import errno_of
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.rules.events.filter_meaning import pattern_as_meant
 from probes.rules.events.predicate import COMMON, is_text
 
@@ -31,7 +31,9 @@ Names = Mapping[str, Mapping[str, int]]
 """Values that have names, by field."""
 
 
-def in_words_of_kernel(text: str, fields: Mapping[str, EventField] | None, names: Names, group: str = "") -> str:
+def in_words_of_kernel(
+    text: str, fields: Mapping[str, StaticEventField] | None, names: Names, group: str = ""
+) -> str:
     """Return a filter as it is written for the kernel; what it does not know stays as it is.
 
     Args:
@@ -45,7 +47,9 @@ def in_words_of_kernel(text: str, fields: Mapping[str, EventField] | None, names
         name = match["field"]
         if name is None:
             return match[0]
-        field = (fields or {}).get(name) or COMMON.get(name) or (EventField(name, "") if fields is None else None)
+        field = (
+            (fields or {}).get(name) or COMMON.get(name) or (StaticEventField(name, "") if fields is None else None)
+        )
         if field is None or match["suffix"] == ".function":
             return match[0]
         before, value = match[0][: match.start("value") - match.start()], match["value"]
@@ -78,7 +82,7 @@ def enum_names(btf: Btf | None, type_id: int | None) -> Mapping[str, int]:
     return {value.name: value.value for value in kind.values} if isinstance(kind, Enum | Enum64) else {}
 
 
-def _number(field: EventField, operator: str, word: str, names: Mapping[str, int]) -> str:
+def _number(field: StaticEventField, operator: str, word: str, names: Mapping[str, int]) -> str:
     number = names.get(word, errno_of(word))
     if number is None or is_text(field) or operator == "~":
         return word

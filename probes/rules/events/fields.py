@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from probes.facts.lookups import Environment, EventField
-from probes.rules.parsed_event import Built, BuiltArgument
+from probes.facts.lookups import Environment, StaticEventField
+from probes.rules.parsed_event import ParsedArgument, ParsedEvent
 from probes.syntax.text import kstrtoul
 
 _TEXT = "__data_loc char[]"
@@ -27,7 +27,7 @@ SYNTHETIC_SIZES = {
 """Bytes of the plain types of synthetic events (synth_field_size)."""
 
 
-_PRINT = (EventField("ip", "unsigned long", 8), EventField("buf", "char[]"))
+_PRINT = (StaticEventField("ip", "unsigned long", 8), StaticEventField("buf", "char[]"))
 """Fields of what is written to trace_marker; available_events doesn't list it, but it takes triggers."""
 
 
@@ -35,13 +35,13 @@ class FoundEvent(NamedTuple):
     """What is known of an event."""
 
     exists: bool
-    fields: Mapping[str, EventField] | None
+    fields: Mapping[str, StaticEventField] | None
     """Without the common ones; None: not known."""
-    built: Built | None = None
+    built: ParsedEvent | None = None
     """How it was made; None: it is no dynamic event that is known."""
 
 
-def find_event(group: str, event: str, existing: Sequence[Built], environment: Environment) -> FoundEvent:
+def find_event(group: str, event: str, existing: Sequence[ParsedEvent], environment: Environment) -> FoundEvent:
     """Look for an event among the dynamic and the static ones; where none can be asked it is believed in."""
     for built in reversed(existing):
         if (built.group, built.event) == (group, event):
@@ -56,7 +56,7 @@ def find_event(group: str, event: str, existing: Sequence[Built], environment: E
     return FoundEvent(True, {field.name: field for field in found})
 
 
-def built_fields(built: Built) -> dict[str, EventField]:
+def built_fields(built: ParsedEvent) -> dict[str, StaticEventField]:
     """Give the fields of a dynamic event (traceprobe_define_arg_fields, synth_event_define_fields)."""
     if built.letter == "s":
         return {name: synthetic_field(name, kind) for name, kind in built.fields}
@@ -64,12 +64,12 @@ def built_fields(built: Built) -> dict[str, EventField]:
     if built.letter == "e":
         return fields
     places = ("__probe_func", "__probe_ret_ip") if built.returns else ("__probe_ip",)
-    return {**{name: EventField(name, "unsigned long", 8) for name in places}, **fields}
+    return {**{name: StaticEventField(name, "unsigned long", 8) for name in places}, **fields}
 
 
-def _argument(argument: BuiltArgument) -> EventField:
+def _argument(argument: ParsedArgument) -> StaticEventField:
     if not argument.type:
-        return EventField(argument.name, "", 8)  # its text alone doesn't say
+        return StaticEventField(argument.name, "", 8)  # its text alone doesn't say
     if argument.type in _TEXT_TYPES:
         kind, signed = _TEXT, True
     elif argument.type == "symbol":
@@ -80,10 +80,10 @@ def _argument(argument: BuiltArgument) -> EventField:
         kind, signed = f"{_WORD.get(argument.type[:1], 'u')}{argument.type[1:]}", argument.type.startswith("s")
     if argument.elements:
         kind = f"{kind}[{argument.elements}]"
-    return EventField(argument.name, kind, argument.width, signed)
+    return StaticEventField(argument.name, kind, argument.width, signed)
 
 
-def synthetic_field(name: str, kind: str) -> EventField:
+def synthetic_field(name: str, kind: str) -> StaticEventField:
     """Give the field of a synthetic event from its declaration (parse_synth_field)."""
     size = SYNTHETIC_SIZES.get(kind)
     if size is None and "char[" in kind:
@@ -91,4 +91,4 @@ def synthetic_field(name: str, kind: str) -> EventField:
         size = kstrtoul(number) if number else 0
     if not size:
         kind, size = f"__data_loc {kind}", 8
-    return EventField(name, kind, size, not kind.startswith("u") and kind != "gfp_t")
+    return StaticEventField(name, kind, size, not kind.startswith("u") and kind != "gfp_t")

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probes.facts.dialect import Dialect
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.rules.events.predicate import Predicate, Predicates
-from probes.syntax.refused import At, Refused
+from probes.syntax.refused import Refused, RefusedWord
 
 _SPACE = " \t\n\v\f\r"
 
 
 def check_filter(
-    text: str, fields: Mapping[str, EventField] | None, environment: Environment, dialect: Dialect, cpus: int
+    text: str, fields: Mapping[str, StaticEventField] | None, environment: Environment, dialect: Dialect, cpus: int
 ) -> Sequence[Predicate]:
     """Check a filter as it is written to an event's `filter`, or behind an event probe's `if`; give its predicates.
 
@@ -38,7 +38,7 @@ def check_filter(
         predicates = Predicates(fields, environment, dialect.btf_args, cpus)
         _read(text, open_count, count, predicates, dialect.whole_filters)
     except Refused as error:
-        raise At(error, command=text) from None
+        raise RefusedWord(error, command=text) from None
     return predicates.found
 
 

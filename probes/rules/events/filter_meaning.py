@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.facts.lookups import EventField
+from probes.facts.lookups import StaticEventField
 from probes.refusal import own
 from probes.rules.events.predicate import Predicate, is_text
 from probes.verdict import Refusal
@@ -40,7 +40,7 @@ def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | No
     return None
 
 
-def pattern_as_meant(pattern: str, field: EventField) -> str:
+def pattern_as_meant(pattern: str, field: StaticEventField) -> str:
     """Return the pattern by which the kernel chooses what `events.search.glob` says that a pattern of this field
     matches.
     """
@@ -68,7 +68,7 @@ def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
     return _cut(field, operator, value, column)
 
 
-def _misread_pattern(field: EventField, value: str, column: int, newer: bool) -> Refusal | None:
+def _misread_pattern(field: StaticEventField, value: str, column: int, newer: bool) -> Refusal | None:
     meant = pattern_as_meant(value[1:-1], field)
     if meant != value[1:-1]:
         return own("pattern_misread", value, column, f"Write {value[0]}{meant}{value[0]}")
@@ -78,7 +78,7 @@ def _misread_pattern(field: EventField, value: str, column: int, newer: bool) ->
     return None
 
 
-def _cut(field: EventField, operator: str, value: str, column: int) -> Refusal | None:
+def _cut(field: StaticEventField, operator: str, value: str, column: int) -> Refusal | None:
     """Return why a number is no value of a field; None: it is one. Bits of a mask may be those of the sign."""
     number, bits = int(value, 8 if re.match("-?0[0-7]", value) else 0), field.size * 8
     if bits not in _WIDTHS:
@@ -109,7 +109,7 @@ def _wrapped(number: int, bits: int, signed: bool) -> int:
     return cut - (1 << bits) if signed and cut >> bits - 1 else cut
 
 
-def _is_array(field: EventField) -> bool:
+def _is_array(field: StaticEventField) -> bool:
     """Whether a field holds several values, or one of a size that no comparison has."""
     if is_text(field):
         return re.search(r"\]\[|\[\].*\[", field.type) is not None
@@ -124,5 +124,5 @@ def _is_plain(words: str) -> bool:
     return bool(words) and not _SPECIAL.search(words)
 
 
-def _is_in_record(field: EventField) -> bool:
+def _is_in_record(field: StaticEventField) -> bool:
     return is_text(field) and not field.type.startswith(("__data_loc", "__rel_loc"))

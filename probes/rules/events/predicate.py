@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from events.names.errnos import errno_names, errno_of
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.syntax.refused import Refused
 from probes.syntax.text import LETTERS, LONG_MAX, kstrtol, kstrtoul
 
@@ -23,17 +23,17 @@ _LONGEST_STRING = 255
 _SPACE = " \t\n\v\f\r"
 TWO_FIELDS = "The kernel compares a field with a number or a text, not with another field"
 COMMON = {
-    "common_type": EventField("common_type", "unsigned short", 2),
-    "common_flags": EventField("common_flags", "unsigned char", 1),
-    "common_preempt_count": EventField("common_preempt_count", "unsigned char", 1),
-    "common_pid": EventField("common_pid", "int", 4, signed=True),
-    "CPU": EventField("CPU", "cpu", 4, signed=True),
-    "cpu": EventField("cpu", "cpu", 4, signed=True),
-    "common_cpu": EventField("common_cpu", "cpu", 4, signed=True),
-    "COMM": EventField("COMM", "char[]", 0),
-    "comm": EventField("comm", "char[]", 0),
-    "stacktrace": EventField("stacktrace", "stacktrace", 0),
-    "STACKTRACE": EventField("STACKTRACE", "stacktrace", 0),
+    "common_type": StaticEventField("common_type", "unsigned short", 2),
+    "common_flags": StaticEventField("common_flags", "unsigned char", 1),
+    "common_preempt_count": StaticEventField("common_preempt_count", "unsigned char", 1),
+    "common_pid": StaticEventField("common_pid", "int", 4, signed=True),
+    "CPU": StaticEventField("CPU", "cpu", 4, signed=True),
+    "cpu": StaticEventField("cpu", "cpu", 4, signed=True),
+    "common_cpu": StaticEventField("common_cpu", "cpu", 4, signed=True),
+    "COMM": StaticEventField("COMM", "char[]", 0),
+    "comm": StaticEventField("comm", "char[]", 0),
+    "stacktrace": StaticEventField("stacktrace", "stacktrace", 0),
+    "STACKTRACE": StaticEventField("STACKTRACE", "stacktrace", 0),
 }
 """Fields of every event, and those that are none of the record (trace_events.c, trace_define_generic_fields)."""
 
@@ -41,7 +41,7 @@ COMMON = {
 class Predicate(NamedTuple):
     """A field compared with a number or a text."""
 
-    field: EventField
+    field: StaticEventField
     operator: str
     value: str
     """As written, a text with its quotes."""
@@ -53,7 +53,7 @@ class Predicates:
     """Reads predicates on the fields of one event."""
 
     def __init__(
-        self, fields: Mapping[str, EventField] | None, environment: Environment, newer: bool, cpus: int
+        self, fields: Mapping[str, StaticEventField] | None, environment: Environment, newer: bool, cpus: int
     ) -> None:
         self._newer = newer
         self._fields = fields
@@ -100,15 +100,15 @@ class Predicates:
             return f"An error is below 0: -{word[0]}"
         return TWO_FIELDS if word and word[0] in {**(self._fields or {}), **COMMON} else ""
 
-    def _field(self, name: str) -> EventField | None:
+    def _field(self, name: str) -> StaticEventField | None:
         if self._fields is None:
-            return COMMON.get(name) or EventField(name, "")
+            return COMMON.get(name) or StaticEventField(name, "")
         common = COMMON.get(name)
         if common is not None and common.type == "stacktrace" and not self._newer:
             common = None
         return self._fields.get(name) or common
 
-    def _function(self, text: str, at: int, base: int, field: EventField, operator: str) -> int:
+    def _function(self, text: str, at: int, base: int, field: StaticEventField, operator: str) -> int:
         if field.type and field.size != 8:
             raise Refused("ILLEGAL_FIELD_OP", base + at, text[at:])
         if operator not in ("==", "!="):
@@ -128,7 +128,7 @@ class Predicates:
             raise Refused("NO_FUNCTION", base + end, word)
         return end
 
-    def _cpu_list(self, text: str, at: int, base: int, field: EventField, operator: str) -> int:
+    def _cpu_list(self, text: str, at: int, base: int, field: StaticEventField, operator: str) -> int:
         if field.type and (_is_string(field) or field.type == "stacktrace"):
             raise Refused("ILLEGAL_FIELD_OP", base + at, text[at:])
         if operator not in ("==", "!=", "&"):
@@ -165,18 +165,18 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def is_text(field: EventField) -> bool:
+def is_text(field: StaticEventField) -> bool:
     """Whether an event's field holds text (filter_assign_type)."""
     kind = field.type
     return "char" in kind and ("[" in kind or kind.startswith(("__data_loc", "__rel_loc")))
 
 
-def _is_string(field: EventField) -> bool:
+def _is_string(field: StaticEventField) -> bool:
     """Whether the kernel compares a field as text: what holds it, and pointers to it."""
     return is_text(field) or field.type in ("char *", "const char *")
 
 
-def _string(text: str, at: int, base: int, field: EventField, operator: str) -> int:
+def _string(text: str, at: int, base: int, field: StaticEventField, operator: str) -> int:
     if operator not in ("==", "!=", "~"):
         raise Refused("ILLEGAL_FIELD_OP", base + at, text[at:])
     if field.type and not _is_string(field):
@@ -189,7 +189,7 @@ def _string(text: str, at: int, base: int, field: EventField, operator: str) -> 
     return end + 1
 
 
-def _why_no_number(word: str, field: EventField) -> str:
+def _why_no_number(word: str, field: StaticEventField) -> str:
     if not word.startswith("-") or field.signed:
         return ""
     width = re.fullmatch(r"u(8|16|32|64)", field.type)
@@ -201,7 +201,7 @@ def _names_like(word: str) -> tuple[str, ...]:
     return tuple(f"-{name}" for name in errno_names()) if re.match("-[A-Z]", word) else ()
 
 
-def _number(text: str, at: int, base: int, field: EventField, operator: str) -> int:
+def _number(text: str, at: int, base: int, field: StaticEventField, operator: str) -> int:
     if _is_string(field):
         raise Refused("EXPECT_STRING", base + at, text[at:])
     if operator == "~":

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from probes.rules.deletion import SYNTHETIC
 from probes.rules.events.fields import SYNTHETIC_SIZES
-from probes.rules.parsed_event import Built
-from probes.syntax.refused import At, Refused
+from probes.rules.parsed_event import ParsedEvent
+from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import UINT_MAX, is_identifier, kstrtoul
 
 MAX_FIELDS = 64
 MAX_STRING = 256
 
 
-def read_dynamic(command: str, taken: frozenset[str]) -> Built:
+def read_dynamic(command: str, taken: frozenset[str]) -> ParsedEvent:
     """Read a command to dynamic_events that begins with `s:`; `command` without leading white space. Raises At."""
     name, blank, fields = _split(command)
     if not blank:
@@ -26,13 +26,13 @@ def read_dynamic(command: str, taken: frozenset[str]) -> Built:
     return _read(command, name, fields, taken)
 
 
-def read_bare(command: str, taken: frozenset[str]) -> Built | None:
+def read_bare(command: str, taken: frozenset[str]) -> ParsedEvent | None:
     """Read a command to synthetic_events; None for a deletion of an event that is there. Raises At."""
     _check_shape(command, command)
     name, blank, fields = _split(command)
     if name.startswith("!"):
         if name[1:] not in taken:
-            raise At(Refused("refused_without_message", 0, name), command=command)
+            raise RefusedWord(Refused("refused_without_message", 0, name), command=command)
         return None
     if not blank:
         raise _error(command, "INVALID_CMD")
@@ -52,12 +52,14 @@ def _check_shape(command: str, text: str) -> None:
         raise _error(command, "INVALID_CMD")
 
 
-def _error(command: str, code: str, token: str | None = None) -> At:
+def _error(command: str, code: str, token: str | None = None) -> RefusedWord:
     """The error at the first place where the token's text stands (errpos)."""
-    return At(Refused(code, max(command.find(token), 0) if token is not None else 0, token or ""), command=command)
+    return RefusedWord(
+        Refused(code, max(command.find(token), 0) if token is not None else 0, token or ""), command=command
+    )
 
 
-def _read(command: str, name: str, text: str, taken: frozenset[str]) -> Built:
+def _read(command: str, name: str, text: str, taken: frozenset[str]) -> ParsedEvent:
     if not name:
         raise _error(command, "INVALID_CMD")
     if not is_identifier(name):
@@ -74,7 +76,7 @@ def _read(command: str, name: str, text: str, taken: frozenset[str]) -> Built:
             fields.append(field)
     if not fields:
         raise _error(command, "INVALID_CMD")
-    return Built("s", SYNTHETIC, name, fields=tuple(fields))
+    return ParsedEvent("s", SYNTHETIC, name, fields=tuple(fields))
 
 
 def _field(command: str, words: list[str]) -> tuple[tuple[str, str], list[str]]:

@@ -26,7 +26,7 @@ from kernel.attach import symbols as ground
 from kernel.attach.callers import CallerSearch
 from kernel.attach.debug_info import DebugInfo
 from probes.attaching.catalog import Catalog
-from probes.attaching.values import How, Why
+from probes.attaching.values import ReasonKind, Relation
 from probes.facts.facts import Feature, TargetFacts
 from tests.fake_target import FakeTarget
 
@@ -175,15 +175,15 @@ def search(folder: Path, traceable: tuple[str, ...], notes: bytes | None = None)
 def test_who_has_a_copy_can_be_probed_instead(folder: Path) -> None:
     callers = search(folder, ("third", "first")).find("only_inlined")
     assert callers is not None
-    assert [(str(way.place), way.how) for way in callers.instead] == [("third", How.CONTAINS)]
+    assert [(str(way.place), way.how) for way in callers.instead] == [("third", Relation.CONTAINS)]
     assert callers.hidden == ("xhelper",)
     assert [(r.why, r.text) for r in callers.reasons] == [
-        (Why.INLINED, "its code was inlined, 3 copies in 2 functions")
+        (ReasonKind.INLINED, "its code was inlined, 3 copies in 2 functions")
     ]
     partly = search(folder, ("helper", "first", "second")).find("helper")
     assert partly is not None
     assert [str(way.place) for way in partly.instead] == ["first", "second"]
-    assert [r.why for r in partly.reasons] == [Why.PARTLY_INLINED]
+    assert [r.why for r in partly.reasons] == [ReasonKind.PARTLY_INLINED]
 
 
 def test_of_another_build_nothing_is_believed(folder: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
-from events.calls.pairing import Alone, Call, EndOf
+from events.calls.pairing import Call, EndRole, UnpairedReason
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.graph.live_tree import GrowingTree
-from events.graph.tree import Flag
+from events.graph.live_tree import LiveTree
+from events.graph.tree import CallRowFlag
 from events.search.condition_parser import condition
-from events.store.cgroups import Cgroups, Home
+from events.store.cgroups import Cgroups, TaskCgroup
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
@@ -33,7 +33,7 @@ print fmt: "frame=%Lu", REC->frame
 """
 F_IN, F_OUT, G_IN, G_OUT = range(700, 704)
 FORMATS = {number: parse_format(FORMAT.format(name=f"e{number}", number=number), "g") for number in range(700, 704)}
-ENDS = {f"g/e{number}": EndOf((number - 700) // 2, bool(number % 2), "frame", 0, ()) for number in FORMATS}
+ENDS = {f"g/e{number}": EndRole((number - 700) // 2, bool(number % 2), "frame", 0, ()) for number in FORMATS}
 TASK = 7
 FRAME = 0xFFFFC90000003E00
 SECOND = 10**9
@@ -67,15 +67,15 @@ def test_no_call_goes_on_over_a_boot(began: int, again: int) -> None:
     store.begin_anew()
     feed(store, again * SECOND, G_IN, G_OUT, F_OUT, frame=FRAME)
     store.flush()
-    assert calls_of(store) == {Call(0, None, Alone.LOST), Call(1, 2), Call(None, 3, Alone.NO_ENTRY)}
-    growing = GrowingTree(store, ENDS)
+    assert calls_of(store) == {Call(0, None, UnpairedReason.LOST), Call(1, 2), Call(None, 3, UnpairedReason.NO_ENTRY)}
+    growing = LiveTree(store, ENDS)
     while growing.tick(1):
         pass
     rows = map(growing.tree.row, range(growing.tree.next))
     assert [(row.seq, row.leave, row.level, row.flags) for row in rows] == [
-        (0, -1, 0, Flag.LOST),
+        (0, -1, 0, CallRowFlag.LOST),
         (1, 2, 0, 0),
-        (3, 3, 0, Flag.NO_ENTRY),
+        (3, 3, 0, CallRowFlag.NO_ENTRY),
     ]
     assert growing.tree.open == 0
 
@@ -92,7 +92,7 @@ def test_what_was_lost_before_a_boot_is_seen_with_what_came_after_it(booted: boo
     found = calls_of(store)
     losses = {call for call in found if call.loss is not None}
     assert [call.exit for call in losses] == [1], "it stands in its own boot"
-    assert found - losses == {Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)}
+    assert found - losses == {Call(0, None, UnpairedReason.LOST), Call(None, 1, UnpairedReason.LOST), Call(2, 3)}
 
 
 def test_what_is_lost_right_after_a_boot_is_told() -> None:
@@ -109,10 +109,10 @@ def test_what_is_lost_right_after_a_boot_is_told() -> None:
 def test_a_task_is_where_the_one_of_its_boot_was() -> None:
     store = new_store()
     groups = store.cgroups
-    groups.know({TASK: Home("/old.service")}, 0)
+    groups.know({TASK: TaskCgroup("/old.service")}, 0)
     feed(store, 1000 * SECOND, F_IN)
     store.flush()
-    groups.know({TASK: Home("/moved.service")}, 1500 * SECOND)
+    groups.know({TASK: TaskCgroup("/moved.service")}, 1500 * SECOND)
     store.begin_anew()
     feed(store, 10 * SECOND, F_IN)
     feed(store, 1600 * SECOND, F_IN)
@@ -123,7 +123,7 @@ def test_a_task_is_where_the_one_of_its_boot_was() -> None:
 
     assert told() == ["/old.service", None, None], "where that of before was says nothing"
     assert groups.unknown == {TASK}
-    groups.know({TASK: Home("/new.service")}, 1600 * SECOND)
+    groups.know({TASK: TaskCgroup("/new.service")}, 1600 * SECOND)
     assert told() == ["/old.service", "/new.service", "/new.service"]
     found = [condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
     expected = [[True, False, False], [False, False, False], [False, True, True]]
@@ -132,10 +132,10 @@ def test_a_task_is_where_the_one_of_its_boot_was() -> None:
 
 
 def test_of_boots_whose_rows_are_gone_nothing_is_kept() -> None:
-    groups = Cgroups({TASK: Home("/recorded")})
+    groups = Cgroups({TASK: TaskCgroup("/recorded")})
     assert groups.path_of(TASK, 0, 5) == "/recorded"
     for boot in (10, 20, 30):
-        groups.know({TASK: Home(f"/{boot}")}, 5)
+        groups.know({TASK: TaskCgroup(f"/{boot}")}, 5)
         groups.begin_anew(boot, 15)
     assert [groups.path_of(TASK, 9, seq) for seq in (5, 15, 25, 35)] == [None, "/20", "/30", "/recorded"]
 

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
-from events.calls.pairing import Alone, Call, End, EndOf, Pairing, idle_task
+from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, idle_task
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.graph.live_tree import GrowingTree
-from events.graph.tree import Flag
+from events.graph.live_tree import LiveTree
+from events.graph.tree import CallRowFlag
 from events.losses import Loss
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
-from tui.views.calls.call_text import ShownCalls
-from widgets.events.call_rows import CallText, Seen
+from tui.views.calls.call_text import CallTexts
+from widgets.events.call_rows import CallText, CallValue
 
 HEADER = HeaderPage()
 FORMAT = """name: {name}
@@ -37,10 +37,10 @@ print fmt: "frame=%Lu count=%d", REC->frame, REC->count
 """
 FORMATS = {700 + n: parse_format(FORMAT.format(name=name, number=700 + n), "g") for n, name in enumerate("abcd")}
 ENDS = {
-    "g/a": EndOf(0, False, "frame", 0, ("count",)),
-    "g/b": EndOf(0, True, "frame", 8, ("count",)),
-    "g/c": EndOf(1, False, "frame", 0, ()),
-    "g/d": EndOf(1, True, "frame", 8, ()),
+    "g/a": EndRole(0, False, "frame", 0, ("count",)),
+    "g/b": EndRole(0, True, "frame", 8, ("count",)),
+    "g/c": EndRole(1, False, "frame", 0, ()),
+    "g/d": EndRole(1, True, "frame", 8, ()),
 }
 STEPS = st.tuples(
     st.integers(0, 1),  # CPU
@@ -176,11 +176,11 @@ def test_losses_go_with_the_events_behind_them_and_none_is_shown_of_before_the_c
 
 
 def _pairs_of_graph(store: Store) -> set[Call]:
-    growing = GrowingTree(store, ENDS)
+    growing = LiveTree(store, ENDS)
     while growing.tick(60.0):
         pass
     rows = map(growing.tree.row, range(growing.tree.first, growing.tree.next))
-    return {Call(row.seq, row.leave) for row in rows if row.leave >= 0 and not row.flags & Flag.NO_ENTRY}
+    return {Call(row.seq, row.leave) for row in rows if row.leave >= 0 and not row.flags & CallRowFlag.NO_ENTRY}
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]), st.booleans())
@@ -257,7 +257,10 @@ def test_in_the_order_in_which_they_ended() -> None:
 def test_nothing_is_paired_over_what_was_lost() -> None:
     """The exit of the first call and the entry of the second are lost: what is left looks like one call."""
     steps = [(0, 5, 0, 0, 0, False, False), (0, 5, 1, 0, 0, True, False)]
-    for lost, expected in ((True, [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST)]), (False, [Call(0, 1)])):
+    for lost, expected in (
+        (True, [Call(0, None, UnpairedReason.LOST), Call(None, 1, UnpairedReason.LOST)]),
+        (False, [Call(0, 1)]),
+    ):
         store = Store(Decoder(dict(FORMATS), HEADER))
         _fill(store, [(*step[:5], lost and step[5], False) for step in steps])
         assert _all(store)[1] == expected
@@ -280,7 +283,7 @@ def test_nothing_is_paired_over_passes_that_were_dropped() -> None:
         data = page(10 * n + 10, event(_record(5, number, 0, 0), 0), HEADER)
         store.feed(Batch((Chunk(0, data),), drained=True, after_gap=n == 1))
     store.flush()
-    assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST)]
+    assert _all(store)[1] == [Call(0, None, UnpairedReason.LOST), Call(None, 1, UnpairedReason.LOST)]
 
 
 def test_text_is_paired_too() -> None:
@@ -298,10 +301,10 @@ def test_text_is_paired_too() -> None:
     found = _all(store)[1]
     # A task may have been on the other CPU meanwhile.
     lost = [
-        Call(3, None, Alone.LOST),
-        Call(None, 4, Alone.LOST),
-        Call(2, None, Alone.LOST),
-        Call(None, 5, Alone.LOST),
+        Call(3, None, UnpairedReason.LOST),
+        Call(None, 4, UnpairedReason.LOST),
+        Call(2, None, UnpairedReason.LOST),
+        Call(None, 5, UnpairedReason.LOST),
     ]
     assert found == [Call(0, 1), *lost]
     assert [*store.losses.after(0)] == [Loss(1_000_040_000, 1, 3, 0)]
@@ -351,8 +354,8 @@ def test_nothing_is_paired_over_what_was_dropped_before_anybody_looked() -> None
     assert calls.open == 1
     while calls.behind:
         calls.tick()
-    assert calls.alone[Alone.LOST] == 1
-    assert calls.call(calls.next - 1) == Call(None, store.next_seq - 1, Alone.NO_ENTRY)
+    assert calls.alone[UnpairedReason.LOST] == 1
+    assert calls.call(calls.next - 1) == Call(None, store.next_seq - 1, UnpairedReason.NO_ENTRY)
     assert calls.open == 0
 
 
@@ -367,7 +370,7 @@ def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
     data = b"".join(event(_record(5, number, 0, 0), 1) for number in (0, 1))
     store.feed(Batch((Chunk(0, page(30, data, HEADER)),), drained=True))
     store.flush()
-    assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)]
+    assert _all(store)[1] == [Call(0, None, UnpairedReason.LOST), Call(None, 1, UnpairedReason.LOST), Call(2, 3)]
 
 
 @pytest.mark.parametrize("pieces", [1, 300])
@@ -389,8 +392,8 @@ def test_a_probe_that_was_away_concerns_only_the_calls_open_over_that_time(piece
     store.flush()
     made, found = _all(store)
     assert [call for call in found if call.alone] == [
-        Call(2, None, Alone.LOST),
-        Call(None, 2 * pieces + 3, Alone.LOST),
+        Call(2, None, UnpairedReason.LOST),
+        Call(None, 2 * pieces + 3, UnpairedReason.LOST),
     ]
     assert made.paired == pieces + 3
 
@@ -427,7 +430,7 @@ def test_a_search_passes_calls_whose_events_are_gone() -> None:
     """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
     watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
-    shown = ShownCalls(watching, store)
+    shown = CallTexts(watching, store)
     shown.calls.use(ENDS)
     data = b"".join(event(_record(5, number, frame, 0), 10) for number, frame in ((2, 64), (0, 0)))
     store.feed(Batch((Chunk(0, page(10, data, HEADER)),), drained=True))
@@ -435,7 +438,7 @@ def test_a_search_passes_calls_whose_events_are_gone() -> None:
     store.feed(Batch((Chunk(0, page(late, event(_record(5, 3, 64, 0), 0), HEADER)),), drained=True))
     store.flush()
     shown.calls.tick()
-    assert shown.calls.call(shown.next - 2) == Call(1, None, Alone.NO_EXIT)
+    assert shown.calls.call(shown.next - 2) == Call(1, None, UnpairedReason.NO_EXIT)
     shown._columns = dict.fromkeys(ENDS, ("vfs_read", {}))
     assert shown.find("vfs_re", shown.next - 2, 1, 1.0).seq == shown.next - 1
     assert shown.find("nothing", shown.next - 1, -1, 60.0).done
@@ -453,13 +456,18 @@ def test_what_was_lost_is_known_for_as_long_as_a_call_is_open() -> None:
     store.flush()
     calls.tick()
     assert store.first_seq > 1
-    assert calls.call(calls.next - 1).alone is Alone.LOST
+    assert calls.call(calls.next - 1).alone is UnpairedReason.LOST
 
 
 @pytest.mark.parametrize("text", ["fd 5", "pos 0 → 512", "count 4096  name a", "vfs_read"])
 def test_values_are_found_as_they_are_shown(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = (Seen("fd", None, "5"), Seen("pos", "0", "512"), Seen("count", "4096", "4096"), Seen("name", "a", None))
-    shown = ShownCalls(SimpleNamespace(), Store(Decoder(dict(FORMATS), HEADER)))
+    values = (
+        CallValue("fd", None, "5"),
+        CallValue("pos", "0", "512"),
+        CallValue("count", "4096", "4096"),
+        CallValue("name", "a", None),
+    )
+    shown = CallTexts(SimpleNamespace(), Store(Decoder(dict(FORMATS), HEADER)))
     monkeypatch.setattr(shown, "calls", SimpleNamespace(first=0, next=1))
     monkeypatch.setattr(shown, "call", lambda _: CallText(0, "cat-5", "vfs_read", 1, "512", False, values))
     assert shown.find(text, 0, 1, 1.0).seq == 0

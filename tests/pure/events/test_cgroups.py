@@ -13,9 +13,9 @@ from events.format import HeaderPage, parse_format
 from events.record import Record
 from events.search.comparison import InCgroup
 from events.search.condition_parser import ConditionError, condition
-from events.search.field_kinds import Sort
-from events.search.filtered_rows import Selected
-from events.store.cgroups import FORK, MOVE, Cgroups, Home, is_within, pack, parse_home, unpack
+from events.search.field_kinds import ValueKind
+from events.search.filtered_rows import FilteredRows
+from events.store.cgroups import FORK, MOVE, Cgroups, TaskCgroup, is_within, pack, parse_home, unpack
 from events.store.store import Store
 
 WEB, DB = "/system.slice/docker-3f2a.scope", "/system.slice/docker-77aa.scope"
@@ -39,17 +39,17 @@ def move(ts: int, pid: int, path: str, root: int = 0) -> Record:
 @pytest.mark.parametrize(
     ("text", "home"),
     [
-        (f"0::{WEB}\n", Home(WEB)),
-        ("0::/\n", Home("/")),
-        (f"0::{WEB} (deleted)\n", Home(WEB)),
-        ("4:memory:/a\n1:name=systemd:/b\n0::/\n", Home("/b", 1)),
-        ("4:memory:/a/longer\n2:cpu:/b\n", Home("/a/longer", 4)),
-        ("4:memory:/a\n0::/x:y\n", Home("/x:y")),
+        (f"0::{WEB}\n", TaskCgroup(WEB)),
+        ("0::/\n", TaskCgroup("/")),
+        (f"0::{WEB} (deleted)\n", TaskCgroup(WEB)),
+        ("4:memory:/a\n1:name=systemd:/b\n0::/\n", TaskCgroup("/b", 1)),
+        ("4:memory:/a/longer\n2:cpu:/b\n", TaskCgroup("/a/longer", 4)),
+        ("4:memory:/a\n0::/x:y\n", TaskCgroup("/x:y")),
         ("", None),
         ("no hierarchy\n:::\nx:y:/z\n", None),
     ],
 )
-def test_proc_is_read(text: str, home: Home | None) -> None:
+def test_proc_is_read(text: str, home: TaskCgroup | None) -> None:
     assert parse_home(text) == home
 
 
@@ -62,11 +62,13 @@ def test_nothing_in_proc_is_an_error(text: str) -> None:
     st.dictionaries(
         st.integers(0, 10**9 - 1),
         st.builds(
-            Home, st.text(st.characters(exclude_characters="\n", codec="utf-8")).map("/{}".format), st.integers(0, 99)
+            TaskCgroup,
+            st.text(st.characters(exclude_characters="\n", codec="utf-8")).map("/{}".format),
+            st.integers(0, 99),
         ),
     )
 )
-def test_what_is_recorded_is_read_again(homes: dict[int, Home]) -> None:
+def test_what_is_recorded_is_read_again(homes: dict[int, TaskCgroup]) -> None:
     assert unpack(pack(homes)) == homes
 
 
@@ -85,7 +87,7 @@ def test_what_is_meant() -> None:
 
 def test_children_are_where_their_parent_was_when_they_began() -> None:
     groups = Cgroups()
-    groups.know({10: Home(WEB)}, 100)
+    groups.know({10: TaskCgroup(WEB)}, 100)
     for record in (fork(200, 10, 11), move(300, 10, DB), fork(400, 10, 12), fork(500, 12, 13)):
         groups.learn(record)
     assert [groups.path_of(11, ts) for ts in (199, 200, 999)] == [None, WEB, WEB]
@@ -100,14 +102,14 @@ def test_a_parent_that_is_looked_up_later_tells_of_its_children() -> None:
     groups.learn(fork(200, 10, 11))
     assert groups.path_of(11, 300) is None
     assert groups.unknown == {10}
-    groups.know({10: Home(WEB)}, 400)
+    groups.know({10: TaskCgroup(WEB)}, 400)
     assert groups.path_of(11, 300) == WEB
     assert (groups.unknown, groups.revision) == (set(), 1)
 
 
 def test_a_thread_id_is_given_again() -> None:
     groups = Cgroups()
-    groups.know({10: Home(WEB), 20: Home(DB)}, 0)
+    groups.know({10: TaskCgroup(WEB), 20: TaskCgroup(DB)}, 0)
     for record in (fork(100, 10, 11), fork(900, 20, 11)):
         groups.learn(record)
     assert [groups.path_of(11, ts) for ts in (100, 899, 900)] == [WEB, WEB, DB]
@@ -115,19 +117,19 @@ def test_a_thread_id_is_given_again() -> None:
 
 def test_what_began_elsewhere_than_its_parent_is_corrected_by_a_look() -> None:
     groups = Cgroups()
-    groups.know({1: Home("/init.scope")}, 0)
+    groups.know({1: TaskCgroup("/init.scope")}, 0)
     groups.learn(fork(100, 1, 11))
-    groups.know({11: Home(WEB)}, 150)
+    groups.know({11: TaskCgroup(WEB)}, 150)
     assert groups.path_of(11, 100) == WEB  # CLONE_INTO_CGROUP: no event tells of that
     groups.learn(fork(200, 1, 12))
-    groups.know({12: Home(WEB)}, 290)
+    groups.know({12: TaskCgroup(WEB)}, 290)
     groups.learn(move(250, 12, WEB))  # read after the look
     assert [groups.path_of(12, ts) for ts in (200, 249, 250)] == ["/init.scope", "/init.scope", WEB]
 
 
 def test_moves_in_other_hierarchies_are_of_no_account() -> None:
     groups = Cgroups()
-    groups.know({10: Home("/b", 1)}, 0)
+    groups.know({10: TaskCgroup("/b", 1)}, 0)
     groups.learn(move(100, 10, "/memory", root=4))
     assert groups.path_of(10, 200) == "/b"
     groups.learn(move(300, 10, "/c", root=1))
@@ -135,7 +137,7 @@ def test_moves_in_other_hierarchies_are_of_no_account() -> None:
 
 
 def test_what_a_recording_knows_of_its_end_holds_from_the_fork_on() -> None:
-    groups = Cgroups({11: Home(WEB), 1: Home("/")})
+    groups = Cgroups({11: TaskCgroup(WEB), 1: TaskCgroup("/")})
     groups.learn(fork(100, 1, 11))
     assert groups.path_of(11, 100) == WEB
 
@@ -149,7 +151,7 @@ def test_a_fork_costs_the_same_however_many_there_were() -> None:
             return int(self) < int(other)
 
     groups = Cgroups()
-    groups.know({10: Home(WEB), 20: Home(DB)}, 0)
+    groups.know({10: TaskCgroup(WEB), 20: TaskCgroup(DB)}, 0)
     most = 0
     for number in range(20_000):
         Counted.compared = 0
@@ -170,11 +172,11 @@ def test_columns_say_what_single_answers_say(
     told_: list[tuple[bool, int, int, int]], asked: list[tuple[int, int]], boot: int
 ) -> None:
     groups = Cgroups()
-    groups.know({1: Home("/a"), 2: Home("/b")}, 0)
+    groups.know({1: TaskCgroup("/a"), 2: TaskCgroup("/b")}, 0)
     for is_fork, one, other, ts in sorted(told_, key=lambda one: one[3]):
         groups.learn(fork(ts, one, other) if is_fork else move(ts, one, f"/{other}"))
     groups.begin_anew(boot, 0)
-    groups.know({1: Home("/c"), 3: Home("/a")}, 0)
+    groups.know({1: TaskCgroup("/c"), 3: TaskCgroup("/a")}, 0)
     groups.learn(fork(20, 3, 2))
     pids, stamps = (np.array(column) for column in zip(*asked, strict=True))
     found = groups.numbers_of(pids.astype(np.int32), stamps, np.arange(len(asked))).tolist()
@@ -198,7 +200,7 @@ def line(pid: int, ts: int, text: str) -> bytes:
 
 def stored(*lines: bytes) -> Store:
     store = Store(Decoder({7: FORMAT}, HeaderPage()))
-    store.cgroups.know({10: Home(WEB), 20: Home(DB)}, 0)
+    store.cgroups.know({10: TaskCgroup(WEB), 20: TaskCgroup(DB)}, 0)
     store.feed(Batch((Chunk(-1, b"".join(lines), text=True),), drained=True))
     store.flush()
     return store
@@ -221,16 +223,16 @@ def test_a_condition_goes_by_what_came_before_each_event() -> None:
         "cgroup == /system.slice && event == read": [0, 2, 3],
         "cgroup == nosuch": [],
     }.items():
-        chosen = Selected(store, condition(text, {}, store.comm, store.cgroups))
+        chosen = FilteredRows(store, condition(text, {}, store.comm, store.cgroups))
         chosen.tick(1.0)
         assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == seqs, text
     assert 99 in store.cgroups.unknown
 
 
 def test_a_field_of_that_name_comes_first() -> None:
-    (part,) = condition("cgroup == 5", {"cgroup": Sort.NUMBER}, str).term.parts()
+    (part,) = condition("cgroup == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
     assert not isinstance(part, InCgroup)
-    (part,) = condition("container == 5", {"cgroup": Sort.NUMBER}, str).term.parts()
+    (part,) = condition("container == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
     assert isinstance(part, InCgroup)
     with pytest.raises(ConditionError, match="cgroup is a text"):
         condition("cgroup > 5", {}, str)
@@ -242,5 +244,5 @@ def test_other_answers_choose_anew() -> None:
     before = wanted.tasks({})
     assert not wanted(store.record(0))
     assert wanted.tasks({}) == before
-    store.cgroups.know({99: Home(WEB)}, 2)
+    store.cgroups.know({99: TaskCgroup(WEB)}, 2)
     assert wanted.tasks({}) != before and wanted(store.record(0))

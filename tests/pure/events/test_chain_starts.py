@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.calls.call_ends import Ends
+from events.calls.call_ends import CallEnds
 from events.calls.chain_starts import ChainStarts
 from events.calls.pairing import End
 
@@ -23,14 +23,14 @@ STEPS = st.lists(
 )
 
 
-def _columns(ends: list[End]) -> Ends:
+def _columns(ends: list[End]) -> CallEnds:
     def column(name: str, kind: type) -> np.ndarray:
         return np.array([getattr(end, name) for end in ends], kind)
 
     cpus = np.zeros(len(ends), np.int64)
     numbers = [column(name, np.int64) for name in ("seq", "ts", "task", "function")]
     proof = column("at_exit", np.bool_), column("proof", np.uint64), column("frame", np.int64)
-    return Ends._make([*numbers, *proof, cpus])
+    return CallEnds._make([*numbers, *proof, cpus])
 
 
 def _plain(ends: list[End], losses: set[int], never_missed: set[int]) -> list[bool]:

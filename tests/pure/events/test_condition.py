@@ -18,10 +18,10 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import Record
-from events.search.comparison import Text
+from events.search.comparison import TextComparison
 from events.search.condition_parser import ConditionError, condition, quoted, why_no_condition
-from events.search.field_kinds import Sort, sorts_of
-from events.search.filtered_rows import Everything, Selected
+from events.search.field_kinds import ValueKind, sorts_of
+from events.search.filtered_rows import AllRows, FilteredRows
 from events.search.sorted_rows import ordered
 from events.store.store import Store
 from tests.events_data import entry, event, page
@@ -29,7 +29,7 @@ from tests.pure.events.test_columns import EV
 from tests.pure.events.test_search import made_store
 
 FIELDS = sorts_of([EV], [field.name for field in EV.fields])
-NUMBERS = sorted(name for name, sort in FIELDS.items() if sort is Sort.NUMBER)
+NUMBERS = sorted(name for name, sort in FIELDS.items() if sort is ValueKind.NUMBER)
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "&")
 
 
@@ -159,34 +159,36 @@ def test_a_quoted_value_means_itself(value):
         assert "'" in value
         assert '"' in value
         return
-    for sort in (Sort.TEXT, Sort.UNKNOWN):
+    for sort in (ValueKind.TEXT, ValueKind.UNKNOWN):
         part = next(condition(f"name == {text}", {"name": sort}, str).term.parts())
-        assert isinstance(part, Text)
+        assert isinstance(part, TextComparison)
         assert part.holds(value)
         assert not part.holds(value + "x")
 
 
 @pytest.mark.parametrize("value", ["5s", "1.5ms", "-EAGAIN", "0x10", "123", "a[1]b"])
 def test_a_value_that_looks_like_a_number_is_a_text_where_it_was_one(value):
-    part = next(condition(f"name == {quoted(value)}", {"name": Sort.UNKNOWN}, str).term.parts())
-    assert isinstance(part, Text)
+    part = next(condition(f"name == {quoted(value)}", {"name": ValueKind.UNKNOWN}, str).term.parts())
+    assert isinstance(part, TextComparison)
     assert part.holds(value)
-    assert next(condition(f"name == {value}", {"name": Sort.TEXT}, str).term.parts()) == Text("name", "==", value)
+    assert next(condition(f"name == {value}", {"name": ValueKind.TEXT}, str).term.parts()) == TextComparison(
+        "name", "==", value
+    )
 
 
 def test_a_pattern_is_the_kernels():
-    part = next(condition("name ~ 'a[12]?*'", {"name": Sort.TEXT}, str).term.parts())
+    part = next(condition("name ~ 'a[12]?*'", {"name": ValueKind.TEXT}, str).term.parts())
     assert part.holds("a1bcd")
     assert not part.holds("a[12]bcd")
     assert not part.holds("A1bcd")
-    other = next(condition("name ~ '!a*'", {"name": Sort.TEXT}, str).term.parts())
+    other = next(condition("name ~ '!a*'", {"name": ValueKind.TEXT}, str).term.parts())
     assert other.holds("b")
     assert not other.holds("ab")
 
 
 def test_what_an_event_is_called_is_not_like_a_pattern_by_any_of_its_names():
     part = next(condition("event ~ '!vfs*'", {}, str).term.parts())
-    assert isinstance(part, Text)
+    assert isinstance(part, TextComparison)
     assert not part.of_event("pw/vfs_read__entry")
     assert part.of_event("pw/ksys_read__entry")
 
@@ -206,13 +208,13 @@ def test_what_is_octal_by_its_zero_has_no_other_digits():
 
 def test_an_array_is_compared_with_nothing():
     with pytest.raises(ConditionError, match="no single value"):
-        condition("words == 5", {"words": Sort.NEITHER}, str)
+        condition("words == 5", {"words": ValueKind.NEITHER}, str)
 
 
 def test_a_selection_is_found_as_events_come():
     whole = made_store()
     rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
-    chosen = Selected(whole, condition("f5 < 0", FIELDS, whole.comm))
+    chosen = FilteredRows(whole, condition("f5 < 0", FIELDS, whole.comm))
     assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
     chosen.tick(60)
     assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == rows
@@ -253,7 +255,7 @@ def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
 @pytest.mark.parametrize("field", ["f5", "f10", "time", "cpu", "task", "event", "nosuch"])
 def test_order(field, descending):
     store = made_store()
-    found = ordered(store, Everything(store), field, descending)
+    found = ordered(store, AllRows(store), field, descending)
     seqs = [found.seq(row) for row in range(found.next)]
     assert sorted(seqs) == list(range(len(store)))
 
@@ -273,7 +275,7 @@ def test_order(field, descending):
 @pytest.mark.parametrize("field", ["cpu", "task", "event", "f5"])
 def test_order_of_a_selection_is_of_the_selection(field):
     store = made_store()
-    chosen = Selected(store, condition("f5 < 0", FIELDS, store.comm))
+    chosen = FilteredRows(store, condition("f5 < 0", FIELDS, store.comm))
     chosen.tick(60)
     found = ordered(store, chosen, field)
     assert sorted(found.seq(row) for row in range(found.next)) == [chosen.seq(row) for row in range(chosen.next)]
@@ -285,7 +287,7 @@ def test_order_of_events_that_came_as_text():
     ]
     store = Store(Decoder({}, made_store().decoder.header))
     store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
-    chosen = Selected(store, condition("pid > 2", {}, store.comm))
+    chosen = FilteredRows(store, condition("pid > 2", {}, store.comm))
     chosen.tick(60)
     found = ordered(store, chosen, "cpu")
     records = [store.record(found.seq(row)) for row in range(found.next)]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.names.event_names import event_name, exported_name
-from events.search.comparison import Text
+from events.search.comparison import TextComparison
 from widgets.events.event_rows import EventColumn, EventRows
 
 
@@ -60,9 +60,9 @@ def test_data_names_the_group_of_all_but_our_own_events(path, name):
 )
 def test_a_condition_takes_the_name_on_the_screen_and_the_kernels_own(text, holds):
     path = "synthetic/pw_136_cv__slow_open"
-    assert Text("event", "==", text).of_event(path) is holds
-    assert Text("event", "!=", text).of_event(path) is not holds
-    assert Text("event", "~", f"{text[:-1]}?").of_event(path) is holds
+    assert TextComparison("event", "==", text).of_event(path) is holds
+    assert TextComparison("event", "!=", text).of_event(path) is not holds
+    assert TextComparison("event", "~", f"{text[:-1]}?").of_event(path) is holds
 
 
 @pytest.mark.parametrize("columns", [80, 120])

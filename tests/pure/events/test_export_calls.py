@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.calls.pairing import Alone, EndOf
+from events.calls.pairing import EndRole, UnpairedReason
 from events.export.escape import unescaped
 from events.export.formats.folded import FoldedStacks
 from events.export.formats.perfetto import PerfettoTrace
 from events.export.formats.protobuf import varint
 from events.export.formats.stack_addresses import stack_of
-from events.export.source import About, Source
-from events.export.spans import NOT_OVER, Item, Part, Spans
+from events.export.source import ProbeNote, Source
+from events.export.spans import NOT_OVER, SpanItem, SpanPart, Spans
 from events.format import parse_format
 from events.names.kallsyms import Symbols
 from events.record import Record
@@ -30,11 +30,11 @@ ENTRIES = [format_of({"sp": "u64", "n": "u64"}, f"g/f{n}_entry", 10 + n) for n i
 EXITS = [format_of({"sp": "u64", "ret": "s64"}, f"g/f{n}_exit", 20 + n) for n in range(2)]
 OTHER = format_of({"v": "u64"}, "g/other", 30)
 ENDS = {
-    **{fmt.path: EndOf(n, False, "sp", 0, ()) for n, fmt in enumerate(ENTRIES)},
-    **{fmt.path: EndOf(n, True, "sp", 0, (), chosen=True) for n, fmt in enumerate(EXITS)},
+    **{fmt.path: EndRole(n, False, "sp", 0, ()) for n, fmt in enumerate(ENTRIES)},
+    **{fmt.path: EndRole(n, True, "sp", 0, (), chosen=True) for n, fmt in enumerate(EXITS)},
 }
 SOURCE = Source(
-    {fmt.path: About(f"f{n}", frame="sp") for fmts in (ENTRIES, EXITS) for n, fmt in enumerate(fmts)},
+    {fmt.path: ProbeNote(f"f{n}", frame="sp") for fmts in (ENTRIES, EXITS) for n, fmt in enumerate(fmts)},
     (*ENTRIES, *EXITS, OTHER),
     ENDS,
     title="a kernel",
@@ -94,7 +94,7 @@ def play(steps: list[Step]) -> Played:
     return Played(records, set(pairs), inside)
 
 
-def items_of(records: list[Record], waiting: int) -> list[Item]:
+def items_of(records: list[Record], waiting: int) -> list[SpanItem]:
     spans = Spans(ENDS, lambda start, end: False, waiting)
     found = [item for record in records for item in spans.take(record)]
     return [*found, *spans.finish()]
@@ -108,30 +108,30 @@ def test_spans_are_the_calls_and_every_event_comes_once(steps, waiting):
     pairs, came = set(), []
     for item in items:
         seq = item.record.seq
-        if item.part is Part.BEGIN:
+        if item.part is SpanPart.BEGIN:
             open_calls[item.record.pid].append(seq)
-        elif item.part is Part.END:
+        elif item.part is SpanPart.END:
             pairs.add((open_calls[item.record.pid].pop(), seq))
-        elif item.part is Part.CALL:
+        elif item.part is SpanPart.CALL:
             assert item.leave is not None
             pairs.add((seq, item.leave.seq))
             came.append(item.leave.seq)
-        if item.part is not Part.LATE:
+        if item.part is not SpanPart.LATE:
             came.append(seq)
     assert not any(open_calls.values())
     assert sorted(came) == list(range(len(played.records)))
     assert pairs == played.pairs
     if waiting == 1000:
         assert came == sorted(came)
-        assert not any(item.part in (Part.LATE, Part.CALL) for item in items)
+        assert not any(item.part in (SpanPart.LATE, SpanPart.CALL) for item in items)
 
 
 def test_an_end_without_the_other_says_why():
     played = play([Step(0, "enter"), Step(0, "enter", 1), Step(0, "miss"), Step(0, "leave"), Step(1, "enter")])
     alone = [(item.record.event, item.alone) for item in items_of(played.records, 1000) if item.alone]
-    assert alone == [("g/f1_entry", Alone.NO_EXIT.value), ("g/f0_entry", NOT_OVER)]
+    assert alone == [("g/f1_entry", UnpairedReason.NO_EXIT.value), ("g/f0_entry", NOT_OVER)]
     leave = played.records[2]
-    assert [item.alone for item in items_of([leave], 1000)] == [Alone.NO_ENTRY.value]
+    assert [item.alone for item in items_of([leave], 1000)] == [UnpairedReason.NO_ENTRY.value]
 
 
 def of_two_probes() -> list[Record]:
@@ -156,7 +156,7 @@ def test_calls_that_cross_are_whole_in_every_format(waiting: int) -> None:
     items = items_of(records, waiting)
     whole = {(item.record.seq, item.leave.seq) for item in items if item.leave is not None}
     assert (1, 4) in whole
-    once = [item for item in items if item.part is not Part.LATE]
+    once = [item for item in items if item.part is not SpanPart.LATE]
     seqs = [item.record.seq for item in once] + [item.leave.seq for item in once if item.leave is not None]
     assert sorted(seqs) == list(range(7))
     trace = trace_of(records, waiting=waiting)

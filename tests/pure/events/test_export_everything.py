@@ -23,9 +23,9 @@ from events.export.job import Job, writer_of
 from events.export.source import Source
 from events.graph.call_ends import EndKind
 from events.graph.decode import ends_of
-from events.graph.live_tree import GrowingTree
+from events.graph.live_tree import LiveTree
 from events.graph.record_ends import EVENTS
-from events.graph.tree import Flag
+from events.graph.tree import CallRowFlag
 from events.record import Record
 from events.store.outage_mark import is_mark
 from events.text import parse_line
@@ -164,15 +164,19 @@ def test_folded_calls_are_the_slices_of_perfetto(on_screen, slices) -> None:
 def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
     """The tree is made of columns, and the slices are made of one record after the other."""
     store = watch.store
-    growing = GrowingTree(store, {})
+    growing = LiveTree(store, {})
     while growing.tick(1.0):
         pass
     if not growing.traced:
         return
     tree = growing.tree
     rows = [tree.row(number) for number in range(tree.first, tree.next)]
-    whole = [row for row in rows if row.what == 0 and not row.flags & (Flag.OPEN | Flag.NO_ENTRY | Flag.NO_EXIT)]
-    whole = [row for row in whole if not row.flags & Flag.LOST and row.leave >= 0]
+    whole = [
+        row
+        for row in rows
+        if row.what == 0 and not row.flags & (CallRowFlag.OPEN | CallRowFlag.NO_ENTRY | CallRowFlag.NO_EXIT)
+    ]
+    whole = [row for row in whole if not row.flags & CallRowFlag.LOST and row.leave >= 0]
     names = [watch.connection.symbols.text(row.function, offset=False) for row in whole]
     assert not Counter(names) - Counter(slices) and not Counter(slices) - Counter(names)
     assert len(slices) > 3000 or len(store) < 100
@@ -182,7 +186,7 @@ def test_json_names_functions_beside_their_addresses(watch, on_screen) -> None:
     ends = ends_of(watch.store, 0, watch.store.next_seq)
     rows = [read_line(line) for line in on_screen("jsonl").data.splitlines()]
     calls = [row for row in rows if row["event"] in EVENTS]
-    if GrowingTree(watch.store, {}).traced:
+    if LiveTree(watch.store, {}).traced:
         assert len(calls) == int(((ends.kind == EndKind.ENTRY) | (ends.kind == EndKind.EXIT)).sum())
     symbols = watch.connection.symbols
     for row in calls:

@@ -12,13 +12,13 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.calls.pairing import EndOf
+from events.calls.pairing import EndRole
 from events.export.catalogue import FORMATS, format_named
 from events.export.formats.csv_table import HEADS as OF_TRACE
 from events.export.formats.otlp import LogEncoder
 from events.export.hosts import HEADS, HostRecord, host_record, hosts_source
 from events.export.job import writer_of
-from events.export.source import About, Source
+from events.export.source import ProbeNote, Source
 from events.record import Record
 from tests.json_reader import read_line
 from tests.pure.events.test_export_calls import slices
@@ -27,8 +27,8 @@ from tests.pure.export_events import format_of, record_of
 OLD = format_of({"size": "u32", "sp": "u64", "host": "string"}, "pw_1/ev", 2000)
 NEW = format_of({"size": "s64", "mode": "u64"}, "pw_1/ev", 2000)
 """Of one name, as two kernels have it: in the older one `sp` only tells calls apart."""
-ONE = Source({OLD.path: About("ev", frame="sp")}, (OLD,), title="ssh://one")
-TWO = Source({NEW.path: About("ev")}, (NEW,), title="ssh://two")
+ONE = Source({OLD.path: ProbeNote("ev", frame="sp")}, (OLD,), title="ssh://one")
+TWO = Source({NEW.path: ProbeNote("ev")}, (NEW,), title="ssh://two")
 ALL = hosts_source([ONE, TWO])
 BASE = 1_795_349_466_893_464_620
 
@@ -112,8 +112,8 @@ EXIT = format_of({"sp": "u64", "ret": "s64"}, "g/f_exit", 20)
 
 
 def calls(title: str) -> Source:
-    ends = {ENTRY.path: EndOf(0, False, "sp", 0, ()), EXIT.path: EndOf(0, True, "sp", 0, ())}
-    return Source({path: About("f", frame="sp") for path in ends}, (ENTRY, EXIT), ends, title=title)
+    ends = {ENTRY.path: EndRole(0, False, "sp", 0, ()), EXIT.path: EndRole(0, True, "sp", 0, ())}
+    return Source({path: ProbeNote("f", frame="sp") for path in ends}, (ENTRY, EXIT), ends, title=title)
 
 
 def test_perfetto_names_hosts_and_pairs_no_call_of_one_with_that_of_another():
@@ -152,7 +152,7 @@ def test_who_has_no_place_for_a_host_says_why(form):
 )
 def test_an_event_has_one_name_on_all_hosts(paths, name):
     formats = [format_of({"size": "u32"}, path, 2000) for path in paths]
-    sources = [Source({fmt.path: About()}, (fmt,)) for fmt in formats]
+    sources = [Source({fmt.path: ProbeNote()}, (fmt,)) for fmt in formats]
     rows = [
         of(host, record_of({"size": 7}, fmt=fmt), BASE, source)
         for host, fmt, source in zip(("one", "two"), formats, sources, strict=True)

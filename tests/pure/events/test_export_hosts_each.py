@@ -13,7 +13,7 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.catalogue import FORMATS, format_named
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.formats.csv_table import column_names
 from events.export.hosts import HEADS, HostRecord, host_record, hosts_source, passes
 from events.export.job import writer_of
@@ -60,7 +60,7 @@ def records_of(watch: Watch) -> list[Record]:
     return [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
 
 
-def written(name: str, source: Source, records: list[Any], passing: Passing) -> bytes:
+def written(name: str, source: Source, records: list[Any], passing: ExportFilter) -> bytes:
     form = format_named(name)
     assert form is not None
     out = io.BytesIO()
@@ -72,7 +72,7 @@ def written(name: str, source: Source, records: list[Any], passing: Passing) -> 
     return out.getvalue()
 
 
-def filter_on(watch: Watch, text: str, *, pairs: bool) -> Passing:
+def filter_on(watch: Watch, text: str, *, pairs: bool) -> ExportFilter:
     chosen = Filter()
     chosen.choose(text, watch)
     return passing_of(watch, chosen, pairs=pairs)
@@ -100,7 +100,7 @@ def merged(watches: dict[str, Watch], name: str, text: str) -> tuple[bytes, list
                 )
             )
     rows.sort(key=lambda row: row.time)
-    passing = Passing(passes if text else None, pairs=form.whole_calls)
+    passing = ExportFilter(passes if text else None, pairs=form.whole_calls)
     data = written(name, hosts_source([*sources.values()]), rows, passing)
     return data, [row for row in rows if row.passes]
 

@@ -22,7 +22,7 @@ from events.export.formats.csv_table import HEADS, LINE_BEGINS, CsvTable, column
 from events.export.formats.json_lines import JsonLines
 from events.export.formats.parquet import NoPyarrow, ParquetTable
 from events.export.job import Job, writer_of
-from events.export.source import About, Source
+from events.export.source import ProbeNote, Source
 from events.record import Record
 from tests.events_data import captured, store_of
 from tests.pure.export_events import format_of, record_of
@@ -186,7 +186,7 @@ def test_a_value_without_a_column_is_counted():
 
 def test_fields_that_nobody_asked_for_stay_away():
     record = record_of({"count": 4096, "sp_": 77, "more": 1})
-    source = Source({"g/ev": About(unasked=frozenset(("more",)), frame="sp_")}, (record.format,))
+    source = Source({"g/ev": ProbeNote(unasked=frozenset(("more",)), frame="sp_")}, (record.format,))
     assert written(CsvTable, source, [record]).splitlines()[0].endswith(b',"event","count"')
     table = pyarrow.parquet.read_table(io.BytesIO(written(ParquetTable, source, [record])))
     assert table.schema.names == [*HEADS, "count"]

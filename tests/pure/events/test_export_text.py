@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from events.export.escape import escaped, exact_values, unescaped
 from events.export.formats.text import KernelText, latency_flags
-from events.export.source import About, Source
+from events.export.source import ProbeNote, Source
 from events.recording.reader import parse_cmdlines
 from events.store.store import Store
 from tests.events_data import KERNELS, Captured, archive, captured, store_of
@@ -83,7 +83,7 @@ def test_flags_of_a_cpu(flags, count, expected):
 def test_what_an_event_probe_is_on_stands_in_its_line():
     record = record_of({"count": 3}, event="g/ev")
     out = io.BytesIO()
-    KernelText(Source({"g/ev": About(attached="sched.sched_switch")}), out).take(record)
+    KernelText(Source({"g/ev": ProbeNote(attached="sched.sched_switch")}), out).take(record)
     assert out.getvalue() == b"            head-7       [001] d..2.    12.345679: ev: (sched.sched_switch) count=3\n"
 
 
@@ -104,5 +104,5 @@ def test_ordinary_text_stays_as_it_is(text):
 @given(st.binary(min_size=1, max_size=40).filter(lambda raw: 0 not in raw))
 def test_the_bytes_of_a_string_stand_in_the_text(raw):
     out = io.BytesIO()
-    KernelText(Source({"g/ev": About(attached="a.b")}), out).take(record_of({"name": raw}, event="g/ev"))
+    KernelText(Source({"g/ev": ProbeNote(attached="a.b")}), out).take(record_of({"name": raw}, event="g/ev"))
     assert b' name="' + raw + b'"\n' in out.getvalue()

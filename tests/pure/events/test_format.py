@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.decode import Decoder, Layout, Value
-from events.format import ByteOrder, EventFormat, FieldKind, FormatError, HeaderPage, Loc, parse_format
+from events.format import ByteOrder, EventFormat, FieldKind, FieldLocation, FormatError, HeaderPage, parse_format
 from events.print_format import parse_print_fmt
 from tests.events_data import archive, entry, formats_of
 
@@ -53,8 +53,8 @@ def test_fields_of_probes():
     assert fmt.is_probe
     assert not fmt.at_exit
     assert [(f.name, f.kind, f.loc, f.spec) for f in fmt.arguments] == [
-        ("dfd", FieldKind.INT, Loc.INLINE, "d"),
-        ("filename", FieldKind.STRING, Loc.DATA, "s"),
+        ("dfd", FieldKind.INT, FieldLocation.INLINE, "d"),
+        ("filename", FieldKind.STRING, FieldLocation.DATA, "s"),
     ]
 
 

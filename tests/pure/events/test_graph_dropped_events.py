@@ -18,7 +18,7 @@ from tests.pure.events.test_calls import HEADER
 from tests.pure.events.test_graph_order import _FIELDS
 from tests.pure.events.test_graph_output import FORMATS, _call
 from tui.cli.commands.graph import _MOST_ROWS, _Printer
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 
 ARGUMENTS = bytes(56)
 """Of six arguments on 64 bits, as function_graph records them since 6.16 (funcgraph-args)."""
@@ -39,7 +39,7 @@ def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str
         arguments=lambda *_: "(values)",
         enters_interrupt=lambda _: False,
     )
-    shown = ShownGraph(watching, store, names, limit=_MOST_ROWS)
+    shown = GraphModel(watching, store, names, limit=_MOST_ROWS)
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=True, slower=0)
     printer = _Printer(watching, shown, wanted, lambda _: None)
     out, ts = io.StringIO(), 1000

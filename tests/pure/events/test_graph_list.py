@@ -9,46 +9,49 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.graph.begin_end_columns import What, by_depth
+from events.graph.begin_end_columns import RowKind, by_depth
 from events.graph.hot_spots import hot_spots, spent
-from events.graph.tree import CallTree, Flag, Row
-from events.graph.visible_rows import Visible, Wanted
+from events.graph.tree import CallRow, CallRowFlag, CallTree
+from events.graph.visible_rows import VisibleOptions, VisibleRows
 from events.summary.distribution import Distribution
 from tests.pure.events.test_graph_tree import PIECES, Event, brackets, grown, streams
 
 WANTED = st.builds(
-    Wanted, st.none() | st.integers(1, 3), st.sampled_from((0, 0, 30, 200)), st.sampled_from((1, 2, 3, 1 << 16))
+    VisibleOptions,
+    st.none() | st.integers(1, 3),
+    st.sampled_from((0, 0, 30, 200)),
+    st.sampled_from((1, 2, 3, 1 << 16)),
 )
 
 
 class Plain(NamedTuple):
     """The list, thought of one row at a time."""
 
-    wanted: Wanted
+    wanted: VisibleOptions
     turned: set[int]
 
-    def folded(self, row: Row) -> bool:
+    def folded(self, row: CallRow) -> bool:
         return (row.level + 1 >= self.wanted.levels) != (row.row in self.turned)
 
     def seen(self, tree: CallTree) -> list[int]:
         rows = {n: tree.row(n) for n in range(tree.first, tree.next)}
         return [row.row for row in rows.values() if self.shows(row, rows)]
 
-    def matters(self, row: Row, rows: dict[int, Row]) -> bool:
+    def matters(self, row: CallRow, rows: dict[int, CallRow]) -> bool:
         """Whether it is a call or an event, or inside of a call, or around a call or an event."""
-        if row.what in (What.CALL, What.COMMENT):
+        if row.what in (RowKind.CALL, RowKind.COMMENT):
             return True
         around = row
         while around.parent >= 0:
             around = rows[around.parent]
-            if around.what == What.CALL:
+            if around.what == RowKind.CALL:
                 return True
         return any(self.matters(one, rows) for one in rows.values() if one.parent == row.row)
 
-    def shows(self, row: Row, rows: dict[int, Row]) -> bool:
+    def shows(self, row: CallRow, rows: dict[int, CallRow]) -> bool:
         if self.wanted.task not in (None, row.task):
             return False
-        if self.wanted.least and row.duration < self.wanted.least and not row.flags & Flag.OPEN:
+        if self.wanted.least and row.duration < self.wanted.least and not row.flags & CallRowFlag.OPEN:
             return False
         if not self.matters(row, rows):
             return False
@@ -65,9 +68,11 @@ class Plain(NamedTuple):
 
 @given(streams(), PIECES, WANTED, st.lists(st.integers(0, 60), max_size=6))
 @settings(max_examples=100)
-def test_what_is_on_the_list(events: list[Event], pieces: list[int], wanted: Wanted, turns: list[int]) -> None:
+def test_what_is_on_the_list(
+    events: list[Event], pieces: list[int], wanted: VisibleOptions, turns: list[int]
+) -> None:
     tree = grown(events, pieces, by_depth)
-    visible, plain = Visible(tree, wanted), Plain(wanted, set())
+    visible, plain = VisibleRows(tree, wanted), Plain(wanted, set())
     assert visible.rows.tolist() == plain.seen(tree)
     for turn in turns:
         if turn < tree.next:
@@ -80,10 +85,10 @@ def test_what_is_on_the_list(events: list[Event], pieces: list[int], wanted: Wan
 @given(streams(), st.integers(1, 9), WANTED, st.lists(st.integers(0, 30), max_size=3))
 @settings(max_examples=100)
 def test_it_grows_as_it_would_have_been_made(
-    events: list[Event], piece: int, wanted: Wanted, turns: list[int]
+    events: list[Event], piece: int, wanted: VisibleOptions, turns: list[int]
 ) -> None:
     tree = CallTree(by_depth)
-    visible = Visible(tree, wanted)
+    visible = VisibleRows(tree, wanted)
     for at in range(0, len(events), piece):
         tree.take(brackets(events[at : at + piece], at))
         visible.tick()
@@ -95,27 +100,29 @@ def test_it_grows_as_it_would_have_been_made(
 
 
 @given(streams(), PIECES, WANTED, st.integers(0, 60))
-def test_a_row_that_is_searched_is_shown(events: list[Event], pieces: list[int], wanted: Wanted, row: int) -> None:
+def test_a_row_that_is_searched_is_shown(
+    events: list[Event], pieces: list[int], wanted: VisibleOptions, row: int
+) -> None:
     tree = grown(events, pieces, by_depth)
-    if row < tree.next and tree.row(row).what in (What.CALL, What.COMMENT):
-        visible = Visible(tree, wanted)
+    if row < tree.next and tree.row(row).what in (RowKind.CALL, RowKind.COMMENT):
+        visible = VisibleRows(tree, wanted)
         visible.reveal(row)
         assert row in visible.rows
         assert visible.rows[visible.place(row)] == row
         assert visible.has_inside(row) == any(tree.row(n).parent == row for n in range(tree.next))
 
 
-def own_time(row: Row) -> int:
+def own_time(row: CallRow) -> int:
     """Of a call that was under way already nobody saw what was inside."""
-    return 0 if row.flags & Flag.NO_ENTRY else row.own
+    return 0 if row.flags & CallRowFlag.NO_ENTRY else row.own
 
 
 @given(streams(), PIECES, st.none() | st.integers(1, 3))
 def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> None:
     tree = grown(events, pieces, by_depth)
-    calls: dict[int, list[Row]] = {}
+    calls: dict[int, list[CallRow]] = {}
     for row in map(tree.row, range(tree.next)):
-        if row.what == What.CALL and row.duration >= 0 and task in (None, row.task):
+        if row.what == RowKind.CALL and row.duration >= 0 and task in (None, row.task):
             calls.setdefault(row.function, []).append(row)
     found = {spot.function: spot for spot in hot_spots(spent(tree, task))}
     assert set(found) == set(calls)
@@ -133,16 +140,18 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
 @given(streams(), PIECES, st.integers(1, 20))
 def test_hot_spots_and_what_they_leave_out_are_all_calls(events: list[Event], pieces: list[int], limit: int) -> None:
     every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)
-    dropped = [every.row(row) for row in range(some.first) if every.row(row).what == What.CALL]
+    dropped = [every.row(row) for row in range(some.first) if every.row(row).what == RowKind.CALL]
     timed = [row for row in dropped if row.duration >= 0]
     assert len(spent(some).function) + len(timed) == len(spent(every).function)
     assert len(timed) <= some.left_out <= len(dropped)
-    assert some.left_out - len(timed) <= sum(row.duration < 0 and not row.flags & Flag.NO_ENTRY for row in dropped)
+    assert some.left_out - len(timed) <= sum(
+        row.duration < 0 and not row.flags & CallRowFlag.NO_ENTRY for row in dropped
+    )
 
 
 def test_rows_that_the_tree_drops_leave_the_list() -> None:
     tree = CallTree(by_depth, limit=50)
-    visible = Visible(tree)
+    visible = VisibleRows(tree)
     for at in range(0, 300, 2):
         begin, end = Event(at, 1, 0, 1, 0), Event(at + 1, 1, 1, 1, 0, duration=5)
         tree.take(brackets([begin, end], at))
@@ -156,7 +165,7 @@ def test_rows_that_the_tree_drops_leave_the_list() -> None:
 
 def test_what_turns_out_to_be_short_while_the_picture_is_held_leaves_the_list_afterwards() -> None:
     tree = CallTree(by_depth)
-    visible = Visible(tree, Wanted(least=100))
+    visible = VisibleRows(tree, VisibleOptions(least=100))
     tree.take(brackets([Event(0, 1, 0, 1, 0)], 0))
     visible.tick(settled=False)
     tree.take(brackets([Event(5, 1, 1, 1, 0, duration=5)], 1))

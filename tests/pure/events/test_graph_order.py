@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, parse_format
-from events.graph.tree import Flag
+from events.graph.tree import CallRowFlag
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
 from tests.pure.events.test_calls import ENDS, FORMATS, HEADER, KERNEL_STACK, _record
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 
 _FIELDS = """name: {name}
 ID: {number}
@@ -104,11 +104,11 @@ def _events(steps: list[Step], traced: bool) -> list[tuple[Step, int, bytes]]:
     return found
 
 
-def _times(shown: ShownGraph) -> list[int]:
+def _times(shown: GraphModel) -> list[int]:
     return [shown.row(place).ts for place in range(shown.first, shown.next)]
 
 
-def _turn(shown: ShownGraph, what: str, number: int) -> None:
+def _turn(shown: GraphModel, what: str, number: int) -> None:
     if shown.next == shown.first:
         return
     place = shown.first + number % (shown.next - shown.first)
@@ -137,7 +137,7 @@ def test_rows_are_in_the_order_of_time(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.graph.live_tree._LEAST", piece)
         patch.setattr("tui.views.graph.model.ends_of", lambda _: ENDS)
-        shown = ShownGraph(watching, store, names, limit=limit)  # type: ignore[arg-type]
+        shown = GraphModel(watching, store, names, limit=limit)  # type: ignore[arg-type]
         assert shown.growing.traced is traced
 
         def look(*, drained: bool, gap: bool, following: bool, most: int = 1) -> None:
@@ -161,7 +161,7 @@ def test_rows_are_in_the_order_of_time(
                 if row.parent >= 0:
                     around = shown.tree.row(row.parent)
                     assert around.ts <= row.ts
-                    if around.duration >= 0 and row.duration >= 0 and not row.flags & Flag.NO_ENTRY:
+                    if around.duration >= 0 and row.duration >= 0 and not row.flags & CallRowFlag.NO_ENTRY:
                         assert row.ts + row.duration <= around.ts + around.duration
 
         for step, ts, record in _events(steps, traced):

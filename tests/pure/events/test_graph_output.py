@@ -21,8 +21,8 @@ from events.export.catalogue import format_named
 from events.export.job import Job, writer_of
 from events.export.source import Source
 from events.format import EventFormat, parse_format
-from events.graph.begin_end_columns import What
-from events.graph.tree import Flag, Row
+from events.graph.begin_end_columns import RowKind
+from events.graph.tree import CallRow, CallRowFlag
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
@@ -31,7 +31,7 @@ from tests.pure.events.test_calls import HEADER
 from tests.pure.events.test_graph_order import _FIELDS as GRAPH_FIELDS
 from tests.pure.events.test_graph_order import TRACED
 from tui.cli.commands.graph import _Printer
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 from widgets.number_format import duration
 
 _FIELDS = """name: {name}
@@ -117,7 +117,7 @@ def _call(function: int, depth: int) -> bytes:
     return (0xFFFF0000 + function).to_bytes(8, "little") + depth.to_bytes(4, "little")
 
 
-def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> ShownGraph:
+def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> GraphModel:
     store = Store(Decoder(dict(FORMATS), HEADER))
     for ts, record, lost in _played(steps):
         made = page(ts, event(record, 0), HEADER, MISSED_EVENTS if lost else 0)
@@ -131,13 +131,13 @@ def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> ShownGraph:
         arguments=lambda *_: "",
         enters_interrupt=lambda _: False,
     )
-    shown = ShownGraph(watching, store, names)
+    shown = GraphModel(watching, store, names)
     while shown.tick(1.0, True)[0]:
         pass
     return shown
 
 
-def _printed(shown: ShownGraph, *, as_json: bool) -> list[str]:
+def _printed(shown: GraphModel, *, as_json: bool) -> list[str]:
     out = io.StringIO()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=as_json, slower=0)
     with contextlib.redirect_stdout(out):
@@ -145,13 +145,13 @@ def _printed(shown: ShownGraph, *, as_json: bool) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def _on_screen(shown: ShownGraph) -> list[Row]:
+def _on_screen(shown: GraphModel) -> list[CallRow]:
     """Rows of the screen that are in a call, or an interrupt, that is over."""
     rows, root = [], {}
     for row in map(shown.row, range(shown.first, shown.next)):
         if row.level == 0:
             root[row.task] = row
-        if not root[row.task].flags & Flag.OPEN and root[row.task].what <= What.SOFTIRQ:
+        if not root[row.task].flags & CallRowFlag.OPEN and root[row.task].what <= RowKind.SOFTIRQ:
             rows.append(row)
     return rows
 
@@ -178,7 +178,7 @@ def test_text_and_json_are_the_rows_of_the_screen(steps) -> None:
         assert one["function"] in parts[5]
 
 
-def _slices(shown: ShownGraph) -> Counter[tuple[int, int]]:
+def _slices(shown: GraphModel) -> Counter[tuple[int, int]]:
     """Begins and lengths of the slices of perfetto's format, which are nested."""
     found: Counter[tuple[int, int]] = Counter()
     begun: dict[int, list[int]] = {}
@@ -196,13 +196,15 @@ def _slices(shown: ShownGraph) -> Counter[tuple[int, int]]:
     return found
 
 
-def _calls(shown: ShownGraph) -> list[Row]:
+def _calls(shown: GraphModel) -> list[CallRow]:
     """Calls of the tree of which both ends were seen."""
     rows = map(shown.tree.row, range(shown.tree.first, shown.tree.next))
-    return [row for row in rows if row.what == What.CALL and row.duration >= 0 and not row.flags & Flag.NO_ENTRY]
+    return [
+        row for row in rows if row.what == RowKind.CALL and row.duration >= 0 and not row.flags & CallRowFlag.NO_ENTRY
+    ]
 
 
-def _stamped(shown: ShownGraph) -> Counter[tuple[int, int]]:
+def _stamped(shown: GraphModel) -> Counter[tuple[int, int]]:
     """Begins of the calls of the tree, and the times between their events."""
     return Counter((row.ts, shown.store.row(row.leave).ts - row.ts) for row in _calls(shown))
 
@@ -235,7 +237,7 @@ def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
     assert sum(folded) == sum(max(row.duration - inside[row.row], 0) for row in calls.values())
 
 
-def _exported(shown: ShownGraph, name: str) -> bytes:
+def _exported(shown: GraphModel, name: str) -> bytes:
     form, out = format_named(name), io.BytesIO()
     assert form is not None
     source = Source(formats=tuple(FORMATS.values()), lost_between=shown.store.lost_between)

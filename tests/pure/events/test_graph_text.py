@@ -15,7 +15,7 @@ from btf.btf import Btf
 from btf.kinds import Kind
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.graph.arguments import Argument, ArgumentTypes, kernel_text, registers_of
+from events.graph.arguments import ArgumentTypes, CallArgument, kernel_text, registers_of
 from events.graph.call_ends import EndKind, GraphEnds, zeros
 from events.graph.decode import ends_of
 from events.names.kallsyms import Symbols
@@ -280,4 +280,4 @@ def test_registers_are_those_of_the_record() -> None:
     for place in places:
         registers = registers_of(found.store.record(int(found.ends.seq[place])))
         assert len(registers) == found.ends.arguments[place] == 6
-    assert isinstance(next(iter(types().of("vfs_read", registers).known)), Argument)  # type: ignore[union-attr]
+    assert isinstance(next(iter(types().of("vfs_read", registers).known)), CallArgument)  # type: ignore[union-attr]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import Brackets, Deeper, Edge, What, by_depth, by_stack, of_graph
+from events.graph.begin_end_columns import BeginEndColumns, Deeper, Edge, RowKind, by_depth, by_stack, of_graph
 from events.graph.call_ends import EndKind, zeros
-from events.graph.tree import OPEN_END, CallTree, Flag
+from events.graph.tree import OPEN_END, CallRowFlag, CallTree
 
 FUNCTIONS = 4
 
@@ -32,7 +32,7 @@ class Call:
     after: int = OPEN_END
     duration: int = -1
     inside: int = 0
-    flags: int = Flag.OPEN
+    flags: int = CallRowFlag.OPEN
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Event:
     edge: int
     function: int
     place: int
-    what: int = What.CALL
+    what: int = RowKind.CALL
     duration: int = -1
     broken: bool = False
 
@@ -55,7 +55,7 @@ class Plain:
     rows: list[Call] = field(default_factory=list)
     stacks: dict[int, list[int]] = field(default_factory=dict)
 
-    def over(self, row: int, flag: Flag) -> None:
+    def over(self, row: int, flag: CallRowFlag) -> None:
         self.rows[row].flags, self.rows[row].after = flag, len(self.rows)
 
     def around(self, stack: list[int]) -> int | None:
@@ -66,25 +66,25 @@ class Plain:
         if event.broken:
             for opened in self.stacks.values():
                 for lost in opened:
-                    self.over(lost, Flag.LOST)
+                    self.over(lost, CallRowFlag.LOST)
             self.stacks.clear()
         stack = self.stacks.setdefault(event.task, [])
-        call = event.what == What.CALL
+        call = event.what == RowKind.CALL
         if event.edge == Edge.END and self.leave(seq, event, stack):
             return
-        while stack and self.rows[stack[-1]].what == What.SWITCH:
-            self.over(stack.pop(), Flag.NO_EXIT)
+        while stack and self.rows[stack[-1]].what == RowKind.SWITCH:
+            self.over(stack.pop(), CallRowFlag.NO_EXIT)
         if call:
             while stack and (place := self.around(stack)) is not None:
                 if self.deeper(event.place, place, event.function == self.rows[stack[-1]].function):
                     break
-                self.over(stack.pop(), Flag.NO_EXIT)
-        if event.what == What.SWITCH and event.edge == Edge.END:
+                self.over(stack.pop(), CallRowFlag.NO_EXIT)
+        if event.what == RowKind.SWITCH and event.edge == Edge.END:
             return  # a thread that comes for the first time
         parent = stack[-1] if stack else -1
         row = Call(seq, event.what, event.function, event.place if call else None, event.ts, len(stack), parent)
         if event.edge != Edge.BEGIN:
-            row.after, row.flags = len(self.rows) + 1, Flag.NO_ENTRY if event.edge == Edge.END else 0
+            row.after, row.flags = len(self.rows) + 1, CallRowFlag.NO_ENTRY if event.edge == Edge.END else 0
             if event.edge == Edge.END:
                 row.leave, row.duration = seq, event.duration
         self.rows.append(row)
@@ -96,14 +96,14 @@ class Plain:
             row = self.rows[stack[at]]
             if (row.what, row.function) != (event.what, event.function):
                 continue
-            if event.what == What.CALL and row.place != event.place:
+            if event.what == RowKind.CALL and row.place != event.place:
                 continue
             while len(stack) > at + 1:
-                self.over(stack.pop(), Flag.NO_EXIT)
+                self.over(stack.pop(), CallRowFlag.NO_EXIT)
             stack.pop()
             row.duration = event.duration if event.duration >= 0 else event.ts - row.ts
             row.leave, row.after, row.flags = seq, len(self.rows), 0
-            if row.parent >= 0 and row.what != What.SWITCH:
+            if row.parent >= 0 and row.what != RowKind.SWITCH:
                 self.rows[row.parent].inside += row.duration
             return True
         return False
@@ -122,13 +122,15 @@ def streams(draw: st.DrawFn, stack: bool = False) -> list[Event]:
         missing, broken = choice[2] < 6, choice[2] > 96
         event = None
         if choice[3] < 55 and len(calls) < 6:
-            interrupt = What.IRQ if choice[1] % 2 else What.SOFTIRQ
-            what: int = What.CALL if choice[3] > 20 else What.SWITCH if choice[3] > 16 else interrupt
-            function = 0 if what == What.SWITCH else choice[1] % FUNCTIONS
+            interrupt = RowKind.IRQ if choice[1] % 2 else RowKind.SOFTIRQ
+            what: int = RowKind.CALL if choice[3] > 20 else RowKind.SWITCH if choice[3] > 16 else interrupt
+            function = 0 if what == RowKind.SWITCH else choice[1] % FUNCTIONS
             # A function that another one jumps to has the place of that on the stack.
             level = len(calls) // (1 + choice[2] % 2)
             place = (
-                (1 << 20) - 64 * level + (1 << 30) * (what in (What.IRQ, What.SOFTIRQ)) if stack else 2 * len(calls)
+                (1 << 20) - 64 * level + (1 << 30) * (what in (RowKind.IRQ, RowKind.SOFTIRQ))
+                if stack
+                else 2 * len(calls)
             )
             calls.append((what, function, place))
             event = Event(ts, task, Edge.BEGIN, function, place, what)
@@ -136,19 +138,19 @@ def streams(draw: st.DrawFn, stack: bool = False) -> list[Event]:
             what, function, place = calls.pop()
             event = Event(ts, task, Edge.END, function, place, what, choice[1] if choice[2] % 2 else -1)
         elif choice[3] >= 95:
-            event = Event(ts, task, Edge.POINT, 77, 0, What.COMMENT)
+            event = Event(ts, task, Edge.POINT, 77, 0, RowKind.COMMENT)
         if event is not None and not missing:
             event.broken = broken
             events.append(event)
     return events
 
 
-def brackets(events: list[Event], first: int = 0) -> Brackets:
+def brackets(events: list[Event], first: int = 0) -> BeginEndColumns:
     def column(name: str, kind: Any) -> NDArray[Any]:
         return np.array([getattr(event, name) for event in events], kind)
 
     size = len(events)
-    return Brackets(
+    return BeginEndColumns(
         column("ts", np.int64),
         np.arange(first, first + size),
         column("task", np.int32),
@@ -222,12 +224,18 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
     assert told(tree) == of_plain(plain)
     own = [-1 if row.duration < 0 else max(row.duration - row.inside, 0) for row in plain.rows]
     assert [tree.row(row).own for row in range(tree.next)] == own
-    ends = [flag for row in plain.rows if row.what == What.CALL and (flag := Flag(row.flags)) and flag != Flag.OPEN]
+    ends = [
+        flag
+        for row in plain.rows
+        if row.what == RowKind.CALL and (flag := CallRowFlag(row.flags)) and flag != CallRowFlag.OPEN
+    ]
     assert {flag: n for flag, n in tree.counts.items() if n} == {flag: ends.count(flag) for flag in set(ends)}
-    for what in (What.CALL, What.IRQ, What.SOFTIRQ):
-        both = [row for row in plain.rows if row.what == what and row.leave >= 0 and row.flags & Flag.NO_ENTRY == 0]
+    for what in (RowKind.CALL, RowKind.IRQ, RowKind.SOFTIRQ):
+        both = [
+            row for row in plain.rows if row.what == what and row.leave >= 0 and row.flags & CallRowFlag.NO_ENTRY == 0
+        ]
         assert tree.ended[what] == len(both), "each is counted apart"
-    assert tree.open == sum(row.flags == Flag.OPEN and row.what == What.CALL for row in plain.rows)
+    assert tree.open == sum(row.flags == CallRowFlag.OPEN and row.what == RowKind.CALL for row in plain.rows)
 
 
 @given(streams(), PIECES)
@@ -287,7 +295,7 @@ def test_a_switch_is_a_time_off_the_cpu() -> None:
     tree.take(of_graph(ends))
     call, off = tree.row(0), tree.row(1)
     assert (call.duration, call.after, call.own) == (45, 4, 45)
-    assert (off.what, off.function, off.duration, off.parent, off.leave) == (What.SWITCH, 0, 30, 0, 3)
+    assert (off.what, off.function, off.duration, off.parent, off.leave) == (RowKind.SWITCH, 0, 30, 0, 3)
     assert [tree.row(row).task for row in range(4)] == [7, 7, -2, -1]
 
 
@@ -299,7 +307,7 @@ def test_an_error_is_marked_as_the_kernel_guesses() -> None:
     ends.retval[:] = [value - (1 << 64) if value >= 1 << 63 else value for value in values]
     tree = CallTree()
     tree.take(of_graph(ends))
-    failed = [bool(tree.row(row).flags & Flag.FAILED) for row in range(len(values))]
+    failed = [bool(tree.row(row).flags & CallRowFlag.FAILED) for row in range(len(values))]
     assert failed == [False, True, True, False, False, False, False]
 
 
@@ -308,8 +316,8 @@ def test_open_calls_are_bounded(monkeypatch) -> None:
     events = [Event(n, n, Edge.BEGIN, 1, 0) for n in range(1, 31)]
     tree = grown(events, [7], by_depth)
     assert tree.open <= 10
-    assert tree.row(tree.next - 1).flags == Flag.OPEN
-    assert tree.counts[Flag.NO_EXIT] == 30 - tree.open
+    assert tree.row(tree.next - 1).flags == CallRowFlag.OPEN
+    assert tree.counts[CallRowFlag.NO_EXIT] == 30 - tree.open
 
 
 def test_what_a_function_jumps_to_stands_in_its_place() -> None:
@@ -329,7 +337,7 @@ def test_what_a_function_jumps_to_stands_in_its_place() -> None:
 
     begin, end = Edge.BEGIN, Edge.END
     assert calls((begin, f), (begin, g), (end, g), (end, f)) == [(f, 0, 3, 0), (g, 1, 2, 0)]
-    assert calls((begin, f), (begin, f), (end, f)) == [(f, 0, -1, Flag.NO_EXIT), (f, 0, 2, 0)]
+    assert calls((begin, f), (begin, f), (end, f)) == [(f, 0, -1, CallRowFlag.NO_EXIT), (f, 0, 2, 0)]
     jumps = (begin, f), (begin, g), (begin, h), (begin, f), (end, f), (end, h), (end, g)
-    told = [(f, 0, 8, 0), (g, 1, 6, 0), (h, 2, 5, 0), (f, 3, 4, 0), (other, 1, 7, Flag.NO_ENTRY)]
+    told = [(f, 0, 8, 0), (g, 1, 6, 0), (h, 2, 5, 0), (f, 3, 4, 0), (other, 1, 7, CallRowFlag.NO_ENTRY)]
     assert calls(*jumps, (end, other), (end, f)) == told, "one is missed, and the f inside of h shows nothing"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.clocks.clock_offset import DRIFT_PPM, Clock, Reading, Timeline, offset_of
+from events.clocks.clock_offset import DRIFT_PPM, Clock, ClockReading, ClockTimeline, offset_of
 from events.store.host_merge import HostMerger, MergedRow, MergedRows
 
 times = st.integers(0, 10**15)
@@ -17,7 +17,7 @@ delays = st.integers(0, 10**9)
 def test_the_truth_is_within_what_a_reading_says(true, before, there, back, resolution):
     far = before + there - true
     cut = far - far % resolution if resolution else far
-    found = offset_of(Reading(before, cut, before + there + back, resolution))
+    found = offset_of(ClockReading(before, cut, before + there + back, resolution))
     assert abs(found.ns - true) <= found.uncertainty
     assert found.uncertainty <= (there + back + resolution) // 2 + 2, "and no less sure than half of the round trip"
 
@@ -33,7 +33,7 @@ def test_the_truth_stays_within_while_a_clock_drifts(looks, start, ppm):
     looks.sort()
     for before, there, back in looks:
         read = before + there
-        clock.add([Reading(before, read - start - read * ppm // 1_000_000, before + there + back)])
+        clock.add([ClockReading(before, read - start - read * ppm // 1_000_000, before + there + back)])
     now = max(before + there + back for before, there, back in looks)
     found = clock.offset(now)
     assert found is not None
@@ -44,15 +44,15 @@ def test_the_truth_stays_within_while_a_clock_drifts(looks, start, ppm):
 def test_the_surest_reading_counts_until_it_is_old():
     clock = Clock()
     assert clock.offset(0) is None
-    clock.add([Reading(0, 0, 1_000_000), Reading(10**9, 10**9 - 500, 10**9 + 100)])
+    clock.add([ClockReading(0, 0, 1_000_000), ClockReading(10**9, 10**9 - 500, 10**9 + 100)])
     at_once = clock.offset(10**9)
     assert at_once is not None and at_once.uncertainty <= 302
-    clock.add([Reading(2 * 10**9, 2 * 10**9, 2 * 10**9 + 100_000)])
+    clock.add([ClockReading(2 * 10**9, 2 * 10**9, 2 * 10**9 + 100_000)])
     assert clock.offset(2 * 10**9 + 100_000).ns == 50_000, "half a millisecond of drift later the new one is surer"
 
 
 def test_a_better_offset_does_not_turn_the_order_of_one_machine():
-    line = Timeline()
+    line = ClockTimeline()
     first = line.near(np.array([100, 200], np.int64), 1000, 10**6)
     second = line.near(np.array([210, 220, 400], np.int64), 900, 10**6)
     assert first.tolist() == [1100, 1200]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import events.names.kallsyms
-from events.names.kallsyms import Entry, Symbols, _any_table, _kernels_table
+from events.names.kallsyms import KallsymsEntry, Symbols, _any_table, _kernels_table
 from events.names.symbol_names import SymbolNames
 
 LINE = st.tuples(
@@ -32,7 +32,7 @@ def table(lines: list[tuple[int, str, str]], module: str = "") -> bytes:
 @given(st.lists(LINE, max_size=30), st.lists(LINE, max_size=10))
 def test_by_name_and_address(own: list[tuple[int, str, str]], foreign: list[tuple[int, str, str]]) -> None:
     symbols = Symbols(table(own) + table(foreign, "mod"))
-    every = [Entry(*line) for line in own] + [Entry(*line, "mod") for line in foreign]
+    every = [KallsymsEntry(*line) for line in own] + [KallsymsEntry(*line, "mod") for line in foreign]
     for name in ("a", "ab", "b", "a.", "", ".", "none", "é"):
         assert sorted(symbols.named(name)) == sorted(entry for entry in every if entry.name == name)
         named = [(entry.address, entry.code, entry.module) for entry in every if entry.name == name]
@@ -52,7 +52,7 @@ def test_by_name_and_address(own: list[tuple[int, str, str]], foreign: list[tupl
 @given(st.lists(LINE, min_size=1, max_size=30))
 def test_neighbours_are_other_functions(lines: list[tuple[int, str, str]]) -> None:
     symbols = Symbols(table(lines))
-    every = [Entry(*line) for line in lines]
+    every = [KallsymsEntry(*line) for line in lines]
     for entry in every:
         here = {one.name for one in every if one.address == entry.address}
         others = [
@@ -67,7 +67,7 @@ def test_neighbours_are_other_functions(lines: list[tuple[int, str, str]]) -> No
 
 def test_lines_that_are_none() -> None:
     symbols = Symbols(b"\n1\n2 t\nzz t a\n0 t a\n5 t a\n6 t  b \t[m]\n-1 t a\n")
-    assert symbols.named("a") == [Entry(5, "t", "a")]
+    assert symbols.named("a") == [KallsymsEntry(5, "t", "a")]
     assert [entry.name for entry in symbols.beginning("")] == ["a", "b"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.decode import Decoder
-from events.graph.live_tree import GrowingTree
+from events.graph.live_tree import LiveTree
 from events.losses import Loss
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
@@ -25,7 +25,7 @@ def _sub_buffer(ts: int, flags: int = 0, size: int = 20) -> Batch:
 def test_calls_of_the_sub_buffer_before_a_loss_are_pairs(together: bool, looks: bool) -> None:
     """What was overwritten came behind them, whenever somebody looks and however the sub-buffers were read."""
     store = Store(Decoder(dict(FORMATS), HEADER))
-    calls, graph = Calls(store), GrowingTree(store, ENDS)
+    calls, graph = Calls(store), LiveTree(store, ENDS)
     calls.use(ENDS)
     batches = [_sub_buffer(1_000), _sub_buffer(1_000_000, MISSED_EVENTS)]
     if together:

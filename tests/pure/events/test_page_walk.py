@@ -30,7 +30,7 @@ def same(pages: list[bytes], header: HeaderPage, parts: int = 1) -> int:
     made = []
     for number, (first, after) in enumerate(pairwise(cuts)):
         own = pages[first:after]
-        made.append(page_walk.Part(b"".join(own), [0, *accumulate(map(len, own))], BASE * (number + 1)))
+        made.append(page_walk.PageGroup(b"".join(own), [0, *accumulate(map(len, own))], BASE * (number + 1)))
     slow = [index(part.data, part.bounds, header, part.base) for part in made]
     fast, broken = page_walk.index(made, header)
     assert broken == sum(one.undecodable for one in slow)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.calls.pairing import Alone, Call, End, EndOf, Pairing, function_of, idle_task
+from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, function_of, idle_task
 
 
 @dataclass
@@ -123,7 +123,7 @@ def test_recursion_with_the_same_arguments_is_told_by_the_frame() -> None:
     """The inner entry was missed: without the frame its exit would take the outer entry."""
     pairing = Pairing(_nothing_lost)
     assert pairing.take(_end(0, "e", proof=1000)) == []
-    assert pairing.take(_end(1, "x", proof=900)) == [Call(None, 1, Alone.NO_ENTRY)]
+    assert pairing.take(_end(1, "x", proof=900)) == [Call(None, 1, UnpairedReason.NO_ENTRY)]
     assert pairing.take(_end(2, "x", proof=1000)) == [Call(0, 2)]
 
 
@@ -131,7 +131,7 @@ def test_outer_exit_shows_that_the_inner_call_is_over() -> None:
     pairing = Pairing(_nothing_lost)
     pairing.take(_end(0, "e", function=0))
     pairing.take(_end(1, "e", function=1))
-    assert pairing.take(_end(2, "x", function=0)) == [Call(1, None, Alone.NO_EXIT), Call(0, 2)]
+    assert pairing.take(_end(2, "x", function=0)) == [Call(1, None, UnpairedReason.NO_EXIT), Call(0, 2)]
     assert pairing.open == 0
 
 
@@ -146,12 +146,12 @@ def test_a_call_in_the_place_of_another_shows_that_it_is_over(sign: int) -> None
 
     assert pairing.take(entry(0, 0, 128)) == []
     assert pairing.take(entry(1, 1, 160)) == []
-    assert pairing.take(entry(2, 1, 160)) == [Call(1, None, Alone.NO_EXIT)]
+    assert pairing.take(entry(2, 1, 160)) == [Call(1, None, UnpairedReason.NO_EXIT)]
     assert pairing.take(entry(3, 2, 160)) == [], "what is called as the last act of a function stands in its place"
     assert pairing.take(entry(4, 1, (1 << 14) + 200)) == [], "another stack"
     assert pairing.open == 4
-    assert pairing.take(entry(5, 0, 128)) == [Call(0, None, Alone.NO_EXIT)], "whatever was called from it"
-    assert pairing.take(entry(6, 0, 96)) == [Call(5, None, Alone.NO_EXIT)]
+    assert pairing.take(entry(5, 0, 128)) == [Call(0, None, UnpairedReason.NO_EXIT)], "whatever was called from it"
+    assert pairing.take(entry(6, 0, 96)) == [Call(5, None, UnpairedReason.NO_EXIT)]
 
 
 def test_stacks_of_a_program_show_nothing() -> None:
@@ -164,7 +164,7 @@ def test_stacks_of_a_program_show_nothing() -> None:
 def test_idle_tasks_are_told_apart() -> None:
     pairing = Pairing(_nothing_lost)
     pairing.take(_end(0, "e", task=idle_task(0)))
-    assert pairing.take(_end(1, "x", task=idle_task(1))) == [Call(None, 1, Alone.NO_ENTRY)]
+    assert pairing.take(_end(1, "x", task=idle_task(1))) == [Call(None, 1, UnpairedReason.NO_ENTRY)]
     assert pairing.take(_end(2, "x", task=idle_task(0))) == [Call(0, 2)]
 
 
@@ -173,7 +173,7 @@ def test_the_call_of_the_stillest_task_is_forgotten_first(same_task: bool) -> No
     pairing = Pairing(_nothing_lost, 2)
     for seq in range(2):
         pairing.take(_end(seq, "e", task=1 if same_task else seq))
-    assert pairing.take(_end(2, "e", task=1 if same_task else 2)) == [Call(0, None, Alone.TOO_MANY)]
+    assert pairing.take(_end(2, "e", task=1 if same_task else 2)) == [Call(0, None, UnpairedReason.TOO_MANY)]
 
 
 @dataclass
@@ -274,11 +274,11 @@ class _Kernel:
         return at < len(self.losses) and self.losses[at] <= end
 
 
-def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[Alone | None]:
+def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[UnpairedReason | None]:
     """Return the outcome of the ends: each once, no pair false. `counts`: the kernel counts its misses."""
     pairing = Pairing(kernel.lost_between)
     ends = {
-        f"g/{function}{kind}": EndOf(function, kind == "x", "", 0, (), chosen=function in kernel.chosen)
+        f"g/{function}{kind}": EndRole(function, kind == "x", "", 0, (), chosen=function in kernel.chosen)
         for function in range(kernel.functions)
         for kind in "ex"
     }
@@ -346,7 +346,7 @@ def test_a_tail_call_whose_exit_was_missed_is_told_with_what_comes_next(top: int
     ends = [(0, False, top), (1, False, top), (0, True, top)]
     calls = _run(pairing, [End(seq, seq, 7, *end[:2], 0, end[2]) for seq, end in enumerate(ends)])
     assert calls == [Call(0, 2)]
-    assert pairing.take(End(3, 3, 7, 1, False, 0, top)) == [Call(1, None, Alone.NO_EXIT)]
+    assert pairing.take(End(3, 3, 7, 1, False, 0, top)) == [Call(1, None, UnpairedReason.NO_EXIT)]
     assert pairing.take(End(4, 4, 7, 1, True, 0, top)) == [Call(3, 4)]
 
 
@@ -387,7 +387,7 @@ def test_mutual_tail_calls_are_pairs_where_all_ends_were_seen_and_unknown_where_
     }
     later = End(9, 9, 7, 0, False, 0, top + 64)
     told = _run(Pairing(_nothing_lost), [*ends[:4], *ends[6:], later])
-    assert {call.alone for call in told} == {Alone.UNKNOWN}
+    assert {call.alone for call in told} == {UnpairedReason.UNKNOWN}
     assert len(told) == 6
 
 

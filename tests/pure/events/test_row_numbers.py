@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.store.row_numbers import KeptNumbers
+from events.store.row_numbers import RowNumbers
 
 STEPS = st.lists(st.tuples(st.lists(st.integers(1, 4), max_size=1500), st.integers(0, 3000)), max_size=6)
 """Distances of the numbers that are added, and how far the oldest that is kept moves on."""
@@ -15,7 +15,7 @@ STEPS = st.lists(st.tuples(st.lists(st.integers(1, 4), max_size=1500), st.intege
 
 @given(STEPS, st.integers(0, 3))
 def test_rows_keep_their_numbers(steps: list[tuple[list[int], int]], begin: int) -> None:
-    kept, model = KeptNumbers(begin), list[int]()
+    kept, model = RowNumbers(begin), list[int]()
     newest = oldest = first = 0
     for distances, gone in steps:
         added = newest + np.cumsum(np.array(distances, np.int64))

@@ -13,7 +13,7 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage
 from events.record import Record
-from events.search.search import PLAIN, Reading, plain_text
+from events.search.search import PLAIN, NumberFormat, plain_text
 from events.search.text_match import TextMatch
 from events.store.store import Store
 from tests.events_data import captured, entry, event, page, store_of
@@ -47,14 +47,14 @@ class Named:
     def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
         return tuple(field for field in fmt.fields if field.name != "f4")
 
-    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+    def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         if field.name in ("f5", "f0"):
-            return Reading(names=lambda value: ERRORS.get(value, ""), only_errors=True)
+            return NumberFormat(names=lambda value: ERRORS.get(value, ""), only_errors=True)
         if field.name in ("f1", "f9"):
-            return Reading(names=lambda value: NAMES.get(value, ""))
+            return NumberFormat(names=lambda value: NAMES.get(value, ""))
         if field.type == "bool":
-            return Reading(names=lambda value: str(bool(value)))
-        return Reading(hexadecimal=field.name in ("f8", "f6", "f7", "__probe_ip"))
+            return NumberFormat(names=lambda value: str(bool(value)))
+        return NumberFormat(hexadecimal=field.name in ("f8", "f6", "f7", "__probe_ip"))
 
 
 STYLES = {"plain": PLAIN, "named": Named()}

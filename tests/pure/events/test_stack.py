@@ -15,8 +15,8 @@ from events.export.formats.stack_addresses import stack_of
 from events.format import EventFormat, HeaderPage
 from events.names.kallsyms import Symbols
 from events.search.condition_parser import condition
-from events.search.field_kinds import Sort
-from events.search.filtered_rows import Everything, Selected
+from events.search.field_kinds import ValueKind
+from events.search.filtered_rows import AllRows, FilteredRows
 from events.search.sorted_rows import ordered
 from events.stacks.stack import KERNEL_STACKS, Frame, is_stack, kernel_frames
 from events.stacks.tracer_frames import own_frames
@@ -200,9 +200,9 @@ def test_an_event_that_is_given_out_as_it_comes_waits_for_its_stack():
 def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
     written = [Written(fmt, who, 5, 0) for who in (1, 2, 3) for fmt in (CARRIER, STACK)]
     store = fed(*written, Written(PLAIN, 4, 5, 0), Written(STACK, 9, 5, 2))
-    selected = Selected(store, condition("who < 4", {"who": Sort.NUMBER}, store.comm, store.cgroups))
+    selected = FilteredRows(store, condition("who < 4", {"who": ValueKind.NUMBER}, store.comm, store.cgroups))
     selected.tick(1.0)
-    assert (selected.next - selected.first, selected.of, Everything(store).next) == (3, 5, 5)
+    assert (selected.next - selected.first, selected.of, AllRows(store).next) == (3, 5, 5)
     assert [len(store.record(selected.seq(row)).stacks) for row in range(3)] == [1, 1, 1]
     summary = Summary(store)
     summary.tick(10.0)
@@ -215,7 +215,7 @@ def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
         hits.append(found.seq)
         seq = found.next
     assert hits == [4]
-    assert len(ordered(store, Everything(store), "who")._seqs) == 5
+    assert len(ordered(store, AllRows(store), "who")._seqs) == 5
 
 
 def test_stacks_take_memory_that_is_counted_and_goes_with_their_events():

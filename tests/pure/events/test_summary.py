@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.summary.distribution import Distribution, Power
-from events.summary.frequent import Frequent
+from events.summary.distribution import Distribution, PowerOfTwo
+from events.summary.frequent import FrequentValues
 from events.summary.keys import of_values
 from events.summary.timeline import Timeline
 from events.summary.values import FieldValues
@@ -48,13 +48,13 @@ def test_a_distribution_is_that_of_the_sorted_numbers(pieces):
 def test_negative_numbers_count_as_zero():
     found = Distribution()
     found.add(np.array([-5, 3], np.int64))
-    assert found.powers == (Power(0, 1), Power(1, 0), Power(2, 1))
+    assert found.powers == (PowerOfTwo(0, 1), PowerOfTwo(1, 0), PowerOfTwo(2, 1))
 
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=40), max_size=12), st.integers(1, 50))
 @settings(max_examples=200)
 def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
-    found, true = Frequent(limit), Counter[int]()
+    found, true = FrequentValues(limit), Counter[int]()
     new = []
     for piece in pieces:
         new += found.add(np.array(piece, np.uint64)).tolist()
@@ -72,7 +72,7 @@ def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
 
 
 def test_a_value_far_more_frequent_than_others_is_found_among_any_number():
-    found = Frequent(64)
+    found = FrequentValues(64)
     for n in range(200):
         found.add(np.concatenate([np.arange(n * 500, (n + 1) * 500), np.full(20, 1 << 40)]).astype(np.uint64))
     best = found.top(1)[0]

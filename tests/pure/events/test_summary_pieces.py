@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.calls.pairing import Alone, Call, End, EndOf, Pairing, idle_task
+from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, idle_task
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.store.store import Store
@@ -44,7 +44,7 @@ FORMATS = {
     900 + n: parse_format(text.format(name=name, number=900 + n), "g")
     for n, (name, text) in enumerate((("enter", CALL), ("leave", CALL), ("other", OTHER)))
 }
-ENDS = {"g/enter": EndOf(3, False, "frame", 0, ("count",)), "g/leave": EndOf(3, True, "frame", 8, ("count",))}
+ENDS = {"g/enter": EndRole(3, False, "frame", 0, ("count",)), "g/leave": EndRole(3, True, "frame", 8, ("count",))}
 FIELDS = [("g/enter", "count"), ("g/leave", "name"), ("g/other", "big"), ("g/other", "small")]
 EVENTS = st.tuples(
     st.integers(0, 1),  # CPU
@@ -176,4 +176,6 @@ def test_what_an_end_is_alone_for_is_told_of_each():
     store.feed(Batch((Chunk(0, page(9, b"".join(event(one, 10) for one in made), HEADER)),), drained=True))
     store.flush()
     summary.tick(60)
-    assert summary.calls.alone == {Alone.NO_ENTRY: 2, Alone.NO_EXIT: 1} and summary.calls.paired == 1
+    assert (
+        summary.calls.alone == {UnpairedReason.NO_ENTRY: 2, UnpairedReason.NO_EXIT: 1} and summary.calls.paired == 1
+    )

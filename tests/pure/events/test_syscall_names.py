@@ -24,7 +24,7 @@ from probes.check import check_plan
 from probes.facts.facts import Feature
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
-from probes.presets.schema import Parameter, Type
+from probes.presets.schema import Parameter, ParameterType
 from probes.presets.values import check_value, written
 from tests.btf_writer import stored
 from tests.probes_data import kernel
@@ -32,7 +32,7 @@ from tests.syscall_recording import AROUND, EXIT, call_recording
 from tui.__main__ import main
 from tui.present.status import detail_of
 from tui.present.summary_values import values_of
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 
 MACHINES = ("x86_64", "aarch64", "riscv64", "s390x", "i686")
 whole_btf = cache(lambda: Btf.load(stored("btf-7.2")))
@@ -142,7 +142,7 @@ def watch(recording):
 
 
 def test_events_their_details_and_searches_have_the_name(watch):
-    store, shown = watch.store, ShownEvents(watch, watch.store)
+    store, shown = watch.store, EventTable(watch, watch.store)
     rows = [shown.cells(store.record(row)) for row in range(store.first_seq, store.next_seq)]
     assert [row["id"] for row in rows[:-1]] == ["56 openat", "56 openat", "57 close", "-1", "1073741880", "9999"]
     assert rows[-1]["__syscall_nr"] == "56 openat"
@@ -193,7 +193,7 @@ def test_what_is_printed_has_both_and_what_is_given_out_the_number(recording, tm
     assert [row["id"] for row in rows[:3]] == ["56", "56", "57"]
 
 
-PARAMETER = Parameter("syscall", Type.SYSCALL)
+PARAMETER = Parameter("syscall", ParameterType.SYSCALL)
 
 
 @pytest.mark.parametrize(

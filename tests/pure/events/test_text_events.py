@@ -13,7 +13,7 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, parse_format
 from events.printed_end import MOST
-from events.store.outage_mark import EVENT, LineCut
+from events.store.outage_mark import EVENT, Outage
 from events.store.store import Store
 from events.subbuffer import HeaderPage
 
@@ -153,7 +153,7 @@ def test_a_mark_of_a_cut_line_is_in_no_string():
     """The text of before may end within one."""
     store = Store(Decoder({fmt.id: fmt for fmt in FORMATS}, HeaderPage()))
     store.feed(Batch((Chunk(-1, HEAD.format(0, f'last: {PLACE} name="no').encode(), text=True),), False))
-    store.feed(LineCut.lasting(3.0).batch(12_000_000_000))
+    store.feed(Outage.lasting(3.0).batch(12_000_000_000))
     store.feed(Batch((Chunk(-1, printed("last", b"x"), text=True),), False))
     store.flush()
     assert [store.record(seq).event for seq in range(store.next_seq)] == ["pw_1/last", EVENT, *["pw_1/last"] * 3]

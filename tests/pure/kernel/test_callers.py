@@ -17,7 +17,7 @@ from kernel.attach.module_files import AbsentModules, unpacked
 from kernel.errors import FileRefused
 from probes.attaching.callers import Callers
 from probes.attaching.catalog import Catalog
-from probes.attaching.values import How, Why
+from probes.attaching.values import ReasonKind, Relation
 from probes.facts.facts import Feature, TargetFacts
 from tests.fake_target import FakeTarget
 
@@ -137,7 +137,7 @@ def test_calls_and_jumps_from_everywhere(search: CallerSearch) -> None:
         ("tail_caller", "jumps there at +0x30"),
     ]
     assert callers.hidden == ("hidden_caller",)
-    assert {way.how for way in callers.instead} == {How.CALLS}
+    assert {way.how for way in callers.instead} == {Relation.CALLS}
     assert callers.text == ""
 
 
@@ -246,9 +246,9 @@ def test_the_ground_of_a_target() -> None:
     facts = TargetFacts("x86_64", "6.12.0", features=frozenset({Feature.KPROBE_EVENTS}), functions=("twin", "twin"))
     catalog = Catalog(None, facts)
     catalog.ground = ground.look(FakeTarget(DISK), "6.12.0", Symbols(table))
-    assert catalog.attachability("plain").has(Why.NOTRACE)
-    assert catalog.attachability("plain_data").has(Why.DATA), "behind the code, whatever its letter is"
-    assert catalog.attachability("early").has(Why.RENAMED)
+    assert catalog.attachability("plain").has(ReasonKind.NOTRACE)
+    assert catalog.attachability("plain_data").has(ReasonKind.DATA), "behind the code, whatever its letter is"
+    assert catalog.attachability("early").has(ReasonKind.RENAMED)
     assert catalog.attachability("nf_tables_newrule").reasons[0].remedy == "modprobe nf_tables"
     assert catalog.attachability("mod_other").module == "mod"
     twins = catalog.attachability("twin").instead

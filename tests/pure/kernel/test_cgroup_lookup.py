@@ -6,10 +6,10 @@ import errno
 
 import pytest
 
-from events.store.cgroups import Home
+from events.store.cgroups import TaskCgroup
 from kernel.errors import FileRefused
 from kernel.watch import cgroup_lookup
-from kernel.watch.cgroup_lookup import Homes
+from kernel.watch.cgroup_lookup import CgroupLookup
 
 
 class Proc:
@@ -31,13 +31,13 @@ class Proc:
 
 def test_what_was_found_is_given_once_and_kept_when_it_has_gone() -> None:
     proc = Proc({1: "/", 20: "/web"})
-    looks = Homes(proc)  # type: ignore[arg-type]
+    looks = CgroupLookup(proc)  # type: ignore[arg-type]
     looks.look({1: "init", 20: "sh", 30: "gone"})
-    assert looks.take() == {1: Home("/"), 20: Home("/web")}
+    assert looks.take() == {1: TaskCgroup("/"), 20: TaskCgroup("/web")}
     assert looks.take() == {}
     del proc.paths[20]
     looks.look({1: "init", 20: "sh", 30: "gone"})
-    assert looks.known == {1: Home("/"), 20: Home("/web")}
+    assert looks.known == {1: TaskCgroup("/"), 20: TaskCgroup("/web")}
     proc.asked.clear()
     looks.look({1: "init", 20: "sh", 30: "gone"})
     assert proc.asked == [1], "who has gone is not looked for again"
@@ -45,7 +45,7 @@ def test_what_was_found_is_given_once_and_kept_when_it_has_gone() -> None:
 
 def test_new_ones_other_programs_and_those_that_are_asked_for_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     proc = Proc({pid: f"/{pid}" for pid in range(1, 10)})
-    looks = Homes(proc)  # type: ignore[arg-type]
+    looks = CgroupLookup(proc)  # type: ignore[arg-type]
     looks.look({1: "a", 2: "b", 3: "c"})
     proc.paths[2] = "/moved"
     looks.wanted = (9,)
@@ -54,7 +54,7 @@ def test_new_ones_other_programs_and_those_that_are_asked_for_come_first(monkeyp
     for _ in range(4):
         looks.look({1: "a", 2: "other", 3: "c", 4: "d"})
     assert proc.asked == [9, 2, 4, 1]
-    assert looks.known[2] == Home("/moved")
+    assert looks.known[2] == TaskCgroup("/moved")
 
 
 def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(cgroup_lookup, "_MOST", 3)
     monkeypatch.setattr(cgroup_lookup, "_AT_ONCE", -1.0)
     proc = Proc(dict.fromkeys(range(1, 20), "/"))
-    looks = Homes(proc)  # type: ignore[arg-type]
+    looks = CgroupLookup(proc)  # type: ignore[arg-type]
     for pid in range(1, 20):
         looks.look({pid: "sh"})
     assert sorted(looks.take()) == sorted(looks.known) == [17, 18, 19]
@@ -75,6 +75,6 @@ def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.Monke
 def test_a_recording_is_not_asked() -> None:
     proc = Proc({1: "/"})
     proc.is_kernel = False
-    looks = Homes(proc)  # type: ignore[arg-type]
+    looks = CgroupLookup(proc)  # type: ignore[arg-type]
     looks.look({1: "init"})
     assert proc.asked == [] and looks.take() == {}

@@ -27,8 +27,8 @@ from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 from kernel.target import Step
 from kernel.watch import reconnect
-from kernel.watch.counting_states import Counting, Phase, Seen, next_step
-from kernel.watch.reconnect import Reconnecting
+from kernel.watch.counting_states import CountingState, Phase, SessionProbe, next_step
+from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY, TASK, is_own
 from probes.plans.plan import PlannedEvent
@@ -207,7 +207,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     @disconnected
     @rule()
     def come_back(self) -> None:
-        assert Reconnecting(self.watch).run().refused == ()
+        assert ReconnectAttempt(self.watch).run().refused == ()
         for name, one in self.probes.items():
             one.since = 0 if name in self.wanted else None
             one.by_hand.update({text: -hits for text, hits in one.by_hand.items()})
@@ -309,15 +309,15 @@ def test_words_for_each_state():
 
 
 def test_a_step_that_stays_refused_is_not_tried_for_ever():
-    armed = [Seen("key", object(), Mode.RECORD)]
-    state = Counting().seen(armed).count(["key"])
+    armed = [SessionProbe("key", object(), Mode.RECORD)]
+    state = CountingState().seen(armed).count(["key"])
     for _ in range(20):
         step = next_step(state)
         if step is None:
             break
         state = state.fail(step)
     assert next_step(state) is None and state.phase is Phase.OFF
-    state = Counting().seen(armed).count(["key"])
+    state = CountingState().seen(armed).count(["key"])
     while (step := next_step(state)) is not None:
         state = state.done(step)
     assert state.phase is Phase.COUNTING

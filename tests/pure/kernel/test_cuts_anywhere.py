@@ -12,9 +12,9 @@ import pytest
 import kernel.watch.recorder
 from events.recording.reader import Recording
 from events.store.outage_mark import EVENT, is_mark
-from kernel.connection.open_target import Choice
-from kernel.errors import NotReached, TargetLost, TargetUnusable
-from kernel.remote.target import FarTarget, Reached
+from kernel.connection.open_target import TargetChoice
+from kernel.errors import HostUnreachable, TargetLost, TargetUnusable
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Step
 from kernel.watch import reconnect
 from tests.pure.kernel.test_ssh_reconnect import Fed
@@ -87,21 +87,21 @@ class Counting(Clocked):
             text = self.files[step.path.replace("/enable", "/format")]
             self.event(time.monotonic_ns(), int(text.split(b"ID: ")[1].split(b"\n")[0]))
 
-    def open(self) -> Choice:
+    def open(self) -> TargetChoice:
         """As a command opens it."""
         for what in _OPENING:
             try:
                 self.message(what)
             except TargetLost as error:
                 self.lost = False
-                raise NotReached(str(error), cut=True) from None
+                raise HostUnreachable(str(error), cut=True) from None
         facts = self._facts
-        self.target = FarTarget(Reached(self, "agent"), "ssh://box", again=self._again)
+        self.target = RemoteTarget(RemoteConnection(self, "agent"), "ssh://box", again=self._again)
         self.message("facts")
         self.target._facts = facts
-        return Choice(self.target)
+        return TargetChoice(self.target)
 
-    def _again(self, cancel: object, asking: bool) -> Reached:  # type: ignore[override]
+    def _again(self, cancel: object, asking: bool) -> RemoteConnection:  # type: ignore[override]
         self.lost = False
         self.heard = time.monotonic()
         self._be(self.pid + 100)
@@ -126,7 +126,7 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
         monkeypatch.setattr(module, "probes_of", probes)
 
     def go(side: Counting, words: Sequence[str]) -> int:
-        def opened(_: str) -> Choice:
+        def opened(_: str) -> TargetChoice:
             side.lost = False
             return side.open()
 
@@ -195,7 +195,7 @@ class Gone(Counting):
 
         self.after = lost
 
-    def _again(self, cancel: object, asking: bool) -> Reached:
+    def _again(self, cancel: object, asking: bool) -> RemoteConnection:
         raise TargetUnusable("no route to box")
 
 
@@ -246,9 +246,9 @@ def test_events_are_printed_wherever_the_line_is_cut(tmp_path, command, capsys) 
 
 def test_a_host_that_was_never_reached_is_not_waited_for(command, capsys) -> None:
     class Away(Counting):
-        def open(self) -> Choice:
+        def open(self) -> TargetChoice:
             self.messages += 1
-            raise NotReached("box: Connection refused")
+            raise HostUnreachable("box: Connection refused")
 
     side = Away(0)
     assert command(side, ["run", "f vfs_read"]) == 3

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection.environment import MAX_PROGRAM, Surroundings, file_error
+from kernel.connection.environment import MAX_PROGRAM, HostEnvironment, file_error
 from kernel.connection.planner import Connection
 from kernel.recording.target import open_recording
 from probes.facts.lookups import SymbolCount
-from probes.programs.program import NotPlaced
+from probes.programs.program import SymbolNotPlaced
 from tests.fake_target import ROOT, FakeTarget
 
 _README = (
@@ -106,7 +106,7 @@ def test_what_lowering_asks_of_a_machine() -> None:
             "/bin/huge": bytes(MAX_PROGRAM + 1),
         }
     )
-    around = Surroundings(target, ROOT)
+    around = HostEnvironment(target, ROOT)
     nearby = around.nearby
     assert nearby.groups_of is not None and nearby.program is not None and nearby.event is not None
     assert nearby.groups_of("sched_switch") == ("sched",)
@@ -117,7 +117,7 @@ def test_what_lowering_asks_of_a_machine() -> None:
         ("/bin/script", "unreadable_program"),
         ("/bin/huge", "unreadable_program"),
     ):
-        with pytest.raises(NotPlaced) as caught:
+        with pytest.raises(SymbolNotPlaced) as caught:
             nearby.program(path)
         assert caught.value.code == code
     # An event and a program that changed are looked at again before something is armed.
@@ -128,7 +128,7 @@ def test_what_lowering_asks_of_a_machine() -> None:
     assert nearby.event("synthetic", "late") is None
     around.forget()
     assert around.nearby.event is not None and around.nearby.event("synthetic", "late")
-    with pytest.raises(NotPlaced):
+    with pytest.raises(SymbolNotPlaced):
         nearby.program("/bin/tool")
 
 
@@ -149,6 +149,6 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
 
 def test_where_the_call_of_ftrace_is() -> None:
     traced = b"ffffffff81000104 vfs_open\nffffffff81000200 helper\n"
-    call_at = Surroundings(FakeTarget({f"{ROOT}/available_filter_functions_addrs": traced}), ROOT).call_at
+    call_at = HostEnvironment(FakeTarget({f"{ROOT}/available_filter_functions_addrs": traced}), ROOT).call_at
     assert [call_at(0xFFFFFFFF81000000 + at) for at in (0x100, 0x200, 0x300)] == [4, 0, None]
-    assert Surroundings(FakeTarget({}), ROOT).call_at(0xFFFFFFFF81000100) is None
+    assert HostEnvironment(FakeTarget({}), ROOT).call_at(0xFFFFFFFF81000100) is None

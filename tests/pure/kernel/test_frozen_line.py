@@ -19,9 +19,9 @@ from kernel.connection.planner import Connection
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.graph.watch import GraphWatch
 from kernel.remote import answer_limit, bootstrap
-from kernel.remote.answer_limit import AT_THE_END, LONGEST, USUAL, Patience, write_patiently
+from kernel.remote.answer_limit import AT_THE_END, LONGEST, USUAL, AnswerLimit, write_patiently
 from kernel.remote.protocol import second_shell, shell_client
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import GraphPlan
@@ -41,7 +41,7 @@ def test_an_answer_is_waited_for_as_long_as_its_bytes_come_and_less_at_the_end(
 ) -> None:
     progress = max(asked, progress)
     now = max(progress, heard) + later
-    one = Patience()
+    one = AnswerLimit()
     if ends is not None:
         one.hurry(ends)
         one.hurry(ends + 1)
@@ -149,7 +149,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
 
 def test_what_is_owed_longer_already_is_lost_as_the_command_ends() -> None:
     """No further ten seconds: the bound of the documentation is for the whole end."""
-    one = Patience()
+    one = AnswerLimit()
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) is None
     one.hurry(60.0)
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) == 60.0
@@ -166,7 +166,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
     with far_side(kind) as far:
-        target = FarTarget(Reached(far.dialect, kind), "ssh://far")
+        target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         assert target.line_error is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
@@ -262,7 +262,7 @@ class Freezing(Counting):
     def __init__(self, freeze_at: int, *, stop: bool) -> None:
         self.freeze_at = freeze_at
         self.stop = stop
-        self.patience = Patience()
+        self.patience = AnswerLimit()
         super().__init__(0)
 
     def hurry(self, ends: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.graph.function_graph import open_graph, support
 from kernel.graph.shared_settings import parse_functions
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Step
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FACTS, ROOT, FakeTarget
@@ -236,7 +236,7 @@ def test_a_plan_in_a_few_words() -> None:
 def test_where_the_far_side_gives_text_nothing_is_changed_before_it_is_refused():
     """The tracer would be patched into every function of the kernel, and out again."""
     with far_side("dash") as far:
-        reached = FarTarget(Reached(far.dialect, "sh"), "ssh://far")
+        reached = RemoteTarget(RemoteConnection(far.dialect, "sh"), "ssh://far")
         assert not reached.gives_pages
 
     class Text(GraphTarget):

@@ -8,27 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.guards.limits import Limits, Measured, refusal, too_fast
+from kernel.guards.limits import Limits, MeasuredRate, refusal, too_fast
 from kernel.guards.rate_meter import hits_of
-from kernel.guards.storm_rates import AT_ONCE, COUNTING, Look, StormGuard, Watched, rates
+from kernel.guards.storm_rates import AT_ONCE, COUNTING, RateSample, StormGuard, WatchedProbe, rates
 from probes.command import UserProbe
 from probes.plans.cost_estimate import (
     AGENT,
     EMULATED,
     SHELL,
     EventRate,
-    Reader,
+    ReaderCost,
     cost_of,
     hit_ns,
     percent,
     reading_cost_of,
 )
-from probes.plans.plan import Column, Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbePlace
 
-ENTRY = PlannedEvent("g", "a", "f:g/a vfs_read count", "-:g/a", columns=(Column("count", "count"),))
+ENTRY = PlannedEvent("g", "a", "f:g/a vfs_read count", "-:g/a", columns=(PlanColumn("count", "count"),))
 EXIT = replace(ENTRY, event="b", line="f:g/b vfs_read%return count", at_exit=True)
-PLAN = Plan(Probe(Place("vfs_read")), (ENTRY,))
+PLAN = Plan(Probe(ProbePlace("vfs_read")), (ENTRY,))
 
 HIST = """# event histogram
 #
@@ -100,14 +100,14 @@ THREE = Plan(PLAN.probe, (replace(ENTRY, columns=ENTRY.columns * 3),))
         (SHELL, EMULATED, 1_000, 0.67),
     ],
 )
-def test_what_reading_takes_is_what_was_measured(reader: Reader, slowdown: float, rate: float, seen: float):
+def test_what_reading_takes_is_what_was_measured(reader: ReaderCost, slowdown: float, rate: float, seen: float):
     """CPU time of a far side's reader at a rate, three fields recorded: half or twice is good for an estimate."""
-    said = Measured(of(rate), 0.1, reader, slowdown).reading_cost(THREE)
+    said = MeasuredRate(of(rate), 0.1, reader, slowdown).reading_cost(THREE)
     assert seen / 2 < said < seen * 2
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.sampled_from([AGENT, SHELL]))
-def test_reading_is_dearer_the_more_there_is(some: float, more: float, reader: Reader):
+def test_reading_is_dearer_the_more_there_is(some: float, more: float, reader: ReaderCost):
     few, many = sorted((some, more))
     assert reading_cost_of(PLAN, of(few), reader) <= reading_cost_of(PLAN, of(many), reader) * (1 + 1e-9)
     assert reading_cost_of(PLAN, of(many, few), reader) == reading_cost_of(PLAN, of(few), reader), "hits are not read"
@@ -116,7 +116,7 @@ def test_reading_is_dearer_the_more_there_is(some: float, more: float, reader: R
 
 
 def test_both_parts_are_said_where_there_are_two():
-    here, there = Measured(of(10_000), 0.1), Measured(of(10_000), 0.1, AGENT)
+    here, there = MeasuredRate(of(10_000), 0.1), MeasuredRate(of(10_000), 0.1, AGENT)
     assert here.text(THREE) == "about 10,000 events a second, 0.2 % of a CPU"
     assert there.text(THREE) == "about 10,000 events a second, 0.2 % of a CPU, 1.7 % of a CPU more to read them there"
     assert "to read" not in there.text(THREE, counting=True), "nothing is recorded"
@@ -128,16 +128,16 @@ def test_both_parts_are_said_where_there_are_two():
 def test_a_reader_that_takes_half_a_cpu_is_asked_about():
     slow = AGENT._replace(per_event=20_000)
     fast, limits = of(30_000), Limits()
-    assert not too_fast(PLAN, Measured(fast, 0.1, AGENT), limits)
-    assert too_fast(PLAN, Measured(fast, 0.1, slow), limits)
-    assert not too_fast(PLAN, Measured(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
+    assert not too_fast(PLAN, MeasuredRate(fast, 0.1, AGENT), limits)
+    assert too_fast(PLAN, MeasuredRate(fast, 0.1, slow), limits)
+    assert not too_fast(PLAN, MeasuredRate(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
 
 
 def test_a_trap_is_dearer_than_a_call():
-    within = Plan(Probe(Place("vfs_read", offset=16)), (replace(ENTRY, line="p:g/a vfs_read+16"),))
-    begin = Plan(Probe(Place("vfs_read")), (replace(ENTRY, line="p:g/a vfs_read"),))
+    within = Plan(Probe(ProbePlace("vfs_read", offset=16)), (replace(ENTRY, line="p:g/a vfs_read+16"),))
+    begin = Plan(Probe(ProbePlace("vfs_read")), (replace(ENTRY, line="p:g/a vfs_read"),))
     program = Plan(UserProbe("/bin/true", "0x10"), (replace(ENTRY, line="p:g/a /bin/true:0x10"),))
-    of_kernel = Plan(Probe(Place("sched_switch")), (replace(ENTRY, line="", remove=""),))
+    of_kernel = Plan(Probe(ProbePlace("sched_switch")), (replace(ENTRY, line="", remove=""),))
     costs = [hit_ns(plan, plan.events[0]) for plan in (of_kernel, begin, within, program)]
     assert costs == sorted(set(costs))
 
@@ -161,20 +161,20 @@ def test_a_share_is_said_in_few_digits(share: float, text: str):
     ],
 )
 def test_what_is_asked_about(hits: float, records: float, limit: float, asks: bool):
-    assert too_fast(PLAN, Measured(of(hits, records), 0.15), Limits(limit)) is asks
+    assert too_fast(PLAN, MeasuredRate(of(hits, records), 0.15), Limits(limit)) is asks
 
 
 def test_what_is_said_names_the_figures_and_the_way_out():
-    error = refusal(PLAN, Measured(of(123_456, 99_999), 0.15), Limits(50_000))
+    error = refusal(PLAN, MeasuredRate(of(123_456, 99_999), 0.15), Limits(50_000))
     assert "vfs_read" in str(error)
     assert "100,000 events a second of 120,000 hits" in str(error)
     assert "50,000" in str(error)
     assert "--force" in error.remedy
-    assert "no call" in Measured(of(0), 0.15).text(PLAN)
+    assert "no call" in MeasuredRate(of(0), 0.15).text(PLAN)
 
 
-def look(at: float, written: int = 0, hits: dict[str, int] | None = None, **seen: int) -> Look:
-    return Look(at, written, hits or {}, seen)
+def look(at: float, written: int = 0, hits: dict[str, int] | None = None, **seen: int) -> RateSample:
+    return RateSample(at, written, hits or {}, seen)
 
 
 def test_what_was_lost_counts_for_those_who_wrote_it():
@@ -189,7 +189,7 @@ def test_what_was_lost_counts_for_those_who_wrote_it():
     assert rates(look(3), look(3, 5000), ["a"]) == {"a": 0}
 
 
-A, B = Watched(frozenset({"a"})), Watched(frozenset({"b"}))
+A, B = WatchedProbe(frozenset({"a"})), WatchedProbe(frozenset({"b"}))
 
 
 def test_a_storm_is_one_that_stays():
@@ -204,7 +204,7 @@ def test_a_storm_is_one_that_stays():
 def test_what_is_counted_anew_says_nothing_of_what_was_lost():
     """Six probes of 80,000 events a second each, below the limit; then the store is emptied."""
     names = "abcdef"
-    probes = [Watched(frozenset({name})) for name in names]
+    probes = [WatchedProbe(frozenset({name})) for name in names]
     guard = StormGuard(100_000)
     for t in range(3):
         assert guard.look(look(t, 480_000 * t, **dict.fromkeys(names, 80_000 * t)), probes) == []
@@ -231,7 +231,7 @@ def test_far_too_fast_is_stopped_at_once():
 
 
 def test_counting_may_be_faster_and_no_limit_is_none():
-    counting = Watched(frozenset({"a"}), counting=True)
+    counting = WatchedProbe(frozenset({"a"}), counting=True)
     guard, free = StormGuard(1000), StormGuard(0)
     for t in range(4):
         now = look(t, hits={"a": t * 1000 * (COUNTING - 1)})

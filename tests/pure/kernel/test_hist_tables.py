@@ -16,7 +16,7 @@ from kernel.guards.rate_meter import KEYS
 from kernel.session.arm_steps import Mode
 from kernel.session.stack_triggers import within_filter
 from kernel.session.start import open_session
-from kernel.watch.hist_tables import Table, events_with_tables, read_tables
+from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.histogram import Histograms
 from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
@@ -70,8 +70,8 @@ Totals:
 """.replace("LOG2", LOG2)
 
 
-def tables() -> list[Table]:
-    return [Table("pw_1_2/vfs_read__entry", one) for one in parse_hist(FILE)]
+def tables() -> list[HistTable]:
+    return [HistTable("pw_1_2/vfs_read__entry", one) for one in parse_hist(FILE)]
 
 
 def test_entries_stand_as_the_kernel_wrote_them_in_its_order():
@@ -147,7 +147,7 @@ def test_a_trigger_that_goes_by_no_filter_is_told(trigger, condition, told):
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(0, 2**64 - 1))
 def test_whatever_a_process_is_called_its_line_is_one_line_and_safe(name, hits):
     text = FILE.replace("dropbear", name).replace("131072", str(hits))
-    found = [Table("g/e", one) for one in parse_hist(text)]
+    found = [HistTable("g/e", one) for one in parse_hist(text)]
     for one in lines_of(found):
         assert one.text.isprintable() and len(one.text.splitlines()) <= 1
     for table in found:

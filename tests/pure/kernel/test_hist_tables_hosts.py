@@ -14,9 +14,9 @@ import pytest
 
 import tui.cli.commands.hosts
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import State
+from kernel.hosts.host import HostState
 from kernel.watch import reconnect
 from kernel.watch.hist_tables import events_with_tables
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost
@@ -107,7 +107,7 @@ def test_one_that_cannot_be_read_is_told(lan, capsys):
     fleet.open()
     fleet.arm(order_of(parse(arguments())))
     assert fleet.wait(60)
-    assert fleet.hosts[0].state is State.ARMED, fleet.hosts[0].why
+    assert fleet.hosts[0].state is HostState.ARMED, fleet.hosts[0].why
     lan.hosts["one"].hits = -1
     fleet.close()
     tell_tables_of(fleet.hosts[0], as_json=True)
@@ -186,16 +186,16 @@ def test_where_nothing_was_armed_there_is_no_file(lan, capsys, tmp_path):
 
 
 def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
-    trigger = Order((), triggers=(TRIGGER,))
+    trigger = ArmRequest((), triggers=(TRIGGER,))
     assert trigger.title == TRIGGER
     fleet = Fleet(["ssh://one", "ssh://three"], opener=lan.open)
     one, three = fleet.hosts
     fleet.open()
-    fleet.arm(Order(("f vfs_read",)))
+    fleet.arm(ArmRequest(("f vfs_read",)))
     assert fleet.arm(trigger) == 2 and fleet.wait(60)
     assert fleet.arm(trigger) == 0, "they have it"
     for host in fleet.hosts:
-        assert host.state is State.ARMED and host.done.notes == (f"{TRIGGER} on vfs_read",), host.why
+        assert host.state is HostState.ARMED and host.done.notes == (f"{TRIGGER} on vfs_read",), host.why
     fleet.look()
     until(fleet, lambda: one.counts is not None and three.counts is not None)
     assert not one.tables, "nobody looks at them"
@@ -210,9 +210,9 @@ def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
     until(fleet, lambda: looked(fleet) and any("one: can't be read: " in text for text in lines(fleet)))
     assert one.tables, "those of before stay"
     fleet.disarm()
-    until(fleet, lambda: fleet.settled and one.state is State.OPEN)
+    until(fleet, lambda: fleet.settled and one.state is HostState.OPEN)
     fleet.arm(trigger)
-    until(fleet, lambda: one.state is State.REFUSED)
+    until(fleet, lambda: one.state is HostState.REFUSED)
     assert "no probe is armed here that could take the trigger" in one.why
     fleet.close()
 
@@ -221,10 +221,10 @@ def test_a_trigger_that_no_event_takes_is_refused_and_the_probe_goes_on(lan):
     fleet = Fleet(["ssh://one"], opener=lan.open)
     (host,) = fleet.hosts
     fleet.open()
-    fleet.arm(Order(("f vfs_read",)))
-    fleet.arm(Order((), triggers=("hist:keys=nosuch",)))
+    fleet.arm(ArmRequest(("f vfs_read",)))
+    fleet.arm(ArmRequest((), triggers=("hist:keys=nosuch",)))
     assert fleet.wait(60)
-    assert host.state is State.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed
+    assert host.state is HostState.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed
     fleet.close()
 
 

@@ -17,7 +17,7 @@ from kernel.target import Step
 from kernel.watch.histogram import Histograms
 from probes.hist.kept import LATENCY, TASK, is_of, keeping
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_hist import HistKernel
 from tests.fake_target import ROOT, FakeTarget
 from tests.pure.kernel.test_session import OURS, Fault
@@ -50,7 +50,7 @@ def plan(group: str, where: str = "") -> Plan:
         line, remove = f"f:{group}/{name} vfs_read", f"-:{group}/{name}"
         return PlannedEvent(group, name, line, remove, at_exit=at_exit, filter=where, frame="frame")
 
-    return Plan(Probe(Place("vfs_read")), (event("entry", at_exit=False), event("exit", at_exit=True)))
+    return Plan(Probe(ProbePlace("vfs_read")), (event("entry", at_exit=False), event("exit", at_exit=True)))
 
 
 def triggers(target: FakeTarget, event: str) -> list[str]:
@@ -229,7 +229,7 @@ def test_probes_that_share_an_event_are_counted_and_leave_nothing():
         group, plans = session.group, []
         for place in ("vfs_read", "vfs_write"):
             event = PlannedEvent(group, "shared", f"p:{group}/shared {place}", f"-:{group}/shared")
-            plans.append(Plan(Probe(Place(place)), (event,)))
+            plans.append(Plan(Probe(ProbePlace(place)), (event,)))
         probes = [session.arm(one) for one in plans]
         kept = Histograms(OneSession(session))
         kept.begin(probes)
@@ -258,7 +258,7 @@ def named(group: str, letter: str, place: str) -> Plan:
         )
         for event in made.events
     )
-    return Plan(Probe(Place(place)), tuple(events))
+    return Plan(Probe(ProbePlace(place)), tuple(events))
 
 
 def test_synthetic_events_of_a_probe_that_was_disarmed_are_in_nobodys_way():

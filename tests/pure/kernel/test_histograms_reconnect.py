@@ -13,7 +13,7 @@ from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 from kernel.target import Step
 from kernel.watch.histogram import Histograms
-from kernel.watch.reconnect import Reconnecting
+from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.hist.kept import LATENCY, TASK
@@ -99,7 +99,7 @@ def test_they_begin_anew_when_the_line_is_back_and_leave_the_probe_recording(sid
     assert [what for what, _ in before if what in (TASK, LATENCY)] == [TASK, TASK, LATENCY] and len(before) == 5
     cut(side, watch)
     assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == before, "as it was read last"
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     (now,) = watch.armed
     assert not back.refused and now.key is armed.key and mode(watch, now) is Mode.COUNT
     assert kept.counting == (now,)
@@ -151,7 +151,7 @@ def test_they_are_ended_while_the_line_is_cut(side: Side, watch: Watch) -> None:
     cut(side, watch)
     with pytest.raises(TargetLost):
         kept.end()
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
 
 
@@ -168,10 +168,10 @@ def test_a_line_that_is_cut_again_while_they_begin_anew(side: Side, watch: Watch
             raise TargetLost("cut again")
 
     side.before = again
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     side.before = lambda step: None
     cut(side, watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     assert len(kept.counting) == 1 and len(kept.read()) == 3
     kept.end()
     assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
@@ -188,7 +188,7 @@ def test_a_refusal_on_the_other_line_is_told_by_the_next_reading(side: Side, wat
             raise FileRefused(step.path, 22)
 
     side.before = refuse
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     with pytest.raises(ProbeRefused):
         kept.read()
     assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []

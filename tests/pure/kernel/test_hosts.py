@@ -15,23 +15,23 @@ import pytest
 
 import kernel.hosts.arm_request
 from events.store.host_merge import MergedRows
+from events.store.outage_mark import EVENT
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.hosts.arm_request import Order, carry_out
+from kernel.hosts.arm_request import ArmRequest, carry_out
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host, State
+from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
-from kernel.watch.outage import EVENT
 from probes.check import armable
 from probes.plans.plan import Plan, PlannedEvent
-from probes.presets.schema import Chosen, Preset
+from probes.presets.schema import Preset, PresetChoice
 from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean
 from tui.cli.commands.app import _close_hosts
 
 SECOND = 10**9
-READ = Order(("f vfs_read",))
-OPEN = Order(("f vfs_open",))
+READ = ArmRequest(("f vfs_read",))
+OPEN = ArmRequest(("f vfs_open",))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def shows(fleet: Fleet, number: int) -> bool:
     return len(shown(fleet)) == number
 
 
-def states(fleet: Fleet) -> dict[str, State]:
+def states(fleet: Fleet) -> dict[str, HostState]:
     return {host.name: host.state for host in fleet.hosts}
 
 
@@ -112,7 +112,7 @@ def test_one_order_of_events_by_measured_clocks(lan, fleets):
     fleet = fleets("one", "two", "three", window=2 * SECOND)
     fleet.arm(READ)
     assert fleet.wait(60)
-    assert set(states(fleet).values()) == {State.ARMED}
+    assert set(states(fleet).values()) == {HostState.ARMED}
     now, apart = fleet.now(), SECOND // 10
     for number, name in enumerate(("two", "three", "one", "two", "one")):
         lan.hosts[name].event(now - SECOND // 2 + number * apart, pid=number + 1)
@@ -144,9 +144,9 @@ def test_what_comes_too_late_is_shown_and_counted(lan, fleets):
 
 def test_hosts_that_refuse_or_are_not_there_are_told_and_the_others_go_on(lan, fleets):
     fleet = fleets("one", "ssh://nowhere", "two")
-    fleet.arm(Order(("f vfs_read", "f vfs_open")))
+    fleet.arm(ArmRequest(("f vfs_read", "f vfs_open")))
     assert fleet.wait(60)
-    assert states(fleet) == {"one": State.ARMED, "nowhere": State.UNREACHABLE, "two": State.REFUSED}
+    assert states(fleet) == {"one": HostState.ARMED, "nowhere": HostState.UNREACHABLE, "two": HostState.REFUSED}
     one, nowhere, two = fleet.hosts
     assert "Connection refused" in nowhere.why and nowhere.remedy
     assert "vfs_open" in two.why and two.remedy == "vfs_open is not there"
@@ -160,7 +160,7 @@ def test_hosts_that_refuse_or_are_not_there_are_told_and_the_others_go_on(lan, f
 def test_each_kernel_gets_the_alternative_it_takes(lan, fleets):
     fleet = fleets("one", "two")
     preset = Preset("opens", "opens", (("f vfs_open", "f do_dentry_open"),))
-    fleet.arm(Order((Chosen(preset, {}),)))
+    fleet.arm(ArmRequest((PresetChoice(preset, {}),)))
     assert fleet.wait(60)
     one, two = fleet.hosts
     assert [host.done.lines[0].split()[1] for host in (one, two)] == ["vfs_open", "do_dentry_open"]
@@ -174,7 +174,7 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     lan.hosts["one"].event(fleet.now())
     until(fleet, lambda: fleet.hosts[0].watch.store.next_seq == 1)
     lan.hosts["one"].lost = True
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert "the line is cut" in fleet.hosts[0].why and fleet.hosts[0].remedy
     lan.hosts["two"].event(fleet.now())
     fleet.look()
@@ -184,9 +184,9 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
         ("one", "vfs_read"),
         ("two", "vfs_read"),
     ]
-    assert fleet.hosts[1].state is State.ARMED
+    assert fleet.hosts[1].state is HostState.ARMED
     fleet.close()
-    assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
+    assert states(fleet) == {"one": HostState.LOST, "two": HostState.CLOSED}
     assert is_clean(lan.hosts["two"]) and lan.hosts["two"].closed and not fleet.hosts[1].left
 
 
@@ -198,10 +198,10 @@ def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
     until(fleet, lambda: len(shown(fleet)) == 1)
     dead = lan.hosts["one"]
     dead.lost = True
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     lan.hosts["one"] = FakeHost("one")
     assert fleet.retry() == 1
-    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED)
     assert fleet.retry() == 0
     lan.hosts["one"].event(fleet.now(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 3)
@@ -212,26 +212,26 @@ def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
 def test_giving_up_while_one_is_being_opened(lan, fleets):
     fleet = fleets("one", "slow")
     fleet.arm(READ)
-    until(fleet, lambda: fleet.hosts[0].state is State.ARMED and fleet.hosts[1].progress == "connecting")
+    until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED and fleet.hosts[1].progress == "connecting")
     assert not fleet.settled
     fleet.close()
-    assert states(fleet) == {"one": State.CLOSED, "slow": State.UNREACHABLE}
+    assert states(fleet) == {"one": HostState.CLOSED, "slow": HostState.UNREACHABLE}
     assert is_clean(lan.hosts["one"])
 
 
 def test_one_that_is_slow_gets_what_was_ordered_meanwhile(lan, fleets):
     fleet = fleets("one", "slow")
     fleet.arm(READ)
-    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
-    fleet.arm(Order(("f vfs_open",)))
+    until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED)
+    fleet.arm(ArmRequest(("f vfs_open",)))
     lan.held.set()
     assert fleet.wait(60)
     assert [len(host.done.lines) for host in fleet.hosts] == [2, 2]
     fleet.disarm()
-    until(fleet, lambda: set(states(fleet).values()) == {State.OPEN})
+    until(fleet, lambda: set(states(fleet).values()) == {HostState.OPEN})
     assert "f:" not in lan.hosts["one"].files["/sys/kernel/tracing/dynamic_events"].decode()
     fleet.arm(READ)
-    until(fleet, lambda: set(states(fleet).values()) == {State.ARMED})
+    until(fleet, lambda: set(states(fleet).values()) == {HostState.ARMED})
 
 
 def test_what_can_not_be_taken_away_is_told_and_the_others_are_clean(lan, fleets):
@@ -278,7 +278,7 @@ def test_what_is_ordered_after_all_was_taken_away_is_armed_also_where_the_first_
     fleet.arm(READ)
     assert begun.wait(60)
     fleet.disarm()
-    fleet.arm(Order(("f vfs_write",)))
+    fleet.arm(ArmRequest(("f vfs_write",)))
     assert not fleet.settled
     go_on.set()
     assert fleet.wait(60)
@@ -290,20 +290,20 @@ def test_nothing_is_armed_once_all_was_taken_away(lan, fleets):
     begun, go_on = held(lan.hosts["one"])
     fleet = fleets("one")
     fleet.arm(READ)
-    fleet.arm(Order(("f vfs_write",)))
+    fleet.arm(ArmRequest(("f vfs_write",)))
     assert begun.wait(60)
     fleet.disarm()
     go_on.set()
     assert fleet.wait(60)
-    assert states(fleet) == {"one": State.OPEN} and not armed_on(lan.hosts["one"])
+    assert states(fleet) == {"one": HostState.OPEN} and not armed_on(lan.hosts["one"])
 
 
 def test_who_refused_one_order_takes_the_next(lan, fleets):
     fleet = fleets("one", "two")
     fleet.arm(OPEN)
-    assert fleet.wait(60) and states(fleet) == {"one": State.ARMED, "two": State.REFUSED}
+    assert fleet.wait(60) and states(fleet) == {"one": HostState.ARMED, "two": HostState.REFUSED}
     fleet.arm(READ)
-    assert fleet.wait(60) and set(states(fleet).values()) == {State.ARMED}
+    assert fleet.wait(60) and set(states(fleet).values()) == {HostState.ARMED}
     assert armed_on(lan.hosts["two"]) == ["vfs_read"] and len(armed_on(lan.hosts["one"])) == 2
 
 
@@ -323,17 +323,17 @@ def test_what_a_host_has_it_is_not_asked_for_again(lan, fleets):
 def test_what_was_refused_is_not_asked_for_again_but_where_that_was_all(lan, fleets):
     fleet = fleets("two")
     fleet.arm(OPEN)
-    assert fleet.wait(60) and states(fleet) == {"two": State.REFUSED}
+    assert fleet.wait(60) and states(fleet) == {"two": HostState.REFUSED}
     assert fleet.retry() == 1
     assert fleet.wait(60) and "vfs_open" in fleet.hosts[0].why, "it was asked"
     fleet.arm(READ)
     fleet.arm(OPEN)
-    assert fleet.wait(60) and states(fleet) == {"two": State.ARMED} and "vfs_open" in fleet.hosts[0].why
+    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and "vfs_open" in fleet.hosts[0].why
     lan.hosts["two"].lost = True
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     lan.hosts["two"] = FakeHost("two", release="7.2.0-no_vfs_open")
     assert fleet.retry() == 1
-    assert fleet.wait(60) and states(fleet) == {"two": State.ARMED} and not fleet.hosts[0].why
+    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and not fleet.hosts[0].why
     assert armed_on(lan.hosts["two"]) == ["vfs_read"]
 
 
@@ -369,7 +369,7 @@ def test_another_attempt_keeps_what_is_shown_as_long_as_it_is(lan, fleets):
     lan.hosts["one"].event(fleet.now(), pid=1)
     until(fleet, partial(shows, fleet, 1))
     lan.hosts["one"].lost = True
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     lan.hosts["one"] = FakeHost("one")
     before = weakref.ref(fleet.hosts[0].watch)
     fleet.retry()
@@ -430,7 +430,7 @@ def test_what_could_be_taken_away_at_last_is_not_told_as_left(lan, fleets):
 
     lan.hosts["one"].before = busy
     fleet.disarm()
-    until(fleet, lambda: fleet.hosts[0].state is State.OPEN)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.OPEN)
     assert fleet.hosts[0].left
     lan.hosts["one"].before = lambda step: None
     fleet.close()

@@ -10,22 +10,21 @@ from functools import partial
 import pytest
 
 import kernel.hosts.host
-from events.store.outage_mark import cut_of, cut_of_record
-from kernel.errors import FileRefused, GoneForGood, NotReached, TargetLost, TargetUnusable
+from events.store.outage_mark import EVENT, cut_of, cut_of_record
+from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.clocks import read_clock
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host, State
+from kernel.hosts.host import Host, HostState
 from kernel.target import Step
 from kernel.watch import reconnect
-from kernel.watch.outage import EVENT
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.kernel.test_hosts import READ, SECOND, armed_on, shown, shows, states, until
 
 AWAY = TargetUnusable("ssh://one: no route to host", "check that the host is up")
-WRITE = Order(("f vfs_write",))
+WRITE = ArmRequest(("f vfs_write",))
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +73,7 @@ def names(fleet: Fleet) -> list[tuple[str, str]]:
 def is_back(fleet: Fleet, times: int = 1) -> bool:
     host = fleet.hosts[0]
     came = host.watch is not None and len(host.watch.cuts) == times
-    return host.state is State.ARMED and host.trying is None and came
+    return host.state is HostState.ARMED and host.trying is None and came
 
 
 def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, two):
@@ -83,7 +82,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     until(fleet, lambda: len(shown(fleet)) == 1)
     before = host.done.lines
     one.cut(AWAY)
-    until(fleet, lambda: host.state is State.CUT and one.tried > 2)
+    until(fleet, lambda: host.state is HostState.CUT and one.tried > 2)
     assert host.trying is not None and "line cut" in host.trying.note
     assert "line is cut" in host.why and fleet.settled and fleet.armed
     two.event(fleet.now(), pid=2)
@@ -103,7 +102,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     assert stamps == sorted(stamps)
     assert not host.why and len(host.done.lines) == 1 and host.done.lines != before, "in a group of another session"
     fleet.close()
-    assert states(fleet) == {"one": State.CLOSED, "two": State.CLOSED} and one.closed
+    assert states(fleet) == {"one": HostState.CLOSED, "two": HostState.CLOSED} and one.closed
 
 
 def test_a_machine_that_was_booted_anew_is_told_and_its_clock_is_measured_anew(fleet, one):
@@ -127,24 +126,24 @@ def test_a_machine_that_was_booted_anew_is_told_and_its_clock_is_measured_anew(f
 def test_another_kernel_is_not_gone_on_with(fleet, one):
     one.cut()
     one.files["/proc/sys/kernel/osrelease"] = b"7.2.0\n"
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert "another kernel" in fleet.hosts[0].why and fleet.hosts[0].remedy == "open it anew"
-    assert fleet.hosts[1].state is State.ARMED
+    assert fleet.hosts[1].state is HostState.ARMED
 
 
-@pytest.mark.parametrize("why", [AWAY, GoneForGood("the guest has ended")])
+@pytest.mark.parametrize("why", [AWAY, ConnectionGone("the guest has ended")])
 def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, one, why):
     patience = 0.1 if why is AWAY else None
     fleet = fleets("one", "two", patience=patience)
     fleet.arm(READ)
     assert fleet.wait(60)
     one.cut(why)
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert str(why) in fleet.hosts[0].why
-    assert fleet.hosts[1].state is State.ARMED
+    assert fleet.hosts[1].state is HostState.ARMED
     one.refuse, one.lost = None, False
     assert fleet.retry() == 1
-    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED)
 
 
 def test_nobody_tries_where_no_time_is_given(fleets, one):
@@ -152,7 +151,7 @@ def test_nobody_tries_where_no_time_is_given(fleets, one):
     fleet.arm(READ)
     assert fleet.wait(60)
     one.cut()
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert one.tried == 0 and "line is cut" in fleet.hosts[0].why
 
 
@@ -163,7 +162,7 @@ def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
     fleet.try_now()
     until(fleet, lambda: one.tried == 2)
     fleet.give_up()
-    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert "no route" in fleet.hosts[0].why
 
 
@@ -174,7 +173,7 @@ def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypat
     fleet.finish()
     assert names(fleet) == [("one", EVENT)], "nothing else says so among the events"
     fleet.close()
-    assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
+    assert states(fleet) == {"one": HostState.LOST, "two": HostState.CLOSED}
     assert "no route" in fleet.hosts[0].why
 
 
@@ -237,7 +236,7 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
     until(fleet, lambda: one.tried == 1)
     if given_up_first:
         fleet.give_up()
-        until(fleet, lambda: host.state is State.LOST and shows(fleet, 2))
+        until(fleet, lambda: host.state is HostState.LOST and shows(fleet, 2))
     fleet.finish()
     assert names(fleet) == [("one", "vfs_read"), ("one", EVENT)], "once"
     cut = cut_of_record(shown(fleet)[1].record)
@@ -248,7 +247,7 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
 
 def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
     one.cut(AWAY)
-    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.CUT)
     fleet.arm(WRITE)
     until(fleet, lambda: armed_on(two) == ["vfs_read", "vfs_write"])
     one.refuse = None
@@ -258,7 +257,7 @@ def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
 
 def test_what_is_taken_away_meanwhile_is_taken_away_when_it_is_back(fleet, one, two):
     one.cut(AWAY)
-    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.CUT)
     fleet.disarm()
     fleet.arm(WRITE)
     until(fleet, lambda: armed_on(two) == ["vfs_write"])
@@ -276,7 +275,7 @@ def test_an_order_in_the_midst_of_which_the_line_is_cut_is_given_again(fleet, on
             raise TargetLost("the line is cut")
 
     one.before = cut
-    fleet.arm(Order(("f vfs_write", "f vfs_open")))
+    fleet.arm(ArmRequest(("f vfs_write", "f vfs_open")))
     until(fleet, begun.is_set)
     until(fleet, lambda: is_back(fleet) and armed_on(one) == ["vfs_read", "vfs_write", "vfs_open"])
 
@@ -288,7 +287,7 @@ def test_what_can_not_be_armed_again_is_told(fleet, one):
 
     one.before = refused
     one.cut()
-    until(fleet, lambda: fleet.hosts[0].state is State.REFUSED)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.REFUSED)
     assert fleet.hosts[0].why.startswith("not armed again: vfs_read: ") and fleet.hosts[0].remedy
 
 
@@ -305,9 +304,11 @@ def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
 def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, two):
     one.cut(AWAY)
     fleet.disarm()
-    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    until(fleet, lambda: fleet.hosts[0].state is HostState.CUT)
     one.refuse = None
-    until(fleet, lambda: states(fleet) == {"one": State.OPEN, "two": State.OPEN} and not fleet.hosts[0].trying)
+    until(
+        fleet, lambda: states(fleet) == {"one": HostState.OPEN, "two": HostState.OPEN} and not fleet.hosts[0].trying
+    )
     assert armed_on(one) == armed_on(two) == [] and not fleet.hosts[0].left
 
 
@@ -345,21 +346,21 @@ def test_a_line_that_is_cut_while_a_host_is_opened_is_made_anew():
     host.close()
     assert number > 5
     for at in range(1, number + 1):
-        error = NotReached("cut", cut=True) if at == 1 else TargetLost("cut")
-        host, reached, _ = opened_with({at: error, at + 1: NotReached("one: Connection refused")})
-        assert host.state is State.OPEN, (at, host.why)
+        error = HostUnreachable("cut", cut=True) if at == 1 else TargetLost("cut")
+        host, reached, _ = opened_with({at: error, at + 1: HostUnreachable("one: Connection refused")})
+        assert host.state is HostState.OPEN, (at, host.why)
         assert all(one.closed for one in reached[:-1]) and not reached[-1].closed
         host.close()
         assert all(map(is_clean, reached)) and reached[-1].closed
         host, reached, _ = opened_with({at: error}, patience=0)
-        assert host.state is State.UNREACHABLE and host.why == "cut"
+        assert host.state is HostState.UNREACHABLE and host.why == "cut"
         host.close()
         assert all(map(is_clean, reached)) and all(one.closed for one in reached)
 
 
 def test_a_host_that_was_never_reached_is_not_waited_for():
-    host, reached, messages = opened_with({1: NotReached("one: Connection refused")})
-    assert (host.state, host.why, reached, messages) == (State.UNREACHABLE, "one: Connection refused", [], 1)
+    host, reached, messages = opened_with({1: HostUnreachable("one: Connection refused")})
+    assert (host.state, host.why, reached, messages) == (HostState.UNREACHABLE, "one: Connection refused", [], 1)
 
 
 def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
@@ -379,7 +380,7 @@ def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
     one.read = frozen
     one.heard = one.unanswered = time.monotonic() - 10
     fleet.finish()
-    assert states(fleet) == {"one": State.LOST, "two": State.ARMED}
+    assert states(fleet) == {"one": HostState.LOST, "two": HostState.ARMED}
     assert [host for host, name in names(fleet) if name == EVENT] == ["one"]
     (mark,) = (cut_of_record(event.record) for event in shown(fleet) if event.event == EVENT)
     assert mark is not None and mark.for_good and mark.lost is not None and mark.lost >= before

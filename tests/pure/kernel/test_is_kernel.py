@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kernel.errors import TargetLost
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +23,7 @@ class _Lost:
 
 
 def test_a_lost_line_is_not_asked_whether_it_is_a_kernel():
-    far = FarTarget(Reached(_Lost(), "agent", (), lambda: None), "ssh://gone")  # type: ignore[arg-type]
+    far = RemoteTarget(RemoteConnection(_Lost(), "agent", (), lambda: None), "ssh://gone")  # type: ignore[arg-type]
     assert far.is_kernel
     with pytest.raises(TargetLost):
         _ = far.owner

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from kernel.agent import journal
 from kernel.agent.journal import Journal
-from kernel.agent.main import Agent, Gone
+from kernel.agent.main import Agent, PeerGone
 from kernel.cleanup import leftovers
 from kernel.cleanup.owner import base36
 from kernel.cleanup.undo import UndoList
-from kernel.errors import FileRefused, LeftAlone, ProbeRefused
+from kernel.errors import FileRefused, ProbeRefused, SettingChanged
 from kernel.graph.function_graph import open_graph
 from kernel.graph.shared_settings import parse_functions
 from kernel.local import target as local
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_target import ROOT, FakeTarget
 from tests.pure.kernel.test_graph import PLAN, GraphTarget, settings
 
@@ -185,7 +185,7 @@ def test_whenever_it_is_killed_the_next_start_puts_all_back(number, moment):
         open_graph(target, PLAN).close()
     target.lost = False
     target.die()
-    told: list[LeftAlone] = []
+    told: list[SettingChanged] = []
     for leftover in leftovers.find(target):
         assert not leftovers.remove(target, leftover, told.append)
     assert settings(target) == before
@@ -201,7 +201,7 @@ def test_what_someone_changed_since_is_left_alone_and_told():
     target.files[f"{ROOT}/max_graph_depth"] = b"11\n"
     target.files[f"{ROOT}/set_graph_function"] = b"vfs_read\nvfs_open\next4_sync\n"
     target.files[f"{ROOT}/set_graph_notrace"] = b"#### no ####\n"  # put back by hand
-    told: list[LeftAlone] = []
+    told: list[SettingChanged] = []
     (leftover,) = leftovers.find(target)
     assert leftover.settings >= 4
     assert not leftovers.remove(target, leftover, told.append)
@@ -221,7 +221,7 @@ def test_a_living_session_tells_it_too_and_does_not_try_again():
     tracing = open_graph(target, PLAN)
     target.files[f"{ROOT}/max_graph_depth"] = b"11\n"
     (failure,) = tracing.close()
-    assert isinstance(failure.error, LeftAlone) and "max_graph_depth" in str(failure.error)
+    assert isinstance(failure.error, SettingChanged) and "max_graph_depth" in str(failure.error)
     assert target.files[f"{ROOT}/max_graph_depth"] == b"11\n"
     assert tracing.close() == []
     assert not target.guarded
@@ -267,7 +267,7 @@ def test_the_settings_of_one_that_only_looks_dead_stay():
 
 def synthetic(name: str = "lat") -> Plan:
     line = f"s:synthetic/{name} u64 took"
-    return Plan(Probe(Place("x")), (PlannedEvent("synthetic", name, line, f"-:synthetic/{name}"),))
+    return Plan(Probe(ProbePlace("x")), (PlannedEvent("synthetic", name, line, f"-:synthetic/{name}"),))
 
 
 def test_an_event_under_a_name_of_someone_elses_goes_with_the_dead():
@@ -288,13 +288,13 @@ def test_the_same_name_made_anew_by_someone_else_stays(dead):
     target.files[f"{ROOT}/dynamic_events"] = b"s:synthetic/lat\tpid_t pid\n"
     if dead:
         target.die()
-        told: list[LeftAlone] = []
+        told: list[SettingChanged] = []
         (leftover,) = leftovers.find(target)
         assert not leftovers.remove(target, leftover, told.append)
         assert len(told) == 1
     else:
         (failure,) = session.close()
-        assert isinstance(failure.error, LeftAlone)
+        assert isinstance(failure.error, SettingChanged)
     assert target.traces == ["s:synthetic/lat\tpid_t pid"]
 
 
@@ -486,7 +486,7 @@ def test_a_signal_while_the_agent_takes_back_loses_no_step(agent, monkeypatch):
     monkeypatch.setattr(agent, "send", lambda *words: None)
     for path in (b"/t/a", b"/t/b"):
         agent.guard(0, b"write", path, b"0\n")
-    with pytest.raises(Gone):
+    with pytest.raises(PeerGone):
         agent.bye(1)
     assert done == [b"/t/b", b"/t/a"]
 
@@ -538,5 +538,5 @@ def test_a_second_line_of_the_same_name_is_no_error():
     session = open_session(target)
     line = "p:lat/read vfs_read"
     target.perform(Step(Effect.APPEND, f"{ROOT}/dynamic_events", b"p:lat/read vfs_write\n"))
-    session.arm(Plan(Probe(Place("vfs_read")), (PlannedEvent("lat", "read", line, "-:lat/read"),)))
+    session.arm(Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("lat", "read", line, "-:lat/read"),)))
     assert [step.expects for step in target.guarded if step.expects] == [line.encode()]

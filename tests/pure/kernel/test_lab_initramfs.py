@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.lab import initramfs
-from kernel.lab.initramfs import Entry, directory, file, symlink
+from kernel.lab.initramfs import ArchiveEntry, directory, file, symlink
 
 names = st.text("abc.-_é", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
 
 
-def read(data: bytes) -> list[Entry]:
+def read(data: bytes) -> list[ArchiveEntry]:
     """A reader of our own, by the document, for what the cpio program cannot be asked about."""
-    found: list[Entry] = []
+    found: list[ArchiveEntry] = []
     at = 0
     while True:
         assert at % 4 == 0
@@ -35,7 +35,7 @@ def read(data: bytes) -> list[Entry]:
             assert at == len(data)
             return found
         assert (numbers[2], numbers[3]) == (0, 0)  # root's
-        entry = Entry(name[:-1].decode(), mode, data[at : at + size], (numbers[9], numbers[10]))
+        entry = ArchiveEntry(name[:-1].decode(), mode, data[at : at + size], (numbers[9], numbers[10]))
         found.append(entry)
         at += (size + 3) & ~3
 
@@ -52,7 +52,7 @@ def test_last_of_two_wins_and_slashes_do_not_matter() -> None:
 
 
 def test_device_keeps_its_numbers() -> None:
-    console = Entry("dev/console", stat.S_IFCHR | 0o600, rdev=(5, 1))
+    console = ArchiveEntry("dev/console", stat.S_IFCHR | 0o600, rdev=(5, 1))
     assert read(initramfs.archive([console]))[1] == console
 
 

@@ -21,7 +21,7 @@ from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_hist import HistKernel
 from tests.fake_target import FakeTarget
 from tests.pure.kernel.test_session import Fault
@@ -72,7 +72,7 @@ class Counting(FakeTarget):
 def plan(session: Session, name: str = "a", letter: str = "f", where: str = "") -> Plan:
     path = f"{session.group}/{name}"
     event = PlannedEvent(session.group, name, f"{letter}:{path} vfs_read", f"-:{path}", filter=where)
-    return Plan(Probe(Place("vfs_read")), (event,))
+    return Plan(Probe(ProbePlace("vfs_read")), (event,))
 
 
 def two_ends(session: Session) -> Plan:
@@ -81,7 +81,7 @@ def two_ends(session: Session) -> Plan:
         PlannedEvent(group, name, f"p:{group}/{name} {place}", f"-:{group}/{name}")
         for name, place in (("entry", "vfs_read"), ("exit", "vfs_read%return"))
     ]
-    return Plan(Probe(Place("vfs_read")), tuple(events))
+    return Plan(Probe(ProbePlace("vfs_read")), tuple(events))
 
 
 def files_of(target: FakeTarget, session: Session, file: str) -> list[str]:

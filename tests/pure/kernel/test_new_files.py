@@ -21,7 +21,7 @@ from probes.presets.errors import PresetError
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
 from tui.compose.probe_exports import save
-from tui.output.export_file import ExportFile, FileRefused
+from tui.output.export_file import ExportFile, ExportRefused
 from tui.output.rotating_files import RotatingFiles, Rotation
 
 HERE = str(shipped_recording())
@@ -111,7 +111,7 @@ def test_what_is_in_the_way_stays_as_it_is(tmp_path: Path, maker: str, put: Call
     path = tmp_path / "made.csv"
     put(path)
     there = look(path)
-    with pytest.raises((OSError, FileRefused)):
+    with pytest.raises((OSError, ExportRefused)):
         MAKERS[maker](path)
     assert look(path) == there
     assert (tmp_path / "victim").read_text() == "kept"
@@ -147,7 +147,7 @@ def test_overwriting_puts_a_new_file_in_the_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
 def test_a_device_is_not_replaced(path: str) -> None:
-    with pytest.raises(FileRefused, match="no file"):
+    with pytest.raises(ExportRefused, match="no file"):
         ExportFile(Path(path), overwrite=True)
     assert stat.S_ISCHR(Path(path).lstat().st_mode)
 
@@ -155,7 +155,7 @@ def test_a_device_is_not_replaced(path: str) -> None:
 def test_a_link_at_the_part_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("kept")
     (tmp_path / "x.csv.part").symlink_to(tmp_path / "victim")
-    with pytest.raises(FileRefused, match="is there"):
+    with pytest.raises(ExportRefused, match="is there"):
         ExportFile(tmp_path / "x.csv", overwrite=True)
     assert (tmp_path / "victim").read_text() == "kept"
 

@@ -12,7 +12,7 @@ from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_target import ROOT, FakeTarget
 
 DEFINED = f"{ROOT}/dynamic_events"
@@ -23,7 +23,7 @@ def plan(
 ) -> Plan:
     path = f"{session.group}/{name}"
     event = PlannedEvent(session.group, name, f"p:{path} {place}", f"-:{path}", filter=where, triggers=triggers)
-    return Plan(Probe(Place(place)), (event,))
+    return Plan(Probe(ProbePlace(place)), (event,))
 
 
 def defined(target: FakeTarget) -> list[str]:
@@ -110,9 +110,9 @@ def test_what_was_refused_half_way_rests_too_and_is_not_taken_for_whole():
             for place in ("nosuch", "vfs_write")
         )
         with pytest.raises(ProbeRefused):
-            session.arm(Plan(Probe(Place("vfs_read")), (good, bad)))
+            session.arm(Plan(Probe(ProbePlace("vfs_read")), (good, bad)))
         assert defined(target) == ["two", "one"]
-        session.arm(Plan(Probe(Place("vfs_read")), (good, fine)))
+        session.arm(Plan(Probe(ProbePlace("vfs_read")), (good, fine)))
         assert defined(target) == ["two", "one", "more"]
     assert not target.traces
 
@@ -132,7 +132,7 @@ def test_what_is_woken_and_refused_rests_by_the_filters_that_the_kernel_has():
                 )
                 for name, place, where in (("one", "vfs_read", of_one), ("more", "vfs_write", of_more))
             ]
-            return Plan(Probe(Place("vfs_read")), tuple(events))
+            return Plan(Probe(ProbePlace("vfs_read")), tuple(events))
 
         def refuse(step: Step) -> None:
             if step.path.endswith("more/filter") and b"bad" in step.data:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.session.arm_steps import Mode
-from kernel.watch.reconnect import Reconnecting
+from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, side
@@ -51,7 +51,7 @@ def hits(side: Side, watch: Watch, number: int) -> dict[str, int]:
 
 def come_back(side: Side, watch: Watch) -> None:
     cut(side, watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
 
 
 def test_hits_of_before_are_added_until_the_probe_goes(side: Side, watch: Watch) -> None:
@@ -69,7 +69,7 @@ def test_hits_of_before_are_added_until_the_probe_goes(side: Side, watch: Watch)
 
 
 def test_what_passed_a_filter_before_is_added_until_the_probe_goes(side: Side, watch: Watch) -> None:
-    zeros = Counts({}, {}, {}, 0, 0, 0)
+    zeros = LossCounts({}, {}, {}, 0, 0, 0)
     earlier = replace(zeros, hits={"pw_1/a": 9, "sched/b": 5}, passed={"pw_1/a": 4})
     armed = watch.arm(probe("vfs_read"))
     assert watch.session is not None
@@ -115,7 +115,7 @@ def test_a_look_that_is_under_way_counts_nothing_twice(side: Side, watch: Watch)
     assert old is not None
     asked = old.counts
 
-    def slow() -> Counts:
+    def slow() -> LossCounts:
         counts = asked()
         come_back(side, watch)
         return counts

@@ -16,7 +16,7 @@ from kernel.target import Effect, Step
 from probes.command import UserProbe
 from probes.facts.facts import TargetFacts, Trouble
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_target import ROOT, FakeTarget
 
 OURS = f"{ROOT}/instances/probewright-100_abc"
@@ -30,7 +30,7 @@ def plan(
         PlannedEvent(group, n, f"f:{group}/{n} {line}", f"-:{group}/{n}", filter=where, triggers=triggers)
         for n in names
     ]
-    return Plan(Probe(Place(line)), tuple(events))
+    return Plan(Probe(ProbePlace(line)), tuple(events))
 
 
 def play(target: FakeTarget) -> None:
@@ -104,7 +104,7 @@ def test_probes_that_share_an_event_go_one_by_one():
         path = f"{session.group}/ev"
         first, second = (
             Plan(
-                Probe(Place(places[0])),
+                Probe(ProbePlace(places[0])),
                 (
                     PlannedEvent(
                         session.group,
@@ -153,7 +153,7 @@ def test_probes_that_share_an_event_have_one_filter_and_no_triggers(first, secon
         path = f"{session.group}/ev"
         plans = [
             Plan(
-                Probe(Place(place), event="ev"),
+                Probe(ProbePlace(place), event="ev"),
                 (PlannedEvent(session.group, "ev", f"p:{path} {place} a=$arg1", f"-:{path}", **extra),),
             )
             for place, extra in (("vfs_read", first), ("vfs_write", second))
@@ -226,7 +226,7 @@ def test_a_refused_line_takes_the_others_of_its_event_along():
         path = f"{session.group}/ev"
         event = PlannedEvent(session.group, "ev", f"p:{path} a", f"-:{path}", more=(f"p:{path} nosuch",))
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(Plan(Probe(Place("a")), (event,)))
+            session.arm(Plan(Probe(ProbePlace("a")), (event,)))
         assert caught.value.verdict.command == f"p:{path} nosuch"
         assert target.files[f"{ROOT}/dynamic_events"] == b""
 
@@ -330,7 +330,7 @@ def test_a_refused_probe_carries_the_kernels_words_and_leaves_nothing_of_its_pla
         )
         good = plan(session, "entry").events
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(Plan(Probe(Place("vfs_read")), (*good, bad)))
+            session.arm(Plan(Probe(ProbePlace("vfs_read")), (*good, bad)))
         error = caught.value.verdict.error
         assert error is not None
         assert (error.code, error.message) == ("NO_BTF_FIELD", "This field is not found.")

@@ -7,7 +7,7 @@ import pytest
 from kernel.errors import ProbeRefused
 from kernel.session.start import open_session
 from probes.plans.plan import Plan, PlannedEvent
-from probes.static_events import Key, Latency, StaticEvent
+from probes.static_events import Latency, LatencyKey, StaticEvent
 from tests.fake_target import ROOT, FakeTarget
 
 OURS = f"{ROOT}/instances/probewright-100_abc"
@@ -53,7 +53,7 @@ def test_what_only_has_triggers_is_not_switched_on(target):
         PlannedEvent("sched", event, "", "", triggers=(f"hist:keys=pid:{name}=1",), recorded=False)
         for event, name in ((begin, "t0"), (end, "lat"))
     )
-    plan = Plan(Latency("lat", first, second, (Key("pid", "next_pid"),)), (made, *sides))
+    plan = Plan(Latency("lat", first, second, (LatencyKey("pid", "next_pid"),)), (made, *sides))
     with open_session(target) as session:
         with_events(target, first, second)
         armed = session.arm(plan)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
 from kernel.remote.silence import AFTER, BEAT, silence, words
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
 from tests.pure.far_sides import KINDS, FarSide, Instance, eventually, far_side
@@ -30,7 +30,7 @@ from tui.cli.console.silence import telling_silence
 from tui.cli.follow.follow import follow
 from tui.live.losses_model import sheet_of
 from tui.present.status import rates_of
-from widgets.events.status_bar import LiveState, Losses, Status, live_line, top_line
+from widgets.events.status_bar import LiveState, LossTotals, Status, live_line, top_line
 
 TIMES = st.floats(0, 1e6)
 
@@ -82,7 +82,7 @@ def test_a_quiet_stream_is_asked_for_a_word(kind: str, instance: Instance):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, instance: Instance):
     with far_side(kind) as far:
-        target = FarTarget(Reached(far.dialect, kind), "ssh://far")
+        target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         stream = _stream(far, instance)
         assert target.silent is None
         os.kill(far.process.pid, signal.SIGSTOP)
@@ -140,7 +140,7 @@ def test_it_stands_in_the_place_of_following(columns: int):
     assert f"✗ {said}" in live and "following" not in live and "/s" not in live
     paused = live_line(LiveState(silent=said, following=False, new=3, per_second=None), columns).plain
     assert "‖ paused +3 new" in paused
-    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, Losses(3), silent=said)
+    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, LossTotals(3), silent=said)
     assert f"✗ {said}" in top_line(status, columns).plain
     assert "last heard" not in top_line(Status("ssh://box", armed=1), columns).plain
 

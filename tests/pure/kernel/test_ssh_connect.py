@@ -17,9 +17,9 @@ from kernel.cleanup.owner import owner_of
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
 from kernel.remote import own_processes
 from kernel.remote.address import Address
-from kernel.remote.bootstrap import Hello, begin, greet
+from kernel.remote.bootstrap import Greeting, begin, greet
 from kernel.remote.connect import open_ssh
-from kernel.remote.control_master import Master
+from kernel.remote.control_master import ControlMaster
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from tests.pure.far_sides import KINDS, eventually, far_side, runs
 
@@ -175,10 +175,10 @@ def test_sh_where_python_does_not_work(door: LocalDoor) -> None:
 @pytest.mark.parametrize("text", [b"", b"0", b"0\nrm -rf /\nyes\nhost", b"root\n\n\n\n", b"\xff\n\n\nx"])
 def test_a_hello_that_makes_no_sense(text: bytes) -> None:
     if text == b"0":
-        assert Hello(text).python is False
+        assert Greeting(text).python is False
         return
     with pytest.raises(TargetLost, match="makes no sense"):
-        Hello(text)
+        Greeting(text)
 
 
 def our_folders() -> set[Path]:
@@ -232,7 +232,7 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
         assert folders
         line.close()  # the other end goes; what is left of ssh goes with it
         assert eventually(lambda: not runs(pid))
-    master = Master(Address("127.0.0.1", "root", 1), "exec sh", ["-F", "none", "-o", "BatchMode=yes"])
+    master = ControlMaster(Address("127.0.0.1", "root", 1), "exec sh", ["-F", "none", "-o", "BatchMode=yes"])
     master.close()
     assert not any(folder.exists() for folder in folders), "the next start takes away what a dead one left"
     assert our_folders() == before

@@ -17,8 +17,8 @@ from kernel.agent import frames
 from kernel.agent.ring_reader import write_all
 from kernel.errors import FileRefused, TargetLost
 from kernel.remote.bootstrap import hear
-from kernel.remote.protocol.agent_client import Line
-from kernel.remote.protocol.shell_client import Shell, errno_of
+from kernel.remote.protocol.agent_client import AgentClient
+from kernel.remote.protocol.shell_client import ShellClient, errno_of
 from kernel.target import Effect, Step
 from tests.pure.far_sides import eventually, far_side, spawn
 
@@ -68,7 +68,7 @@ def test_a_hello_that_makes_no_sense(data: bytes) -> None:
     process = parrot(data)
     try:
         with pytest.raises((TargetLost, ValueError)) as caught:
-            Line(process)
+            AgentClient(process)
         assert isinstance(caught.value, TargetLost), caught.value
         assert "makes no sense" in str(caught.value)
     finally:
@@ -89,7 +89,7 @@ def test_a_hello_that_makes_no_sense(data: bytes) -> None:
 def test_an_answer_that_makes_no_sense(answer: bytes) -> None:
     process = parrot(HELLO, PONG, answer)
     try:
-        line = Line(process)
+        line = AgentClient(process)
         assert line.pid == 77
         with pytest.raises(TargetLost, match="makes no sense"):
             line.fetch(frames.READ, b"/x", b"100", path="/x", limit=100)
@@ -101,7 +101,7 @@ def test_who_closes_our_end_of_the_pipe_takes_nothing_from_the_reader() -> None:
     """Its number would be another line's soon."""
     process = parrot(HELLO, PONG, frames.frame(2, frames.OK, b"one"), frames.frame(3, frames.OK, b"two"))
     try:
-        line = Line(process)
+        line = AgentClient(process)
         assert process.stdout
         process.stdout.close()
         assert [line.request(frames.LIST, b"/x") for _ in range(2)] == [[b"one"], [b"two"]]
@@ -125,7 +125,7 @@ def test_a_pass_that_makes_no_sense(fields: tuple[bytes, ...]) -> None:
     opened = frames.frame(2, frames.OK, b"1", b"4096")
     process = parrot(HELLO, PONG, opened)
     try:
-        line = Line(process)
+        line = AgentClient(process)
         stream = line.open_stream(b"/x")
         with pytest.raises((ValueError, zlib.error)):
             stream.take([*fields])
@@ -133,7 +133,7 @@ def test_a_pass_that_makes_no_sense(fields: tuple[bytes, ...]) -> None:
         end(process)
     process = parrot(HELLO, PONG, opened + frames.frame(2, frames.PASS, *fields))
     try:
-        line = Line(process)
+        line = AgentClient(process)
         with pytest.raises(TargetLost, match="makes no sense"):
             line.open_stream(b"/x").read(60)
     finally:
@@ -147,7 +147,7 @@ def test_a_far_side_that_sends_more_than_was_asked_for() -> None:
     opened = frames.frame(2, frames.OK, b"1", b"4096")
     process = parrot(HELLO, PONG, opened + one * 64)
     try:
-        line = Line(process)
+        line = AgentClient(process)
         stream = line.open_stream(b"/x")
         assert eventually(lambda: bool(line._lost))
         with pytest.raises(TargetLost, match="more pages than were asked for"):
@@ -162,7 +162,7 @@ def test_a_far_side_that_sends_more_than_was_asked_for() -> None:
 def test_any_garbage_ends_the_line(garbage: bytes) -> None:
     process = parrot(HELLO, PONG, garbage + b"\xff" * 9, then="goes")
     try:
-        line = Line(process)
+        line = AgentClient(process)
         with pytest.raises((TargetLost, FileRefused)):
             line.request(frames.LIST, b"/x")
             line.request(frames.LIST, b"/x")
@@ -193,7 +193,7 @@ def test_a_login_that_talks_before() -> None:
     noise = "echo 'Last login: never'; printf 'no newline'; cat /proc/version; exec sh"
     process = spawn(["sh", "-c", noise])
     try:
-        assert Shell(process).run("printf '%s' here >&3") == b"here"
+        assert ShellClient(process).run("printf '%s' here >&3") == b"here"
     finally:
         end(process)
 
@@ -214,7 +214,7 @@ def test_a_shell_without_a_process_number() -> None:
     process = spawn([sys.executable, "-I", "-S", "-c", ANSWERS])
     try:
         with pytest.raises(TargetLost, match="makes no sense instead of its process"):
-            Shell(process)
+            ShellClient(process)
     finally:
         end(process)
 

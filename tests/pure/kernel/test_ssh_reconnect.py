@@ -16,20 +16,19 @@ from events.batch import Batch
 from events.durations import seconds_text
 from events.names.event_names import exported_name
 from events.recording.reader import Recording
-from events.store.outage_mark import cut_of_record
+from events.store.outage_mark import EVENT, cut_of_record
 from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.cleanup import abandoned_processes
 from kernel.cleanup.undo import words_of
 from kernel.connection.planner import Connection
-from kernel.errors import FileRefused, GoneForGood, NotAsked, TargetLost, TargetUnusable
+from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.recording.target import RecordingTarget
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.session.arm_steps import Mode
 from kernel.target import Effect, Step
 from kernel.watch import reconnect
-from kernel.watch.outage import EVENT
-from kernel.watch.reconnect import Back, GaveUp, Reconnecting, can_come_back
+from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt, Reconnected, can_come_back
 from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
@@ -68,16 +67,16 @@ class Side(Served, Target):
         self.files[BOOT] = b"one\n"
         self.files["/proc/sys/kernel/osrelease"] = f"{FACTS.release}\n".encode()
         self.files["/proc/sys/kernel/version"] = b"\n"
-        self.target = FarTarget(self._reached(), "ssh://box", again=self._again)
+        self.target = RemoteTarget(self._reached(), "ssh://box", again=self._again)
         self.target._facts = self._facts
 
-    def _reached(self) -> Reached:
-        return Reached(self, "agent", (), self._hang_up)
+    def _reached(self) -> RemoteConnection:
+        return RemoteConnection(self, "agent", (), self._hang_up)
 
     def _hang_up(self) -> None:
         self.hung_up += 1
 
-    def _again(self, cancel: threading.Event | None, asking: bool) -> Reached:
+    def _again(self, cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         self.asked.append(asking)
         if self.refuse is not None:
             raise self.refuse
@@ -144,7 +143,7 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     assert watch.session is not None
     group = watch.session.group
     cut(side, watch)
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert [was for was, _ in back.again] == [old] and not back.refused
     ((_, new),) = back.again
     assert watch.armed == (new,) and watch.session.group != group
@@ -173,7 +172,7 @@ def test_no_event_is_missing_where_nothing_was_recorded(side: Side, watch: Watch
     assert shown(watch, 1) == ["vfs_read"]
     watch.disarm(old) if how == "disarmed" else watch.switch(old, Mode.OFF)
     cut(side, watch)
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert "nothing was recorded" in back.text and not back.cut.missing and watch.cuts == ()
     new = watch.arm(probe("vfs_write"))
     side.event(2000, id_of(new))
@@ -189,7 +188,7 @@ def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(sid
     watch.disarm(old)
     cut(side, watch)
     side.files[BOOT] = b"two\n"
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert shown(watch, 2) == ["vfs_read", EVENT] and watch.cuts == (back.cut,)
     store = watch.store
     assert store is not None
@@ -206,7 +205,7 @@ def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watc
     watch.add_trigger(filtered, filtered.plan.events[0], "stacktrace")
     watch.resize(4096)
     cut(side, watch)
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     session = watch.session
     assert session is not None and not back.refused
     off, on = watch.armed
@@ -230,7 +229,7 @@ def test_a_probe_that_is_refused_then_is_told_and_the_others_come_back(side: Sid
 
     cut(side, watch)
     side.before = gone
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
     (refused,) = back.refused
     assert refused.startswith("ext4_sync: ")
@@ -247,7 +246,7 @@ def test_losses_of_before_still_count(side: Side, watch: Watch) -> None:
     before = watch.counts()
     assert before is not None and before.lost == 7
     cut(side, watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     overrun(5)
     after = watch.counts()
     assert after is not None and after.lost == 12
@@ -264,7 +263,7 @@ def test_a_line_that_is_cut_again_while_it_comes_back(side: Side, watch: Watch) 
             raise TargetLost("cut again")
 
     side.before = once
-    reconnecting = Reconnecting(watch)
+    reconnecting = ReconnectAttempt(watch)
     back = reconnecting.run()
     assert reconnecting.tries == 2
     assert len(back.again) == 1 and len(watch.armed) == 1 and len(side.traces) == 2
@@ -278,7 +277,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     shown(watch, 1)
     cut(side, watch)
     side.files[BOOT] = b"two\n"
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert back.cut.booted
     assert side.target.facts().boot_id == "two"
     for ts in (10, 20, 30):
@@ -300,7 +299,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
     shown(watch, 3)
     cut(side, watch)
     side.files[BOOT] = b"two\n"
-    assert Reconnecting(watch).run().cut.booted
+    assert ReconnectAttempt(watch).run().cut.booted
     for ts in (10, 11, 12):
         side.event(ts * second, id_of(watch.armed[0]))
     shown(watch, 7)
@@ -326,8 +325,8 @@ def test_another_kernel_is_not_probed_with_plans_of_this_one(side: Side, watch: 
     cut(side, watch)
     side.files["/proc/sys/kernel/osrelease"] = b"6.13.0\n"
     hung_up = side.hung_up
-    with pytest.raises(GaveUp, match="another kernel"):
-        Reconnecting(watch).run()
+    with pytest.raises(ReconnectAbandoned, match="another kernel"):
+        ReconnectAttempt(watch).run()
     assert side.hung_up == hung_up + 2, "the old line and the new one"
     assert side.traces == []
 
@@ -336,15 +335,15 @@ def test_given_up_by_time_by_hand_and_where_it_is_of_no_use(side: Side, watch: W
     watch.arm(probe("vfs_read"))
     cut(side, watch)
     side.refuse = TargetUnusable("refused by a test")
-    with pytest.raises(GaveUp, match="refused by a test"):
-        Reconnecting(watch, patience=0.05).run()
-    waiting = Reconnecting(watch)
+    with pytest.raises(ReconnectAbandoned, match="refused by a test"):
+        ReconnectAttempt(watch, patience=0.05).run()
+    waiting = ReconnectAttempt(watch)
     threading.Timer(0.1, waiting.give_up).start()
-    with pytest.raises(GaveUp, match="given up"):
+    with pytest.raises(ReconnectAbandoned, match="given up"):
         waiting.run()
-    side.refuse = GoneForGood("the guest has ended")
-    with pytest.raises(GaveUp, match="guest has ended"):
-        Reconnecting(watch).run()
+    side.refuse = ConnectionGone("the guest has ended")
+    with pytest.raises(ReconnectAbandoned, match="guest has ended"):
+        ReconnectAttempt(watch).run()
     assert isinstance(watch.error, TargetLost), "it is as it was"
 
 
@@ -354,10 +353,10 @@ def test_a_person_is_asked_when_that_person_says_so(
     monkeypatch.setattr(reconnect, "PAUSES", (60.0,))
     watch.arm(probe("vfs_read"))
     cut(side, watch)
-    side.refuse = NotAsked("Permission denied")
+    side.refuse = PasswordNeeded("Permission denied")
     told: list[str] = []
-    reconnecting = Reconnecting(watch, changed=lambda: told.append(reconnecting.note))
-    found: list[Back] = []
+    reconnecting = ReconnectAttempt(watch, changed=lambda: told.append(reconnecting.note))
+    found: list[Reconnected] = []
     thread = threading.Thread(target=lambda: found.append(reconnecting.run()))
     thread.start()
     assert eventually(lambda: reconnecting.wants_to_ask)
@@ -372,12 +371,12 @@ def test_a_person_is_asked_when_that_person_says_so(
 def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, watch: Watch) -> None:
     watch.arm(probe("vfs_read"))
     cut(side, watch)
-    side.refuse = NotAsked("Permission denied")
-    reconnecting = Reconnecting(watch)
+    side.refuse = PasswordNeeded("Permission denied")
+    reconnecting = ReconnectAttempt(watch)
     begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
     again = side._again
 
-    def held(cancel: threading.Event | None, asking: bool) -> Reached:
+    def held(cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         if asking:
             side.refuse = None
         elif reconnecting.wants_to_ask:
@@ -418,7 +417,7 @@ def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch
 
     monkeypatch.setattr(side, "read", read)
     monkeypatch.setattr(side, "lose", lambda why: lost.set(), raising=False)
-    reconnecting = Reconnecting(watch)
+    reconnecting = ReconnectAttempt(watch)
 
     def leave() -> None:
         assert asked.wait(60)
@@ -426,7 +425,7 @@ def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch
 
     leaving = threading.Thread(target=leave)
     leaving.start()
-    with pytest.raises(GaveUp, match="given up"):
+    with pytest.raises(ReconnectAbandoned, match="given up"):
         reconnecting.run()
     leaving.join()
 
@@ -434,17 +433,17 @@ def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch
 def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -> None:
     watch.arm(probe("vfs_read"))
     cut(side, watch)
-    reconnecting = Reconnecting(watch)
+    reconnecting = ReconnectAttempt(watch)
     reconnecting.run()
     reconnecting.try_now(asking=True)
     waiting = threading.Thread(target=reconnecting.wait_for_try, daemon=True)
     waiting.start()
     waiting.join(60)
     assert not waiting.is_alive()
-    given_up = Reconnecting(watch)
+    given_up = ReconnectAttempt(watch)
     given_up.try_now(asking=True)
     given_up.give_up()
-    with pytest.raises(GaveUp):
+    with pytest.raises(ReconnectAbandoned):
         given_up.run()
     given_up.wait_for_try()
 
@@ -452,11 +451,11 @@ def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -
 def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> None:
     watch.arm(probe("vfs_read"))
     cut(side, watch)
-    reconnecting = Reconnecting(watch)
+    reconnecting = ReconnectAttempt(watch)
     side.target.close()
     assert not can_come_back(watch)
     threading.Timer(0.1, reconnecting.give_up).start()
-    with pytest.raises(GaveUp):
+    with pytest.raises(ReconnectAbandoned):
         reconnecting.run()
     assert side.traces == []
 
@@ -469,7 +468,7 @@ def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     side.event(1000, id_of(old))
     shown(watch, 1)
     cut(side, watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     side.event(2000, id_of(watch.armed[0]))
     shown(watch, 3)
     watch.stop_recording()
@@ -497,7 +496,7 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
     assert shown(watch, 1) == [f"{before}__slow"]
     side.lost = True
     assert eventually(lambda: watch.error is not None)
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert not back.refused and of_before < set(side.traces)
     ((_, new),) = back.again
     group = watch.session.group
@@ -527,7 +526,7 @@ def test_a_name_that_a_person_chose_is_waited_for(side: Side, monkeypatch: pytes
     side.lost = True
     assert ended(watch)
     monkeypatch.setattr(abandoned_processes.time, "sleep", lambda _: side.vanish())
-    back = Reconnecting(watch).run()
+    back = ReconnectAttempt(watch).run()
     assert len(back.again) == 1 and not back.refused
     assert len(side.traces) == 2, "one instance and one event, of the new session"
     assert watch.close() == [] and not side.traces
@@ -557,7 +556,7 @@ def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side
         side.kill()
         assert ended(watch)
         seen.clear()
-        back = Reconnecting(watch).run()
+        back = ReconnectAttempt(watch).run()
         assert not back.refused and seen and not any(before in trace for trace in seen)
         assert not side.target.predecessors
         before = watch.session.group.removeprefix("pw_")
@@ -571,7 +570,7 @@ def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_
     first, there = side.pid, set(side.traces)
     side.lost = True  # it has not noticed
     assert ended(watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     assert there < set(side.traces) and len(side.target.predecessors) == 1
     del side.files[f"/proc/{first}/stat"]
     side.held[:] = [path for path in side.held if f"-{first}_" not in path]
@@ -585,7 +584,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     first, there = side.pid, set(side.traces)
     side.lost = True
     assert ended(watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     monkeypatch.setattr(abandoned_processes, "UNDOING", 0.0)
     (line,) = words_of(watch.close())
     assert f"probewright-{first}_" in line and f"process {first} of before the cut lives" in line
@@ -607,7 +606,7 @@ def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch
 
     side.before = busy
     assert ended(watch)
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     (failure,) = watch.close()
     assert failure.step.path == instance and "in use" in str(failure.error)
     side.before = lambda _: None
@@ -619,5 +618,5 @@ def test_a_machine_that_was_booted_anew_has_nothing_of_before(side: Side, watch:
     watch.arm(probe("vfs_read"))
     cut(side, watch)
     side.files[BOOT] = b"two\n"
-    Reconnecting(watch).run()
+    ReconnectAttempt(watch).run()
     assert not side.target.predecessors

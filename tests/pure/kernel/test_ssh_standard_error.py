@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.connect import reach
-from kernel.remote.control_master import Master
+from kernel.remote.control_master import ControlMaster
 from kernel.remote.ssh_stderr import LONGEST_LINE, MOST_LINES, StandardError
 from tests.pure.far_sides import eventually
 
@@ -97,7 +97,7 @@ def test_a_flood_neither_holds_ssh_nor_is_kept(fake: Path) -> None:
         "#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x >&2\nyes no | head -200000 >&2\necho up\nread x\n"
     )
     told: list[str] = []
-    master = Master(Address("box"), "exec sh", tell=told.append)
+    master = ControlMaster(Address("box"), "exec sh", tell=told.append)
     assert master.process.stdout
     assert master.process.stdout.read(3) == b"up\n"
     master.close()
@@ -109,7 +109,7 @@ def test_a_flood_neither_holds_ssh_nor_is_kept(fake: Path) -> None:
 def test_a_signal_to_our_group_leaves_the_line_up(fake: Path, sign: signal.Signals) -> None:
     """As timeout(1) sends it: what was counted is still to come over the line."""
     fake.write_text("#!/bin/sh\nexec cat\n")
-    master = Master(Address("box"), "exec sh")
+    master = ControlMaster(Address("box"), "exec sh")
     assert master.process.stdin and master.process.stdout
     for line in (b"it runs\n", b"it still does\n"):
         master.process.stdin.write(line)
@@ -121,7 +121,7 @@ def test_a_signal_to_our_group_leaves_the_line_up(fake: Path, sign: signal.Signa
 
 def test_a_line_that_does_not_end_by_itself_is_ended(fake: Path) -> None:
     fake.write_text("#!/bin/sh\necho up; exec sleep 1000\n")
-    master = Master(Address("box"), "exec sh")
+    master = ControlMaster(Address("box"), "exec sh")
     assert master.process.stdout and master.process.stdout.readline() == b"up\n"
     master.close(0.01)
     assert master.process.returncode == -signal.SIGHUP

@@ -95,7 +95,7 @@ def test_an_idle_stream_costs_nothing(agent: FarSide, instance: Instance) -> Non
 
 
 def test_poll_wakes_a_stream_not_the_clock(instance: Instance) -> None:
-    stream = ring_reader.Stream(1, instance.path.encode(), 1 << 20)
+    stream = ring_reader.RingReader(1, instance.path.encode(), 1 << 20)
     assert stream.collect(100.0) == b""
     assert stream.epoll.poll(0) == []
     assert stream.wait(100.5) == 0.5, "the clock alone would look again in half a second"

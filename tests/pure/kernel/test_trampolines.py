@@ -9,7 +9,7 @@ from kernel.errors import TargetUnusable
 from kernel.graph.function_graph import open_graph
 from kernel.session.start import open_session
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.fake_target import ROOT
 from tests.pure.kernel.test_graph import PLAN, GraphTarget
 
@@ -67,7 +67,7 @@ def exit_of(symbol: str) -> Plan:
     event = PlannedEvent(
         "pw_100_abc", symbol, f"f:pw_100_abc/{symbol} {symbol}%return", f"-:pw_100_abc/{symbol}", True
     )
-    return Plan(Probe(Place(symbol)), (event,))
+    return Plan(Probe(ProbePlace(symbol)), (event,))
 
 
 def test_a_kernel_that_is_opened_anew_is_the_same_one(boot: str) -> None:
@@ -95,7 +95,7 @@ def test_a_probe_at_an_entry_was_none(boot: str) -> None:
     target = bare(boot)
     entry = PlannedEvent("pw_100_abc", "read", "f:pw_100_abc/read vfs_read", "-:pw_100_abc/read")
     with open_session(target) as session:
-        session.arm(Plan(Probe(Place("vfs_read")), (entry,)))
+        session.arm(Plan(Probe(ProbePlace("vfs_read")), (entry,)))
     traced = bare(boot)
     open_graph(traced, PLAN).close()
     assert any(step.path.endswith("/current_tracer") and step.data == b"function_graph" for step in traced.steps)

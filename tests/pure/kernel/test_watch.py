@@ -13,18 +13,18 @@ import pytest
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
 from events.recording.reader import Recording
+from events.store.outage_mark import Outage
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
-from kernel.watch.outage import LineCut
 from kernel.watch.recording_control import _since
 from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.command import Armable
-from probes.plans.plan import Column, Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tests.fake_target import FACTS, FakeStream, FakeTarget
@@ -85,7 +85,7 @@ def watch(target):
 
 
 def probe(name: str) -> Probe:
-    return Probe(Place(name))
+    return Probe(ProbePlace(name))
 
 
 def rows(watch: Watch, number: int) -> list[str]:
@@ -449,7 +449,9 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
 
     class Program(Anything):
         def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
-            made = PlannedEvent(group, "work", line.format(group), f"-:{group}/work", columns=(Column("di", "%di"),))
+            made = PlannedEvent(
+                group, "work", line.format(group), f"-:{group}/work", columns=(PlanColumn("di", "%di"),)
+            )
             return Plan(probe, (made,))
 
     watch = Watch(Program(target))
@@ -489,7 +491,7 @@ def test_a_recording_holds_what_was_lost_also_where_the_line_was_cut(watch, targ
 
 
 def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
-    zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
+    zeros = LossCounts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
     before = replace(zeros, nmissed={"pw/a": 5, "pw/b": None}, dropped=3, hits={"pw/a": 100, "pw/b": 100})
     now = replace(zeros, nmissed={"pw/a": 9, "pw/b": None, "pw/c": 1}, dropped=5, hits={"pw/a": 130, "pw/b": 20})
     before, now = replace(before, passed={"pw/a": 50}), replace(now, passed={"pw/a": 55})
@@ -588,8 +590,8 @@ def test_a_boot_is_in_the_recording_however_slow_the_disk(watch, tmp_path, monke
     watch.record_to(path)
     monkeypatch.setattr(kernel.watch.recorder, "MOST_WAITING", 0)
     recorder = watch.recorder
-    recorder.pages(LineCut(3.0, booted=True).batch(0))
-    recorder.pages(LineCut(3.0, booted=False).batch(0))
+    recorder.pages(Outage(3.0, booted=True).batch(0))
+    recorder.pages(Outage(3.0, booted=False).batch(0))
     recorder.pages(Batch((Chunk(-1, b" cat-812 [000] 1.000000: vfs_read: count=1\n", text=True),), drained=False))
     assert recorder.dropped > 0
     watch.stop_recording()

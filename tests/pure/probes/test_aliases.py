@@ -13,7 +13,7 @@ from probes.attaching.attach import attachability
 from probes.check import armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.lowering.lower import lower
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from probes.refusal import CannotLower
 from tests.fake_target import FakeTarget
 
@@ -46,7 +46,7 @@ def test_the_list_and_the_lowering_agree(
         "x86_64", "7.2.0", readme=readme, features=FEATURES, functions=functions, blacklist=frozenset(blacklist)
     )
     about = attachability("other", facts, None, replace(ground.look(FakeTarget(), "7.2.0", symbols), absent=None))
-    assert about.kinds == {Kind(letter) for letter in takes}
+    assert about.kinds == {ProbeKind(letter) for letter in takes}
     if blacklist:
         assert "kprobe blacklist" in about.text or takes
     taken = ""

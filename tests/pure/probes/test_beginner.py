@@ -6,7 +6,7 @@ import pytest
 
 from probes.attaching.catalog import Catalog
 from probes.attaching.explain import refused_function, with_reason
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.check import check_plan, check_typed
 from probes.corrections.corrections import corrected
 from probes.verdict import Verdict
@@ -132,7 +132,7 @@ def verdict(text: str, name: str = "7.2") -> Verdict:
         return found
     catalog = Catalog(known.btf, known.facts)
     about = catalog.attachability(function)
-    return with_reason(found, about, catalog.near(function) if about.has(Why.UNKNOWN) else ())
+    return with_reason(found, about, catalog.near(function) if about.has(ReasonKind.UNKNOWN) else ())
 
 
 @pytest.mark.parametrize(("wrong", "code", "right"), WRONG)

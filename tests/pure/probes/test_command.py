@@ -16,8 +16,8 @@ from probes.command import (
     parse_command,
     parse_synthetic,
 )
-from probes.fetcharg import Cast, Comm, Current, FetchArg, PerCpu, Register, Symbol, Variable, hop
-from probes.probe import Kind, Place, Probe
+from probes.fetcharg import Cast, Comm, CurrentTask, FetchArg, PerCpu, Register, SymbolAddress, Variable, hop
+from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.syntax.parse_error import ParseError
 from tests.probes_data import KERNELS, Case, kernel
 
@@ -44,11 +44,17 @@ def test_every_command_that_a_kernel_takes_is_kept(name: str) -> None:
     [
         (
             "t:a/b sched_switch $comm",
-            Probe(Place("sched_switch"), kind=Kind.TRACEPOINT, fetchargs=(FetchArg(Comm()),), group="a", event="b"),
+            Probe(
+                ProbePlace("sched_switch"),
+                kind=ProbeKind.TRACEPOINT,
+                fetchargs=(FetchArg(Comm()),),
+                group="a",
+                event="b",
+            ),
         ),
         (
             "e sched.sched_switch if prev_pid == 1",
-            Probe(Place("sched.sched_switch"), kind=Kind.EVENT, filter="prev_pid == 1"),
+            Probe(ProbePlace("sched.sched_switch"), kind=ProbeKind.EVENT, filter="prev_pid == 1"),
         ),
         (
             "r10:a/b /bin/x:0x10%return(0x8) %ax",
@@ -64,7 +70,12 @@ def test_every_command_that_a_kernel_takes_is_kept(name: str) -> None:
         ("p /lib/c:so:sdt_libc:setjmp", UserProbe("/lib/c:so", "", symbol="sdt_libc:setjmp")),
         (
             "t sched_switch $comm if comm == 1",
-            Probe(Place("sched_switch"), kind=Kind.TRACEPOINT, fetchargs=(FetchArg(Comm()),), filter="comm == 1"),
+            Probe(
+                ProbePlace("sched_switch"),
+                kind=ProbeKind.TRACEPOINT,
+                fetchargs=(FetchArg(Comm()),),
+                filter="comm == 1",
+            ),
         ),
         (
             "s:synthetic/x u64 a; unsigned int b",
@@ -107,15 +118,15 @@ _members = st.none() | st.lists(_names, min_size=1, max_size=3).map(".".join)
 _leaves = st.one_of(
     st.builds(Variable, _names),
     st.builds(Register, _names),
-    st.builds(Symbol, _names),
-    st.builds(Current, _paths),
+    st.builds(SymbolAddress, _names),
+    st.builds(CurrentTask, _paths),
 )
 _expressions = st.recursive(
     _leaves,
     lambda inner: st.one_of(
         st.builds(Cast, _names, inner, _paths.map(lambda p: (hop("->x"), *p)), _members, st.just(True)),
         st.builds(
-            Cast, _names, _leaves.filter(lambda e: not isinstance(e, Current)), st.just((hop("->x"),)), _members
+            Cast, _names, _leaves.filter(lambda e: not isinstance(e, CurrentTask)), st.just((hop("->x"),)), _members
         ),
         st.builds(PerCpu, st.booleans(), inner),
     ),
@@ -128,10 +139,10 @@ _synthetic_fields = st.builds(SyntheticField, st.sampled_from(["u64", "unsigned 
 _commands = st.one_of(
     st.builds(
         lambda place, kind, args, group, event: Probe(
-            Place(place), kind=kind, fetchargs=args, group=group if event else "", event=event
+            ProbePlace(place), kind=kind, fetchargs=args, group=group if event else "", event=event
         ),
         _names,
-        st.sampled_from([Kind.TRACEPOINT, Kind.EVENT]),
+        st.sampled_from([ProbeKind.TRACEPOINT, ProbeKind.EVENT]),
         _fetchargs,
         st.just("") | _names,
         st.just("") | _names,

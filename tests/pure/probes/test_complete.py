@@ -16,12 +16,12 @@ from btf.kinds import Kind as BtfKind
 from btf.search import Search
 from probes.attaching.catalog import Catalog, Function
 from probes.check import check_typed
-from probes.completion.choice import Completion, Completions, Known, Urge, What, ranked
+from probes.completion.choice import Completion, Completions, ItemKind, NameSources, Priority, ranked
 from probes.completion.complete import complete
 from probes.facts.facts import Feature
-from probes.facts.lookups import Environment, EventField
-from probes.probe import Kind
-from probes.programs.program import NotPlaced, Program
+from probes.facts.lookups import Environment, StaticEventField
+from probes.probe import ProbeKind
+from probes.programs.program import Program, SymbolNotPlaced
 from tests.btf_writer import stored
 from tests.probes_data import KERNELS, kernel
 from tests.pure.probes.test_program import files, program
@@ -29,9 +29,9 @@ from tests.steps import at_most
 
 ALL = [*KERNELS, "arm64"]
 FIELDS = (
-    EventField("prev_comm", "char[16]", 16),
-    EventField("prev_pid", "pid_t", 4, signed=True),
-    EventField("prev_state", "long", 8, signed=True),
+    StaticEventField("prev_comm", "char[16]", 16),
+    StaticEventField("prev_pid", "pid_t", 4, signed=True),
+    StaticEventField("prev_state", "long", 8, signed=True),
 )
 VARIABLES = ("init_task", "jiffies", "jiffies_64")
 FOLDERS = {"/": ["etc", "usr"], "/usr": ["bin", "lib"], "/usr/bin": ["a b", "pie", "small", "unread"]}
@@ -39,7 +39,7 @@ MADE = ("p:pw_1/one vfs_read count=%dx:u64", "p:pw_1/one vfs_write count=%dx:u64
 
 
 @functools.cache
-def known(name: str) -> Known:
+def known(name: str) -> NameSources:
     btf, facts, _ = kernel(name)
     facts = replace(facts, features=facts.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS})
     catalog = Catalog(btf, facts)
@@ -49,11 +49,11 @@ def known(name: str) -> Known:
     def functions(query: str) -> Sequence[Function]:
         return [catalog.function(catalog.names[i]) for i in search.find(query, 60).indices]
 
-    def event(group: str, name: str) -> tuple[EventField, ...] | None:
+    def event(group: str, name: str) -> tuple[StaticEventField, ...] | None:
         return FIELDS if (group, name) == ("sched", "sched_switch") else None
 
     structs = sorted({*btf.names_of(BtfKind.STRUCT)})
-    return Known(
+    return NameSources(
         facts,
         lambda name: btf,
         functions,
@@ -70,7 +70,7 @@ def known(name: str) -> Known:
 
 def look(path: str) -> Program:
     if not path.startswith("/usr/bin/") or path.removeprefix("/usr/bin/") not in files():
-        raise NotPlaced("no_symbols", "not read yet")
+        raise SymbolNotPlaced("no_symbols", "not read yet")
     return program(path.removeprefix("/usr/bin/"))
 
 
@@ -116,11 +116,11 @@ def test_a_path_by_taking_what_is_offered() -> None:
 def test_what_ends_the_path_is_offered_with_its_best_type_first() -> None:
     found = offered("f vfs_read file->f_path.dentry->d_name.name")
     assert [item.label for item in found.items] == ["name:string", "name:ustring", "name:x64"]
-    assert found.items[0].what is What.TYPE
+    assert found.items[0].what is ItemKind.TYPE
     assert found.items[0].about == "text in the kernel's memory"
-    assert found.urge is Urge.USUAL
+    assert found.urge is Priority.USUAL
     assert [item.label for item in offered("f vfs_read count").items] == ["count", "count:s64", "count:x64"]
-    assert offered("f vfs_read count").urge is Urge.STANDS
+    assert offered("f vfs_read count").urge is Priority.STANDS
 
 
 def test_a_member_shows_its_c_type_and_where_it_is() -> None:
@@ -182,19 +182,19 @@ def test_places_can_be_attached_to() -> None:
     assert texts("f ") == []
     assert offered("f ").note == "type part of a function's name"
     for item in offered("p vfs").items:
-        assert Kind.KPROBE in known("7.2").function(item.label).kinds
+        assert ProbeKind.KPROBE in known("7.2").function(item.label).kinds
 
 
 @pytest.mark.parametrize("typed", ["vfs_re*", "vfs_rea?", "vfs_re[an]*", "vfs_re*%return", "no_such_function_*"])
 @pytest.mark.parametrize("head", ["f", "p"])
 def test_a_pattern_stands_as_it_is(head: str, typed: str) -> None:
-    assert offered(f"{head} {typed}").urge is Urge.STANDS
+    assert offered(f"{head} {typed}").urge is Priority.STANDS
 
 
 def test_where_a_pattern_is_probed_is_completed() -> None:
     found = offered("f vfs_re*%re")
     assert [one.text for one in found.items] == ["vfs_re*%return "]
-    assert found.urge is Urge.NEEDED
+    assert found.urge is Priority.NEEDED
 
 
 def test_tracepoints_and_events() -> None:
@@ -260,7 +260,7 @@ def test_a_synthetic_event() -> None:
     assert text == "s:late pid_t who; "
     text = f"{take(f'{text}ch', 'char')}comm[16]"
     assert text == "s:late pid_t who; char comm[16]"
-    assert (verdict(text, "7.2"), offered(text).urge) == ("", Urge.STANDS)
+    assert (verdict(text, "7.2"), offered(text).urge) == ("", Priority.STANDS)
 
 
 def test_a_deletion_of_our_own_events() -> None:
@@ -268,7 +268,7 @@ def test_a_deletion_of_our_own_events() -> None:
     assert texts("-:tw") == ["-:pw_1/two"]
     assert all(verdict(one, "7.2") == "" for one in texts("-:"))
     assert offered("-:zz").note == "no event that we made has this in its name"
-    assert offered("-:pw_1/one").urge is Urge.STANDS
+    assert offered("-:pw_1/one").urge is Priority.STANDS
 
 
 def test_variables_of_the_kernel() -> None:
@@ -306,7 +306,7 @@ def test_a_cast_of_any_expression() -> None:
     assert "(file)file->f_mode" in [item.text for item in complete(text, len(text), newer).items]
     text = "f vfs_read (file)file->f_mode"
     for item in complete(text, len(text), newer).items:
-        if item.what is What.TYPE:
+        if item.what is ItemKind.TYPE:
             whole = f"f vfs_read {item.text}"
             assert check_typed(whole, newer.btf(""), newer.facts).verdict.ok, whole
 
@@ -356,11 +356,11 @@ def test_what_is_typed_already_is_not_doubled() -> None:
 
 def test_an_event_as_it_is_has_a_filter_on_its_fields() -> None:
     assert texts("on sched/sched_switch ") == texts("on sched/sched_switch i") == ["if "]
-    assert offered("on sched/sched_switch ").urge is Urge.STANDS
+    assert offered("on sched/sched_switch ").urge is Priority.STANDS
     assert texts("on sched/sched_switch if ") == [f"{field.name} " for field in FIELDS]
     assert texts("on sched/sched_switch if prev_p")[0].startswith("prev_p")
     assert "== " in texts("on sched/sched_switch if prev_pid ")
-    assert offered("on sched/sched_switch if ").urge is Urge.NEEDED
+    assert offered("on sched/sched_switch if ").urge is Priority.NEEDED
     assert texts("on sched/sched_switch prev_pid ") == texts("on no/event if ") == []
 
 
@@ -374,7 +374,7 @@ def test_open_brackets_want_what_can_be_read_in_them(name: str) -> None:
         "f vfs_read +8(file->f_inode",
     ):
         found = offered(text, name)
-        assert found.items and found.urge is Urge.NEEDED
+        assert found.items and found.urge is Priority.NEEDED
         assert not any("comm" in item.text for item in found.items)
     assert "$stack" in texts("f vfs_read +8(", name) and "$comm" in texts("f vfs_read ", name)
 
@@ -388,20 +388,20 @@ def _walk(name: str, letter: str, seed: int) -> tuple[str, bool]:
         "e": known(name).events(""),
     }.get(letter) or [f for f in kernel(name).btf.functions if known(name).function(f).kinds]
     if letter in "pr":
-        places = [place for place in places if Kind.KPROBE in known(name).function(place).kinds]
+        places = [place for place in places if ProbeKind.KPROBE in known(name).function(place).kinds]
     if not places or f"{letter} " not in texts("", name):
         return "", False
     text += dice.choice(places) + ("%return" if letter == "f" and dice.random() < 0.4 else "") + " "
     for _ in range(12):
         found = offered(text, name)
         if not found.items:
-            return text, found.urge is not Urge.NEEDED
-        if text.endswith(" ") and text.count(" ") > 2 and found.urge is not Urge.NEEDED and dice.random() < 0.5:
+            return text, found.urge is not Priority.NEEDED
+        if text.endswith(" ") and text.count(" ") > 2 and found.urge is not Priority.NEEDED and dice.random() < 0.5:
             return text, True
         text = found.taken(text, dice.choice(found.items))[0]
         if len(text) > 150:
             break
-    return text, offered(text, name).urge is not Urge.NEEDED
+    return text, offered(text, name).urge is not Priority.NEEDED
 
 
 @pytest.mark.parametrize("letter", list("fprte"))
@@ -422,9 +422,9 @@ def _walk_on(text: str, name: str, dice: random.Random) -> str:
     for number in range(40):
         found = offered(text, name)
         ends = text.endswith(" ") or text.startswith("s:")
-        if found.urge is not Urge.NEEDED and ends and dice.random() < 0.3:
+        if found.urge is not Priority.NEEDED and ends and dice.random() < 0.3:
             break
-        if not found.items and found.urge is not Urge.NEEDED:
+        if not found.items and found.urge is not Priority.NEEDED:
             break
         if found.items:
             text = found.taken(text, dice.choice(found.items))[0]
@@ -461,7 +461,7 @@ def test_what_is_offered_beside_functions_is_accepted(name: str, head: str) -> N
     for seed in range(8):
         text = _walk_on(head, name, random.Random(f"{head}{seed}"))
         found = offered(text, name)
-        if found.urge is Urge.NEEDED or text == head:
+        if found.urge is Priority.NEEDED or text == head:
             continue
         stood += 1
         assert verdict(text, name) in ("", "ARG_TOO_LONG"), text
@@ -509,7 +509,7 @@ def test_no_key_asks_for_much_work() -> None:
     def functions(query: str) -> Sequence[Function]:
         return [catalog.function(btf.functions[i]) for i in search.find(query, 60).indices]
 
-    whole = Known(facts, lambda name: btf, functions, catalog.function)
+    whole = NameSources(facts, lambda name: btf, functions, catalog.function)
     line = "f wake_up_new_task%both p->mm->exe_file->f_path.dentry->d_name.name:string p->comm if comm == "
     for end in range(len(line) + 1):
         complete(line, end, whole)

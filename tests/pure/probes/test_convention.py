@@ -18,9 +18,9 @@ from btf.kinds import Kind
 from btf.types import Param
 from probes.facts.facts import Feature, TargetFacts
 from probes.fetcharg import variable
-from probes.functions.convention import CONVENTIONS, Passed, Where, is_plain, passed, pushed_by_call
+from probes.functions.convention import CONVENTIONS, FunctionConvention, PassedValue, is_plain, passed, pushed_by_call
 from probes.functions.signature import Signature, certain_signature_of, signature_of
-from probes.functions.value import NotThere, locate
+from probes.functions.value import ValueUnavailable, locate
 from probes.lowering.lower import CannotLower, lower
 from probes.syntax.parse import parse_probe
 from tests.btf_writer import DATA, Writer
@@ -68,7 +68,7 @@ def written(text: str, machine: str) -> Signature:
 
 
 @cache
-def where(text: str, machine: str) -> Where:
+def where(text: str, machine: str) -> FunctionConvention:
     signature = written(text, machine)
     return passed(signature.btf, signature.params, machine, signature.returns)
 
@@ -176,11 +176,11 @@ def test_plain_arguments_are_the_kernels_own(words: list[str], machine: str) -> 
 
 
 def test_result() -> None:
-    assert where("w=q", "i686").result == Passed((1, 2))
-    assert where("w=w", "i686").result == Passed((1,))
-    assert where("w", "i686").result == Passed((1,))
-    assert where("w=o", "x86_64").result == Passed((1, 2))
-    assert where("w={qq}", "aarch64").result == Passed((1, 2))
+    assert where("w=q", "i686").result == PassedValue((1, 2))
+    assert where("w=w", "i686").result == PassedValue((1,))
+    assert where("w", "i686").result == PassedValue((1,))
+    assert where("w=o", "x86_64").result == PassedValue((1, 2))
+    assert where("w={qq}", "aarch64").result == PassedValue((1, 2))
     for machine in MACHINES:
         assert where("w={qqq}", machine).result.reason == "it is returned in memory"
     assert where("w=o", "s390x").result.reason
@@ -197,7 +197,7 @@ def test_what_cannot_be_had_says_so() -> None:
     assert after.slots == (2,)
     assert where("w{w}w", "loongarch64").params[1].reason
     assert where("w{w}w", "loongarch64").params[2].reason
-    assert where("wpq", "loongarch64").params == (Passed((1,)), Passed((2,)), Passed((3,)))
+    assert where("wpq", "loongarch64").params == (PassedValue((1,)), PassedValue((2,)), PassedValue((3,)))
 
 
 class TestValues:
@@ -229,7 +229,7 @@ class TestValues:
 
     @pytest.mark.parametrize(("text", "machine"), [("wq", "i686"), ("wo", "x86_64"), ("wo", "riscv64")])
     def test_halves(self, text: str, machine: str) -> None:
-        with pytest.raises(NotThere, match=r"\$arg2 and \$arg3") as error:
+        with pytest.raises(ValueUnavailable, match=r"\$arg2 and \$arg3") as error:
             self.member(text, machine, "a1")
         assert error.value.code == "not_in_registers"
 
@@ -302,7 +302,7 @@ def test_a_call_pushes_on_every_machine_of_its_kind() -> None:
 
 
 class TestKernelFunctions:
-    def where(self, function: str, machine: str) -> Where:
+    def where(self, function: str, machine: str) -> FunctionConvention:
         btf = kernel("7.2").btf
         signature = signature_of(btf, function)
         assert signature is not None
@@ -315,8 +315,8 @@ class TestKernelFunctions:
             assert all(is_plain(found, number) for number in range(4))
 
     def test_large_struct(self) -> None:
-        assert self.where("ZSTD_checkCParams", "x86_64").params == (Passed((7, 8, 9, 10)),)
-        assert self.where("ZSTD_checkCParams", "aarch64").params == (Passed((1,), by_reference=True),)
+        assert self.where("ZSTD_checkCParams", "x86_64").params == (PassedValue((7, 8, 9, 10)),)
+        assert self.where("ZSTD_checkCParams", "aarch64").params == (PassedValue((1,), by_reference=True),)
         assert self.where("ZSTD_checkCParams", "loongarch64").params[0].reason
 
     def test_beyond_the_registers(self) -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from probes.check import check_plan, check_typed
 from probes.corrections.corrections import corrected
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import kernel
 
-FIELDS = (EventField("prev_comm", "char[16]", 16), EventField("prev_pid", "pid_t", 4, signed=True))
+FIELDS = (StaticEventField("prev_comm", "char[16]", 16), StaticEventField("prev_pid", "pid_t", 4, signed=True))
 EVENTS = ("sched/sched_switch", "sched/sched_wakeup", "syscalls/sys_enter_read")
 AROUND = Environment(lambda group, event: FIELDS if f"{group}/{event}" in EVENTS else None, events=lambda: EVENTS)
 

@@ -6,14 +6,14 @@ import pytest
 
 from probes.check import as_there, check_plan, check_typed
 from probes.corrections.corrections import corrected
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.rules.messages.guesses import type_meant
 from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import kernel
 from tests.pure.probes.test_beginner import verdict
 
-FIELDS = (EventField("prev_comm", "char[16]", 16), EventField("prev_pid", "pid_t", 4, signed=True))
+FIELDS = (StaticEventField("prev_comm", "char[16]", 16), StaticEventField("prev_pid", "pid_t", 4, signed=True))
 AROUND = Environment(lambda group, event: FIELDS if (group, event) == ("sched", "sched_switch") else None)
 
 

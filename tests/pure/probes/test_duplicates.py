@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import kernel.hosts.arm_request
 import tui.cli.follow.follow
-from kernel.hosts.arm_request import Order, carry_out, probes_for
+from kernel.hosts.arm_request import ArmRequest, carry_out, probes_for
 from probes.check import armable
 from probes.plans.duplicates import apart, told_again, under_another_name
 from probes.plans.plan import Plan
@@ -78,7 +78,7 @@ def test_run_says_it_and_arms_one(monkeypatch, capsys):
 
 def test_a_host_arms_one_and_says_it(monkeypatch):
     monkeypatch.setattr(kernel.hosts.arm_request, "_typed", lambda _, text: armable(text))
-    order = Order(("f vfs_read", "f vfs_read", "p vfs_read"))
+    order = ArmRequest(("f vfs_read", "f vfs_read", "p vfs_read"))
     probes, notes = probes_for(None, order)  # type: ignore[arg-type]
     assert [str(one) for one in probes] == ["f vfs_read", "p vfs_read"]
     assert len(notes) == 1

@@ -8,9 +8,17 @@ from probes.attaching.attach import attachability
 from probes.attaching.catalog import Catalog
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.relatives import relatives
-from probes.attaching.values import Absent, Attachability, Ground, How, Instead, Reason, Why
+from probes.attaching.values import (
+    AbsentModule,
+    Alternative,
+    Attachability,
+    Reason,
+    ReasonKind,
+    Relation,
+    SymbolLookups,
+)
 from probes.check import check, check_plan, check_typed
-from probes.probe import Kind, Place
+from probes.probe import ProbeKind, ProbePlace
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import kernel
 
@@ -35,17 +43,17 @@ def test_which_function_a_refusal_is_about(command: str, code: str, token: str, 
 
 def test_the_reason_and_the_names_to_take() -> None:
     refused = Verdict("p helper", Refusal("BAD_PROBE_ADDR", "Invalid", 2, "helper", "general", ("old",)))
-    ways = tuple(Instead(Place(f"copy.{n}"), How.COPY) for n in range(4))
-    about = Attachability("helper", reasons=(Reason(Why.RENAMED, "made a copy"),), instead=ways)
+    ways = tuple(Alternative(ProbePlace(f"copy.{n}"), Relation.COPY) for n in range(4))
+    about = Attachability("helper", reasons=(Reason(ReasonKind.RENAMED, "made a copy"),), instead=ways)
     better = with_reason(refused, about, ["near"]).error
     assert better is not None
     assert (better.hint, better.nearest) == ("Made a copy", ("copy.0", "copy.1", "copy.2"))
     assert (better.code, better.column, better.message) == ("BAD_PROBE_ADDR", 2, "Invalid")
-    unknown = Attachability("helper", reasons=(Reason(Why.UNKNOWN, "no such", "modprobe x"),))
+    unknown = Attachability("helper", reasons=(Reason(ReasonKind.UNKNOWN, "no such", "modprobe x"),))
     better = with_reason(refused, unknown, ["near"]).error
     assert better is not None
     assert (better.hint, better.nearest) == ("No such; modprobe x", ("near",))
-    notrace = Attachability("helper", reasons=(Reason(Why.NOTRACE, "notrace"),))
+    notrace = Attachability("helper", reasons=(Reason(ReasonKind.NOTRACE, "notrace"),))
     better = with_reason(refused, notrace, ["near"]).error
     assert better is not None
     assert better.nearest == ("old",), "a name like it is no way out for a function that is there"
@@ -73,7 +81,7 @@ def test_a_verdict_of_a_real_kernel() -> None:
     btf, facts, _ = kernel("7.2")
     verdict = check("p ext4_readdir", btf, facts)
     assert refused_function(verdict) == "ext4_readdir"
-    ground = Ground(absent=lambda _: [Absent("ext4", certain=True)])
+    ground = SymbolLookups(absent=lambda _: [AbsentModule("ext4", certain=True)])
     error = with_reason(verdict, attachability("ext4_readdir", facts, btf, ground), []).error
     assert error is not None
     assert error.hint.endswith("; modprobe ext4")
@@ -89,10 +97,10 @@ def test_relatives_take_the_same_structure() -> None:
         function = btf.function(way.place.symbol)
         assert function is not None
         assert "struct file *" in catalog.function(way.place.symbol).prototype
-        assert (way.how, way.note) == (How.SAME_TYPE, "takes struct file")
+        assert (way.how, way.note) == (Relation.SAME_TYPE, "takes struct file")
         assert way.kinds == catalog.attachability(way.place.symbol).kinds
     assert "vfs_read" not in [way.place.symbol for way in found]
     assert found[0].place.symbol.startswith("vfs_"), "names most like its own first"
-    assert relatives("ibt_save", btf, lambda _: frozenset({Kind.FPROBE})) == (), "takes no structure"
-    assert relatives("nobody", btf, lambda _: frozenset({Kind.FPROBE})) == ()
+    assert relatives("ibt_save", btf, lambda _: frozenset({ProbeKind.FPROBE})) == (), "takes no structure"
+    assert relatives("nobody", btf, lambda _: frozenset({ProbeKind.FPROBE})) == ()
     assert relatives("vfs_read", btf, lambda _: frozenset()) == ()

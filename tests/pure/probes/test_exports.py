@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from probes.check import armable
 from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import Shown
+from probes.export.bpftrace_value import BpftraceValue
 from probes.export.comment import write as write_comment
 from probes.export.dialect import CannotExport
 from probes.export.export import DIALECTS, dialect_named, export
@@ -189,7 +189,10 @@ def test_two_probes_of_one_name_are_refused() -> None:
 
 
 def test_filters_become_conditions() -> None:
-    fields = {"count": Shown("", (), "(uint64)(arg2)"), "name": Shown("", (), "str(kptr(arg1))", is_text=True)}
+    fields = {
+        "count": BpftraceValue("", (), "(uint64)(arg2)"),
+        "name": BpftraceValue("", (), "str(kptr(arg1))", is_text=True),
+    }
     assert condition('!(count > 0x10) && name == "a"', fields) == (
         '! ( (uint64)(arg2) > 16 ) && str(kptr(arg1)) == "a"'
     )

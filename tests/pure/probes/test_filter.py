@@ -6,18 +6,18 @@ import pytest
 
 from probes.facts.dialect import Dialect, dialect_of
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField, SymbolCount
+from probes.facts.lookups import Environment, StaticEventField, SymbolCount
 from probes.rules.events.filter import check_filter
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 
 _FIELDS = {
     field.name: field
     for field in (
-        EventField("pid", "pid_t", 4, signed=True),
-        EventField("count", "size_t", 8),
-        EventField("comm", "char[16]", 16),
-        EventField("name", "__data_loc char[]", 4),
-        EventField("path", "const char *", 8),
+        StaticEventField("pid", "pid_t", 4, signed=True),
+        StaticEventField("count", "size_t", 8),
+        StaticEventField("comm", "char[16]", 16),
+        StaticEventField("name", "__data_loc char[]", 4),
+        StaticEventField("path", "const char *", 8),
     )
 }
 _KNOWS = Environment(symbol=lambda name: SymbolCount(int(name == "vfs_read")))
@@ -30,7 +30,7 @@ def _dialect(newer: bool) -> Dialect:
 def _answer(text: str, newer: bool = True, cpus: int = 4) -> str:
     try:
         check_filter(text, _FIELDS, _KNOWS, _dialect(newer), cpus)
-    except At as error:
+    except RefusedWord as error:
         assert error.command == text
         return f"{error.refused.code} {error.refused.offset}"
     return "ok"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from events.search.glob import Glob
 from probes.check import check_plan, check_typed
-from probes.facts.lookups import UNKNOWN, EventField
+from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import names_in
 from probes.lowering.filters.filter_words import column_written, in_words_of_kernel
@@ -39,7 +39,7 @@ def cut(number: int, bits: int, signed: bool) -> int:
 
 @given(WIDTHS, st.booleans(), st.sampled_from(sorted(OPERATORS)), NUMBERS, st.lists(NUMBERS, min_size=1))
 def test_a_number_that_is_taken_is_compared_as_it_is_written(bits, signed, sign, number, values):
-    field = EventField("x", f"{'s' if signed else 'u'}{bits}", bits // 8, signed)
+    field = StaticEventField("x", f"{'s' if signed else 'u'}{bits}", bits // 8, signed)
     refusal = misread([Predicate(field, sign, str(number), 5)])
     there = [cut(value, bits, signed) for value in values]
     if refusal is None:
@@ -72,7 +72,7 @@ def kernels_way(pattern: str, in_record: bool) -> tuple[str, bool]:
 
 @given(PATTERNS, st.booleans())
 def test_a_pattern_is_put_in_a_form_that_the_kernel_reads_as_meant(pattern, in_record):
-    field = EventField("x", "char[16]" if in_record else "__data_loc char[]", 16)
+    field = StaticEventField("x", "char[16]" if in_record else "__data_loc char[]", 16)
     meant = pattern_as_meant(pattern, field)
     assert kernels_way(meant, in_record)[1]
     assert (meant == pattern) or not kernels_way(pattern, in_record)[1]
@@ -84,9 +84,11 @@ def test_a_pattern_is_put_in_a_form_that_the_kernel_reads_as_meant(pattern, in_r
 FIELDS = {
     field.name: field
     for field in (
-        EventField("ret", "s64", 8, signed=True), EventField("at", "u64", 8), EventField("code", "u32", 4),
-        EventField("small", "u8", 1), EventField("state", "s32", 4, signed=True), EventField("flags", "u32", 4),
-        EventField("name", "__data_loc char[]", 4), EventField("path", "const char *", 8),
+        StaticEventField("ret", "s64", 8, signed=True), StaticEventField("at", "u64", 8),
+        StaticEventField("code", "u32", 4),
+        StaticEventField("small", "u8", 1), StaticEventField("state", "s32", 4, signed=True),
+        StaticEventField("flags", "u32", 4),
+        StaticEventField("name", "__data_loc char[]", 4), StaticEventField("path", "const char *", 8),
     )
 }  # fmt: skip
 NAMES = {"state": {"RUNNING": 0, "DEAD": 64, "HIGH": 0x80000000}, "flags": {"NONE": -1}}

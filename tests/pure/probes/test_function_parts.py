@@ -10,7 +10,7 @@ from probes.check import check_plan
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, SymbolCount
 from probes.lowering.lower import CannotLower, lower
-from probes.probe import Base, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbePlace, SymbolBase
 from probes.syntax.parse import parse_probe
 from probes.verdict import Refusal
 from tests.probes_data import kernel
@@ -100,7 +100,9 @@ def test_what_is_jumped_to_does_not_return(spec: str) -> None:
     assert spec[error.column :].startswith(error.token)
     known = kernel("7.2")
     assert check_plan("r split.cold", known.btf, facts("7.2"), environment=AROUND).plan is None
-    place = Place("split.cold", written="0xffffffff81000010", base=Base("_text", 16), address=0xFFFFFFFF81000010)
+    place = ProbePlace(
+        "split.cold", written="0xffffffff81000010", base=SymbolBase("_text", 16), address=0xFFFFFFFF81000010
+    )
     with pytest.raises(CannotLower):
-        lower(Probe(place, When.EXIT), known.btf, facts("7.2"), "pw_1")
+        lower(Probe(place, ProbeEnds.EXIT), known.btf, facts("7.2"), "pw_1")
     assert lower(Probe(place), known.btf, facts("7.2"), "pw_1").lines[0].split()[1] == "_text+16"

@@ -11,16 +11,16 @@ import pytest
 from probes.attaching.catalog import Catalog
 from probes.facts.errors_table import FILTER_MESSAGES, MESSAGES, code_of, message_of
 from probes.facts.facts import Feature
-from probes.functions.capture_tree import Node, Tree
+from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.signature import dentry_offsets
 from probes.lowering.filters.field_names import names_in, unknown
 from probes.names import check_name, event_name, identifier, unique_field
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from probes.syntax.text import kstrtol, kstrtoul, simple_strtoul, split
 from tests.probes_data import KERNELS, kernel
 
 
-def node(tree: Tree, *path: str) -> Node:
+def node(tree: CaptureTree, *path: str) -> CaptureNode:
     """Open the tree along labels."""
     found = next(n for n in tree.roots() if n.label == path[0])
     for label in path[1:]:
@@ -41,12 +41,12 @@ class TestCatalog:
         btf, facts, _ = kernel("7.2")
         functions = (*facts.functions, "twin", "twin [mod]", "uid_eq.isra.0", "only_here [mod]", "untyped")
         catalog = Catalog(btf, replace(facts, functions=functions, blacklist=facts.blacklist | {"vfs_write"}))
-        assert catalog.function("vfs_read").kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
+        assert catalog.function("vfs_read").kinds == {ProbeKind.FPROBE, ProbeKind.KPROBE, ProbeKind.KRETPROBE}
         assert catalog.function("vfs_read").reason == ""
         assert catalog.function("vfs_read").prototype.startswith("ssize_t vfs_read(struct file *file, char *buf,")
-        assert catalog.function("twin").kinds == {Kind.FPROBE}
+        assert catalog.function("twin").kinds == {ProbeKind.FPROBE}
         assert "2 functions" in catalog.function("twin").reason
-        assert catalog.function("vfs_write").kinds == {Kind.FPROBE}
+        assert catalog.function("vfs_write").kinds == {ProbeKind.FPROBE}
         assert "blacklist" in catalog.function("vfs_write").reason
         assert catalog.function("uid_eq").copies == ("uid_eq.isra.0",)
         assert "uid_eq.isra.0" in catalog.function("uid_eq").reason
@@ -64,7 +64,7 @@ class TestCatalog:
         assert not bare.function("vfs_read").kinds
         assert "no tracer" in bare.function("vfs_read").reason
         old = Catalog(btf, replace(facts, features=facts.features - {Feature.FPROBE_EVENTS}))
-        assert old.function("vfs_read").kinds == {Kind.KPROBE, Kind.KRETPROBE}
+        assert old.function("vfs_read").kinds == {ProbeKind.KPROBE, ProbeKind.KRETPROBE}
 
     def test_without_types(self) -> None:
         _, facts, _ = kernel("7.2")
@@ -77,7 +77,7 @@ class TestCatalog:
 class TestTree:
     def test_first_level(self) -> None:
         btf, facts, _ = kernel("7.2")
-        roots = Tree(btf, "vfs_read", facts.machine).roots()
+        roots = CaptureTree(btf, "vfs_read", facts.machine).roots()
         assert [(n.label, str(n.fetcharg), n.kernel_type, n.expandable) for n in roots] == [
             ("file", "file:%pD", "%pD", True),
             ("buf", "buf:string", "string", False),
@@ -88,11 +88,11 @@ class TestTree:
             ("$stack", "$stack", "x64", False),
         ]
         assert [n.label for n in roots if n.at_exit] == ["$retval"]
-        assert not [n for n in Tree(btf, "kfree", facts.machine).roots() if n.at_exit]
+        assert not [n for n in CaptureTree(btf, "kfree", facts.machine).roots() if n.at_exit]
 
     def test_fields_behind_pointers(self) -> None:
         btf, facts, _ = kernel("6.12")
-        tree = Tree(btf, "vfs_read", facts.machine)
+        tree = CaptureTree(btf, "vfs_read", facts.machine)
         pos = node(tree, "file", "->f_pos")
         assert (str(pos.fetcharg), pos.c_type, pos.kernel_type, pos.offset) == ("file->f_pos", "loff_t", "s64", 112)
         inside = node(tree, "file", "->f_path", ".dentry")
@@ -105,7 +105,7 @@ class TestTree:
 
     def test_bits_arrays_and_text(self) -> None:
         btf, facts, _ = kernel("6.12")
-        tree = Tree(btf, "wake_up_new_task", facts.machine)
+        tree = CaptureTree(btf, "wake_up_new_task", facts.machine)
         bit = node(tree, "p", "->in_execve")
         assert (bit.kernel_type, str(bit.fetcharg)) == ("b1", "p->in_execve")
         assert str(node(tree, "p", "->comm").fetcharg) == "p->comm:string"
@@ -119,14 +119,14 @@ class TestTree:
 
     def test_struct_by_value(self) -> None:
         btf, facts, _ = kernel("7.2")
-        tree = Tree(btf, "ZSTD_checkCParams", facts.machine)
+        tree = CaptureTree(btf, "ZSTD_checkCParams", facts.machine)
         whole = node(tree, "cParams")
         assert whole.fetcharg is None
         assert whole.expandable
         assert str(node(tree, "cParams", ".chainLog").fetcharg) == "cParams.chainLog"
 
     def test_without_types_there_is_little(self) -> None:
-        labels = [n.label for n in Tree(None, "vfs_read", "x86_64").roots()]
+        labels = [n.label for n in CaptureTree(None, "vfs_read", "x86_64").roots()]
         assert labels == ["$retval", "$comm", "$stack"]
 
     @pytest.mark.parametrize("name", KERNELS)
@@ -135,7 +135,7 @@ class TestTree:
         rng = random.Random(name)
         seen = 0
         for function in [f for f in btf.functions if f][:200]:
-            tree = Tree(btf, function, facts.machine)
+            tree = CaptureTree(btf, function, facts.machine)
             level = list(tree.roots())
             for _ in range(3):
                 seen += len(level)

@@ -16,13 +16,13 @@ from probes.check import check, check_plan
 from probes.facts.facts import Feature
 from probes.facts.lookups import Environment, SymbolCount
 from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
-from probes.functions.capture_tree import Tree
+from probes.functions.capture_tree import CaptureTree
 from probes.functions.signature import signature_of
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import CannotLower, lower
 from probes.names import unique_field
 from probes.plans.plan import Plan
-from probes.probe import Base, Kind, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse import parse_probe
 from tests.btf_writer import Writer
 from tests.probes_data import KERNELS, kernel
@@ -62,7 +62,7 @@ def test_kprobes_where_there_are_no_fprobes() -> None:
     ]
     with pytest.raises(CannotLower) as caught:
         btf, facts, _ = kernel("arm64")
-        lower(Probe(Place("vfs_read"), kind=Kind.FPROBE), btf, facts, "pw_1")
+        lower(Probe(ProbePlace("vfs_read"), kind=ProbeKind.FPROBE), btf, facts, "pw_1")
     assert caught.value.refusal.code == "missing_capability"
 
 
@@ -234,7 +234,9 @@ def test_twins() -> None:
 def test_one_of_the_twins_is_told_by_its_distance() -> None:
     btf, facts, _ = kernel("7.2")
     twin = Probe(
-        Place("vfs_write", base=Base("_text", 4096)), When.BOTH, fetchargs=parse_probe("f x $$args").fetchargs
+        ProbePlace("vfs_write", base=SymbolBase("_text", 4096)),
+        ProbeEnds.BOTH,
+        fetchargs=parse_probe("f x $$args").fetchargs,
     )
     entry, leave = lower(twin, btf, facts, "g").events
     assert entry.line.startswith(
@@ -242,7 +244,7 @@ def test_one_of_the_twins_is_told_by_its_distance() -> None:
     )
     assert leave.line.startswith("r:g/vfs_write__exit _text+4096 file=")
     with pytest.raises(CannotLower, match="not one"):
-        lower(replace(twin, kind=Kind.FPROBE), btf, facts, "g")
+        lower(replace(twin, kind=ProbeKind.FPROBE), btf, facts, "g")
     unnamed = lower(parse_probe("p 0xffffffff81000000 x=%di"), btf, facts, "g")
     assert "this boot" in unnamed.losses[0]
 
@@ -338,7 +340,7 @@ def test_another_name_of_a_traceable_function_is_probed_by_the_name_that_was_typ
         lower(parse_probe("f __x64_sys_none"), btf, facts, "g", environment=around)
     if release == "6.12":
         with pytest.raises(CannotLower):
-            only_fprobe = replace(parse_probe("f __x64_sys_other"), kind=Kind.FPROBE)
+            only_fprobe = replace(parse_probe("f __x64_sys_other"), kind=ProbeKind.FPROBE)
             lower(only_fprobe, btf, facts, "g", environment=around)
 
 
@@ -372,7 +374,7 @@ def test_event_names_fit_and_are_taken_away_again() -> None:
     btf, facts, _ = kernel("7.2")
     long = "a" * 70 + ".isra.0"
     wide = replace(facts, functions=(*facts.functions, long))
-    events = lower(Probe(Place(long), When.BOTH), btf, wide, "pw_1").events
+    events = lower(Probe(ProbePlace(long), ProbeEnds.BOTH), btf, wide, "pw_1").events
     for event in events:
         assert len(event.event) <= 63
         assert event.event.replace("_", "a").isalnum()
@@ -419,7 +421,7 @@ def test_names_as_long_as_the_kernel_takes() -> None:
 
 def test_stack_is_a_trigger() -> None:
     btf, facts, _ = kernel("7.2")
-    probe = Probe(Place("vfs_read"), stack=True, triggers=("traceoff:1",))
+    probe = Probe(ProbePlace("vfs_read"), stack=True, triggers=("traceoff:1",))
     assert lower(probe, btf, facts, "g").events[0].triggers == ("stacktrace", "traceoff:1")
 
 
@@ -436,7 +438,7 @@ def test_without_types_what_needs_none_is_left() -> None:
 def test_nothing_to_probe_with() -> None:
     btf, facts, _ = kernel("7.2")
     bare = replace(facts, features=frozenset({Feature.DYNAMIC_EVENTS}))
-    error = check(Probe(Place("vfs_read")), btf, bare).error
+    error = check(Probe(ProbePlace("vfs_read")), btf, bare).error
     assert error is not None
     assert error.code == "missing_capability"
 
@@ -463,7 +465,7 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
     known = [f for f in functions if btf.function(f) is not None and functions.count(f) == 1][:300]
     lowered = fields = 0
     for function in known:
-        tree = Tree(btf, function, facts.machine)
+        tree = CaptureTree(btf, function, facts.machine)
         picked = []
         for node in tree.roots():
             for _ in range(rng.randrange(4)):
@@ -476,8 +478,10 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
         signature = signature_of(btf, function)
         returns = signature is not None and signature.returns
         extra = (FetchArg(AllArguments(best=True)), *((FetchArg(ReturnValue()),) if returns else ()))
-        probe = Probe(Place(function), rng.choice(list(When)), fetchargs=tuple(dict.fromkeys((*picked, *extra))))
-        if probe.when is When.ENTRY:
+        probe = Probe(
+            ProbePlace(function), rng.choice(list(ProbeEnds)), fetchargs=tuple(dict.fromkeys((*picked, *extra)))
+        )
+        if probe.when is ProbeEnds.ENTRY:
             kept = tuple(a for a in probe.fetchargs if not isinstance(a.expression, ReturnValue))
             probe = replace(probe, fetchargs=kept)
         try:
@@ -499,7 +503,9 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
 
 def test_ticked_field_is_captured() -> None:
     assert (
-        Probe(Place("vfs_read")).toggle(FetchArg(variable("file"), None, "%pD")).captures(FetchArg(variable("file")))
+        Probe(ProbePlace("vfs_read"))
+        .toggle(FetchArg(variable("file"), None, "%pD"))
+        .captures(FetchArg(variable("file")))
     )
 
 

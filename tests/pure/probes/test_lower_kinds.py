@@ -10,12 +10,12 @@ from btf.types import Struct
 from btf.walk import strip
 from probes.check import Checked, armable, check_plan
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.lower import CannotLower, lower
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import Plan
 from probes.programs.elf_symbols import read_program
-from probes.programs.program import NotPlaced, Program
+from probes.programs.program import Program, SymbolNotPlaced
 from probes.verdict import Refusal
 from tests.probes_data import KERNELS, environment, kernel
 from tests.pure.probes.test_program import files
@@ -26,20 +26,20 @@ OLD = ("6.1", "arm64")
 BIN = "/bin/tool-1.2"
 MORE = {
     ("workqueue", "workqueue_queue_work"): (
-        EventField("work", "void *", 8, spec="p"),
-        EventField("function", "void *", 8, spec="ps"),
-        EventField("workqueue", "__data_loc char[]", 4),
-        EventField("req_cpu", "int", 4, signed=True),
+        StaticEventField("work", "void *", 8, spec="p"),
+        StaticEventField("function", "void *", 8, spec="ps"),
+        StaticEventField("workqueue", "__data_loc char[]", 4),
+        StaticEventField("req_cpu", "int", 4, signed=True),
     ),
     ("made", "every_type"): (
-        EventField("flag", "bool", 1),
-        EventField("kind", "enum pid_type", 4),
-        EventField("mask", "unsigned long", 8, spec="lx"),
-        EventField("words", "u32[4]", 16),
-        EventField("loose", "__data_loc u8[]", 4),
-        EventField("name", "const char *", 8),
-        EventField("who", "char[16]", 16, signed=True),
-        EventField("whole", "struct timespec64", 16),
+        StaticEventField("flag", "bool", 1),
+        StaticEventField("kind", "enum pid_type", 4),
+        StaticEventField("mask", "unsigned long", 8, spec="lx"),
+        StaticEventField("words", "u32[4]", 16),
+        StaticEventField("loose", "__data_loc u8[]", 4),
+        StaticEventField("name", "const char *", 8),
+        StaticEventField("who", "char[16]", 16, signed=True),
+        StaticEventField("whole", "struct timespec64", 16),
     ),
 }
 
@@ -50,7 +50,7 @@ def around(name: str) -> Environment:
     look_up = known.event
     assert look_up is not None
 
-    def event(group: str, of: str) -> tuple[EventField, ...] | None:
+    def event(group: str, of: str) -> tuple[StaticEventField, ...] | None:
         return MORE.get((group, of)) or look_up(group, of)
 
     def groups_of(of: str) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def around(name: str) -> Environment:
 
     def program(path: str) -> Program:
         if path != BIN:
-            raise NotPlaced("FILE_NOT_FOUND", path)
+            raise SymbolNotPlaced("FILE_NOT_FOUND", path)
         return replace(read_program(files()["pie"]), machine="aarch64" if name == "arm64" else "x86_64")
 
     return replace(known, event=event, groups_of=groups_of, program=program)

@@ -12,7 +12,7 @@ from probes.facts.dialect import dialect_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.kernel_verdict import kernel_verdict
 from probes.rules import readers
-from probes.syntax.refused import At
+from probes.syntax.refused import RefusedWord
 from tests.probes_data import environment, kernel
 
 
@@ -99,11 +99,11 @@ def _early(text: str, **changes: bool) -> str:
     """The answer of 7.2 with parts of its dialect as an earlier kernel has them."""
     btf, facts, _ = kernel("7.2")
     dialect = replace(dialect_of(facts, btf), **changes)
-    reading = readers.Reading(dialect, btf, facts, environment("7.2"))
+    reading = readers.RuleContext(dialect, btf, facts, environment("7.2"))
     words = text.split()
     try:
         readers.EVENT_READERS[words[0][0]](words, reading)
-    except At as error:
+    except RefusedWord as error:
         return f"{error.refused.code} {error.index}+{error.refused.offset}"
     return "ok"
 

@@ -20,11 +20,11 @@ from probes.fetcharg import (
     Register,
     ReturnValue,
     Stack,
-    Symbol,
+    SymbolAddress,
     Variable,
     variable,
 )
-from probes.probe import Base, Kind, Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe
 from tests.probes_data import KERNELS, Case, kernel
 
@@ -45,7 +45,7 @@ leaves: st.SearchStrategy[Expression] = st.one_of(
     st.sampled_from([Comm(), Comm("$COMM"), Argument(1, "01"), AllArguments(), AllArguments(best=True)]),
     st.builds(Stack, st.sampled_from(["", "0", "17", "007"])),
     st.builds(Register, identifiers),
-    st.builds(Symbol, st.one_of(identifiers, numbers, st.builds("{}+{}".format, identifiers, numbers))),
+    st.builds(SymbolAddress, st.one_of(identifiers, numbers, st.builds("{}+{}".format, identifiers, numbers))),
     st.builds(Immediate, st.one_of(numbers, numbers.map("-{}".format), identifiers.map('"{}"'.format))),
 )
 memory = st.recursive(
@@ -67,8 +67,8 @@ def test_fetcharg_reads_back(arg: FetchArg) -> None:
     assert str(parse_fetcharg(str(arg))) == str(arg)
 
 
-@pytest.mark.parametrize(("word", "when"), [("$retval", When.EXIT), ("$retvals", When.ENTRY)])
-def test_the_letters_make_an_exit_probe_even_in_a_text(word: str, when: When) -> None:
+@pytest.mark.parametrize(("word", "when"), [("$retval", ProbeEnds.EXIT), ("$retvals", ProbeEnds.ENTRY)])
+def test_the_letters_make_an_exit_probe_even_in_a_text(word: str, when: ProbeEnds) -> None:
     """As parse_symbol_and_return of kernel/trace/trace_fprobe.c looks for them."""
     text = f'f vfs_read x=\\"{word}"'
     probe = parse_probe(text)
@@ -77,13 +77,13 @@ def test_the_letters_make_an_exit_probe_even_in_a_text(word: str, when: When) ->
 
 @st.composite
 def probes(draw: st.DrawFn) -> Probe:
-    kind = draw(st.sampled_from([Kind.AUTO, Kind.KPROBE, Kind.KRETPROBE]))
-    when = When.EXIT if kind is Kind.KRETPROBE else draw(st.sampled_from(When))
+    kind = draw(st.sampled_from([ProbeKind.AUTO, ProbeKind.KPROBE, ProbeKind.KRETPROBE]))
+    when = ProbeEnds.EXIT if kind is ProbeKind.KRETPROBE else draw(st.sampled_from(ProbeEnds))
     args = tuple(draw(st.lists(fetchargs, max_size=4)))
-    if kind is Kind.AUTO and when is When.ENTRY and "$retval" in " ".join(map(str, args)):
-        when = When.EXIT
-    offset = draw(st.integers(0, 64)) if kind is Kind.KPROBE and when is When.ENTRY else 0
-    place = Place(draw(identifiers), draw(st.one_of(st.none(), identifiers)), offset)
+    if kind is ProbeKind.AUTO and when is ProbeEnds.ENTRY and "$retval" in " ".join(map(str, args)):
+        when = ProbeEnds.EXIT
+    offset = draw(st.integers(0, 64)) if kind is ProbeKind.KPROBE and when is ProbeEnds.ENTRY else 0
+    place = ProbePlace(draw(identifiers), draw(st.one_of(st.none(), identifiers)), offset)
     event = draw(st.one_of(st.just(""), identifiers))
     return Probe(
         place,
@@ -93,7 +93,7 @@ def probes(draw: st.DrawFn) -> Probe:
         draw(st.sampled_from(["", "count > 4096", 'comm ~ "a # b  c*" && ret < 0'])),
         group=draw(st.one_of(st.just(""), identifiers)),
         event=event,
-        maxactive=draw(st.sampled_from(["", "10"])) if kind is Kind.KRETPROBE else "",
+        maxactive=draw(st.sampled_from(["", "10"])) if kind is ProbeKind.KRETPROBE else "",
     )
 
 
@@ -188,7 +188,7 @@ def test_filter_needs_words() -> None:
 
 
 def test_probe_of_ticks() -> None:
-    probe = Probe(Place("vfs_read"))
+    probe = Probe(ProbePlace("vfs_read"))
     pos = FetchArg(variable("file", "->f_pos"))
     ticked = probe.toggle(pos)
     assert str(ticked) == "f vfs_read file->f_pos"
@@ -199,10 +199,10 @@ def test_a_function_by_its_distance() -> None:
     """It is a function's beginning: its exit, both ends and its arguments by number can be had."""
     for text in ("p _text+4096 x=$arg1", "p _text+0x1000%both", "r _text+4096 $retval"):
         probe = parse_probe(text)
-        assert probe.place.base == Base("_text", 4096)
+        assert probe.place.base == SymbolBase("_text", 4096)
         assert (probe.place.offset, str(probe)) == (0, text)
-    twin = Probe(Place("c_start", base=Base("_text", 4096), address=1), When.BOTH)
+    twin = Probe(ProbePlace("c_start", base=SymbolBase("_text", 4096), address=1), ProbeEnds.BOTH)
     assert str(twin) == "p _text+4096%both"
     assert twin.place.told == "_text+4096"
     assert replace(twin.place, offset=8).told == "_text+4104"
-    assert Place("f", "virtio", base=Base("g", 16)).told == "virtio:g+16"
+    assert ProbePlace("f", "virtio", base=SymbolBase("g", 16)).told == "virtio:g+16"

@@ -16,7 +16,7 @@ from probes.presets.diff import difference
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.read import read_preset
-from probes.presets.schema import Parameter, Preset, Type, View
+from probes.presets.schema import Parameter, ParameterType, Preset, PresetView
 from probes.presets.search import matches, nearest, words_of
 from probes.presets.substitute import least_latency, substituted
 from probes.presets.values import written
@@ -60,8 +60,8 @@ def wrong(text: str) -> PresetError:
 
 def test_a_file_is_read():
     preset = read_preset(TEXT)
-    assert (preset.name, preset.title, preset.tags, preset.view) == ("reads", "Reads", ("files",), View.CALLS)
-    assert preset.parameters[0] == Parameter("least", Type.INT, "16")
+    assert (preset.name, preset.title, preset.tags, preset.view) == ("reads", "Reads", ("files",), PresetView.CALLS)
+    assert preset.parameters[0] == Parameter("least", ParameterType.INT, "16")
     assert preset.probes[1] == ("f:a/b vfs_write%return count", "f:a/b vfs_write $arg3")
 
 
@@ -120,7 +120,7 @@ def test_values_are_put_in_and_clauses_without_one_are_left_out():
         substituted(preset, {"lest": "1"})
 
 
-KINDS = st.sampled_from(list(Type))
+KINDS = st.sampled_from(list(ParameterType))
 HOSTILE = st.one_of(
     st.text(max_size=40),
     st.text(alphabet="\"'\\#\n\t $(){};&|=<>~ab/0 if", max_size=40),
@@ -163,7 +163,7 @@ def test_no_value_breaks_out_of_a_place(kind, value):
 
 @pytest.mark.parametrize("typed", ["EACCES", "-EACCES", " eacces", "13", "-13", "0xd"])
 def test_an_error_is_what_functions_return(typed):
-    assert written(Parameter("error", Type.ERRNO), typed, quoted=True) == "-13"
+    assert written(Parameter("error", ParameterType.ERRNO), typed, quoted=True) == "-13"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_error_is_what_functions_return(typed):
 )
 def test_what_is_no_error_is_refused_with_the_way_out(typed, why):
     with pytest.raises(PresetError, match=why):
-        written(Parameter("error", Type.ERRNO), typed, quoted=True)
+        written(Parameter("error", ParameterType.ERRNO), typed, quoted=True)
 
 
 def test_an_edit_keeps_comments_and_what_is_not_changed():
@@ -204,7 +204,7 @@ def test_an_edit_keeps_comments_and_what_is_not_changed():
     default=st.text(alphabet="abc /*", max_size=8),
 )
 def test_what_is_written_is_read_again(title, description, default):
-    parameter = Parameter("path", Type.PATH, default.strip(), "which")
+    parameter = Parameter("path", ParameterType.PATH, default.strip(), "which")
     preset = Preset("one", title, (("f vfs_read", "p vfs_read"),), "why?", ("a",), description, (parameter,))
     assert read_preset(new_text(preset)) == preset
 
@@ -422,7 +422,13 @@ def test_the_filter_of_a_probe_in_braces_is_not_that_of_the_whole():
         "lat:x {f vfs_read count if count > ${n} && comm == ${who}} to {f ${to}%return $retval} by common_pid"
         " if lat >= ${least} && ret == ${r}"
     )
-    kinds = {"n": Type.INT, "who": Type.COMM, "to": Type.STR, "least": Type.DURATION, "r": Type.INT}
+    kinds = {
+        "n": ParameterType.INT,
+        "who": ParameterType.COMM,
+        "to": ParameterType.STR,
+        "least": ParameterType.DURATION,
+        "r": ParameterType.INT,
+    }
     preset = Preset("x", "x", ((text,),), parameters=tuple(Parameter(name, kind) for name, kind in kinds.items()))
     begin = 'lat:x {f vfs_read count if count > 5 && comm == "a if b"} to {f vfs_read%return $retval} by common_pid'
     always = {"n": "5", "who": "a if b", "to": "vfs_read"}

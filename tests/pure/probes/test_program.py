@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.programs.elf_symbols import ProgramError, read_program
-from probes.programs.program import NotPlaced, Program
+from probes.programs.program import Program, SymbolNotPlaced
 
 PROGRAMS = Path(__file__).parents[2] / "data/programs.tar.xz"
 WORK, QUIET, COLD, CALLER = 0x11110002, 0x11110003, 0x11110005, 0x11110031
@@ -36,8 +36,8 @@ def number_at(name: str, offset: int) -> int:
     return int.from_bytes(data[offset + 1 : offset + 5], "little")
 
 
-def refusal(name: str, symbol: str, offset: int = 0) -> NotPlaced:
-    with pytest.raises(NotPlaced) as caught:
+def refusal(name: str, symbol: str, offset: int = 0) -> SymbolNotPlaced:
+    with pytest.raises(SymbolNotPlaced) as caught:
         program(name).place(symbol, offset)
     assert str(caught.value)
     return caught.value
@@ -109,7 +109,7 @@ def test_offsets_stay_in_the_function() -> None:
     assert refusal("pie", "work", 7).code == "outside_function"
     assert program("pie").place("work", 6)
     arm = Program("aarch64", program("pie").segments, program("pie").symbols)
-    with pytest.raises(NotPlaced, match="multiples of 4"):
+    with pytest.raises(SymbolNotPlaced, match="multiples of 4"):
         arm.place("work", 2)
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_read_or_refused(name: str, changes: list[tuple[int, i
     for symbol in ("work", "quiet", "sdt_made:twice"):
         try:
             spots = found.place(symbol)
-        except NotPlaced:
+        except SymbolNotPlaced:
             continue
         assert spots
 

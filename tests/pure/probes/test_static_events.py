@@ -8,22 +8,22 @@ import pytest
 
 from probes.check import armable, check_plan
 from probes.facts.facts import Feature
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.probe import Probe
-from probes.static_events import Key, Latency, StaticEvent
+from probes.static_events import Latency, LatencyKey, StaticEvent
 from probes.syntax.parse_error import ParseError
 from tests.probes_data import kernel
 
 EVENTS = {
     ("block", "block_rq_issue"): (
-        EventField("dev", "dev_t", 4),
-        EventField("sector", "sector_t", 8),
-        EventField("rwbs", "char[8]", 8),
-        EventField("comm", "__data_loc char[]", 4),
+        StaticEventField("dev", "dev_t", 4),
+        StaticEventField("sector", "sector_t", 8),
+        StaticEventField("rwbs", "char[8]", 8),
+        StaticEventField("comm", "__data_loc char[]", 4),
     ),
-    ("block", "block_rq_complete"): (EventField("dev", "dev_t", 4), EventField("sector", "sector_t", 8)),
-    ("raw_syscalls", "sys_exit"): (EventField("id", "long", 8, True), EventField("ret", "long", 8, True)),
-    ("block", "other"): (EventField("ret", "long", 8, True),),
+    ("block", "block_rq_complete"): (StaticEventField("dev", "dev_t", 4), StaticEventField("sector", "sector_t", 8)),
+    ("raw_syscalls", "sys_exit"): (StaticEventField("id", "long", 8, True), StaticEventField("ret", "long", 8, True)),
+    ("block", "other"): (StaticEventField("ret", "long", 8, True),),
 }
 
 
@@ -54,7 +54,7 @@ def test_text_is_the_same_again(text):
 def test_what_they_are():
     assert armable("on  tcp.x if a > 1") == StaticEvent("tcp/x", "a > 1")
     read = armable("lat:n a/b to {f c d} by x=y,z with q if lat > 3")
-    assert read == Latency("n", "a/b", "f c d", (Key("x", "y"), Key("z", "z")), ("q",), "lat > 3")
+    assert read == Latency("n", "a/b", "f c d", (LatencyKey("x", "y"), LatencyKey("z", "z")), ("q",), "lat > 3")
     assert isinstance(armable("f on"), Probe)  # the words are heads only
 
 

@@ -6,18 +6,18 @@ import pytest
 
 from probes.translation.bpftrace import MOST
 from probes.translation.translate import LONGEST, translate
-from probes.translation.translated import Translated
+from probes.translation.translated import Translation
 
 BEGIN = "kprobe:vfs_read { @t[tid] = nsecs } "
 
 
-def of(program: str) -> Translated:
+def of(program: str) -> Translation:
     found = translate(program)
     assert found is not None
     return found
 
 
-def ended(condition: str, body: str = "@ = hist(nsecs - @t[tid])") -> Translated:
+def ended(condition: str, body: str = "@ = hist(nsecs - @t[tid])") -> Translation:
     """Return the translation of a time whose end has a filter and statements."""
     return of(f"{BEGIN}kretprobe:vfs_read {condition} {{ {body} }}")
 

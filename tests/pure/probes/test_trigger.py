@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.facts.lookups import Environment, EventField
+from probes.facts.lookups import Environment, StaticEventField
 from probes.hist.clause import Action, Assignment
 from probes.hist.kept import keeping
-from probes.hist.trigger import HistTrigger, PlainTrigger, Target, parse_trigger
+from probes.hist.trigger import HistTrigger, PlainTrigger, SwitchedEvent, parse_trigger
 from probes.kernel_verdict import kernel_verdict
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from probes.syntax.parse_error import ParseError
 from tests.probes_data import KERNELS, environment, kernel
 from tests.trigger_generator import FIELDS, SYNTHETIC, Generator, path
@@ -36,7 +36,7 @@ def test_what_can_be_read_is_printed_back_and_the_rest_is_refused(seed: int, bla
     btf, facts, _ = kernel("7.2")
     existing = [f"s:{event}" for event in SYNTHETIC]
     fields = {
-        event.replace("/", ":"): tuple(EventField(f, "int", 4, True) for f in FIELDS[event]) for event in FIELDS
+        event.replace("/", ":"): tuple(StaticEventField(f, "int", 4, True) for f in FIELDS[event]) for event in FIELDS
     }
     known = Environment(lambda group, event: fields.get(f"{group}:{event}"))
     for case in Generator(seed).cases(2):
@@ -99,7 +99,11 @@ def test_histogram_from_its_parts_reads_back_the_same() -> None:
 def test_other_triggers() -> None:
     trigger = parse_trigger("enable_event:sched:sched_waking:0x3 if prev_pid == 1")
     assert isinstance(trigger, PlainTrigger)
-    assert (trigger.target, trigger.count, trigger.filter) == (Target("sched", "sched_waking"), 3, "prev_pid == 1")
+    assert (trigger.target, trigger.count, trigger.filter) == (
+        SwitchedEvent("sched", "sched_waking"),
+        3,
+        "prev_pid == 1",
+    )
     assert str(PlainTrigger("stacktrace")) == "stacktrace"
     assert str(PlainTrigger("traceoff", "3", "prev_pid == 1")) == "traceoff:3 if prev_pid == 1"
     assert str(PlainTrigger("traceoff", filter="prev_pid == 1", remove=True)) == "!traceoff if prev_pid == 1"
@@ -164,7 +168,7 @@ def test_the_triggers_of_latencies_are_taken(name: str, where: str) -> None:
         for event, at_exit in (("sched_switch", False), ("sched_waking", True))
     )
     ends = (ends[0], replace(ends[1], filter=where.replace("prev_pid", "pid").replace("next_pid", "prio")))
-    made = keeping(Plan(Probe(Place("vfs_read")), ends), "pw_1_2", "mono")
+    made = keeping(Plan(Probe(ProbePlace("vfs_read")), ends), "pw_1_2", "mono")
     assert made.synthetic is not None
     before: tuple[str, ...] = (made.synthetic.line,)
     for event, text in made.timing:

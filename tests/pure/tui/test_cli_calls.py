@@ -14,25 +14,25 @@ from events.record import Record
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.events_data import event, page
 from tests.pure.events.test_calls import FORMATS, _fill, _record
 from tests.pure.tui.test_cli_preset import OWN
 from tui.__main__ import main
-from tui.cli.follow.call_printer import _MOST_BEHIND, Calls
-from tui.views.calls.call_text import ShownCalls
+from tui.cli.follow.call_printer import _MOST_BEHIND, CallPrinter
+from tui.views.calls.call_text import CallTexts
 
 ENTRY, EXIT, OTHER = range(3)
 PATHS = ("g/a", "g/b", "g/c")
 PLANS = (
     Plan(
-        Probe(Place("vfs_read")),
+        Probe(ProbePlace("vfs_read")),
         (
             PlannedEvent("g", "a", "f:g/a vfs_read", "-:g/a", frame="frame"),
             PlannedEvent("g", "b", "f:g/b vfs_read%return", "-:g/b", at_exit=True, frame="frame", frame_shift=8),
         ),
     ),
-    Plan(Probe(Place("vfs_write")), (PlannedEvent("g", "c", "f:g/c vfs_write", "-:g/c"),)),
+    Plan(Probe(ProbePlace("vfs_write")), (PlannedEvent("g", "c", "f:g/c vfs_write", "-:g/c"),)),
 )
 
 
@@ -42,17 +42,17 @@ def filled(*numbers: int, limit_bytes: int = 1 << 20) -> Store:
     return store
 
 
-def calls_in(store: Store, others: list[Record]) -> Calls:
+def calls_in(store: Store, others: list[Record]) -> CallPrinter:
     known = SimpleNamespace(plans=PLANS, values=lambda _: [])
-    return Calls(SimpleNamespace(known=known, store=store), others.append, PATHS, {}, as_json=False)
+    return CallPrinter(SimpleNamespace(known=known, store=store), others.append, PATHS, {}, as_json=False)
 
 
 @pytest.fixture(autouse=True)
 def in_small_steps(monkeypatch):
     """As of a store with millions of events: one step of pairing looks at a few."""
     monkeypatch.setattr(events.calls.calls, "_PIECE", 4)
-    tick = ShownCalls.tick
-    monkeypatch.setattr(ShownCalls, "tick", lambda self: tick(self, 0.0))
+    tick = CallTexts.tick
+    monkeypatch.setattr(CallTexts, "tick", lambda self: tick(self, 0.0))
 
 
 def test_the_last_call_is_printed_however_much_came_before_it(capsys):
@@ -90,7 +90,7 @@ def test_what_was_not_printed_is_said_at_the_end(tmp_path, capsys, monkeypatch):
     command = ["run", str(preset), "-t", str(shipped_recording())]
     assert main(command) == 0
     assert "before they were printed" not in capsys.readouterr().err
-    monkeypatch.setattr(Calls, "dropped", 4321)
+    monkeypatch.setattr(CallPrinter, "dropped", 4321)
     assert main(command) == 0
     assert "4,321 calls or events of calls dropped before they were printed" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from kernel.errors import TargetUnusable
 from tests.fake_target import FakeTarget
 from tui.cli.console import early
@@ -42,7 +42,7 @@ class Opener:
         cancel: threading.Event | None = None,
         *,
         tell: Callable[[str], None],
-    ) -> Choice:
+    ) -> TargetChoice:
         assert tell is told, "what a far host says is not lost"
         self.asked.append(spec)
         if self.waits_for_cancel:
@@ -51,7 +51,7 @@ class Opener:
             raise TargetUnusable("cancelled")
         if self.error is not None:
             raise self.error
-        return Choice(self.target)
+        return TargetChoice(self.target)
 
 
 @pytest.fixture

@@ -19,22 +19,22 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.catalogue import OF_EVENTS, format_named
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.source import Source
 from events.recording.reader import Recording, RecordingWriter
 from events.text import parse_line
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tests.pure.export_events import record_of
 from tests.pure.kernel.test_watch import Anything, Target, probe
 from tui.__main__ import main
-from tui.cli.exports.export_options import NotWanted, Wanted, wanted_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
 from tui.cli.exports.open_export import Export, exporting
 from tui.cli.follow.follow import arm, follow
 from tui.cli.follow.signals import stoppable
 from tui.output.event_source import source_of
-from tui.output.export_file import ExportFile, FileRefused
+from tui.output.export_file import ExportFile, ExportRefused
 
 HERE = str(shipped_recording())
 READS = "f vfs_read%return file->f_pos count $retval"
@@ -164,7 +164,7 @@ def test_a_target_without_events_says_so(tmp_path, capsys):
 def test_a_binary_format_is_nothing_for_a_terminal(monkeypatch):
     arguments = argparse.Namespace(export="parquet", output=None, overwrite=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    with pytest.raises(NotWanted, match=r"--export parquet:FILE\.parquet"):
+    with pytest.raises(BadExportOption, match=r"--export parquet:FILE\.parquet"):
         wanted_of(arguments)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert wanted_of(arguments) is not None
@@ -258,7 +258,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
         number = next(iter(watch.armed[0].formats))
-        with exporting(watch, Wanted(found, str(path), False), events) as export:
+        with exporting(watch, ExportRequest(found, str(path), False), events) as export:
             inner = export._writer.take
 
             def take(record):
@@ -302,7 +302,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     assert form is not None
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
-        with exporting(watch, Wanted(form, str(tmp_path / "x"), False), events) as export:
+        with exporting(watch, ExportRequest(form, str(tmp_path / "x"), False), events) as export:
             target.event(1000, next(iter(watch.armed[0].formats)))
             follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.passing)
     assert asked == [signal.SIGTERM]
@@ -316,7 +316,7 @@ def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
     arm(watch, [probe("vfs_read")])
     source = source_of(watch)
     assert dict(source.ends) == {}
-    watch.arm(Probe(Place("vfs_write"), filter="count > 1"))
+    watch.arm(Probe(ProbePlace("vfs_write"), filter="count > 1"))
     (event,) = watch.armed[1].plan.events
     assert [*source.ends] == [event.path] and len(source.ends) == 1
     watch.close()
@@ -327,10 +327,10 @@ def test_a_file_comes_under_its_name_when_it_is_whole(tmp_path):
     with ExportFile(path) as file:
         file.out.write(b"half")
         assert not path.exists()
-        with pytest.raises(FileRefused, match="another export writes it"):
+        with pytest.raises(ExportRefused, match="another export writes it"):
             ExportFile(path)
     assert path.read_bytes() == b"half"
-    with pytest.raises(FileRefused) as error:
+    with pytest.raises(ExportRefused) as error:
         ExportFile(path)
     assert error.value.taken
     with pytest.raises(ZeroDivisionError), ExportFile(path, overwrite=True) as file:
@@ -339,7 +339,7 @@ def test_a_file_comes_under_its_name_when_it_is_whole(tmp_path):
     assert path.read_bytes() == b"half"
     late = ExportFile(tmp_path / "y")
     (tmp_path / "y").write_bytes(b"came meanwhile")
-    with pytest.raises(FileRefused, match="come meanwhile"), late:
+    with pytest.raises(ExportRefused, match="come meanwhile"), late:
         late.out.write(b"ours")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["x", "y"]
     assert (tmp_path / "y").read_bytes() == b"came meanwhile"
@@ -358,7 +358,7 @@ def test_notes_of_a_format_are_told(capsys):
 
     wanted = wanted_of(argparse.Namespace(export="csv", output="-", overwrite=False))
     assert wanted is not None
-    export = Export(wanted, Writer(), Passing())
+    export = Export(wanted, Writer(), ExportFilter())
     record = record_of({"n": 1})
     assert export.passing.gives(record)
     export.take(record)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from events.export.hosts import passes
 from events.record import Record
-from events.search.field_kinds import Sort
+from events.search.field_kinds import ValueKind
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch
 from tests.json_reader import read_line
@@ -183,15 +183,15 @@ def test_a_record_of_one_host_passes_where_nobody_said_it_does_not():
 
 def test_fields_that_two_kernels_have_in_two_ways_can_be_compared_as_both(monkeypatch):
     """Else all events of the one whose field is another would pass, for the condition is none there."""
-    ways = itertools.cycle([{"x": Sort.NUMBER}, {"x": Sort.TEXT}])
+    ways = itertools.cycle([{"x": ValueKind.NUMBER}, {"x": ValueKind.TEXT}])
     monkeypatch.setattr("tui.filter.filter.sorts_of_fields", lambda _: next(ways))
     watch = recording()[0]
     chosen = Filter()
     for _ in range(2):
         chosen.sorts(watch)
-    assert chosen.sorts(watch)["x"] is Sort.UNKNOWN
+    assert chosen.sorts(watch)["x"] is ValueKind.UNKNOWN
     chosen.check("x > 5 && x ~ cat*", [watch])
-    assert chosen.with_text("x == cat").sorts(watch)["x"] is Sort.UNKNOWN
+    assert chosen.with_text("x == cat").sorts(watch)["x"] is ValueKind.UNKNOWN
 
 
 # -- names that come after the events --------------------------------------------------------------------------------

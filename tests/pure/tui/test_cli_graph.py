@@ -24,7 +24,7 @@ from tests.export_recordings import SECONDS, late_graph, recording
 from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
 from tui.__main__ import main
-from tui.cli.commands.graph import Following
+from tui.cli.commands.graph import GraphPrinter
 from tui.cli.console.output import connect
 from tui.cli.follow.follow import account
 from tui.output.event_source import source_of_rows
@@ -105,7 +105,7 @@ def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, 
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
     watch.begin()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
-    following = Following(watch, wanted)
+    following = GraphPrinter(watch, wanted)
     following.run()
     account(watch, following.dropped)
     told = capsys.readouterr()
@@ -128,7 +128,9 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
     watch.begin()
     monkeypatch.setattr(watch, "names", cut)
-    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)).run()
+    GraphPrinter(
+        watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
+    ).run()
     assert len(capsys.readouterr().out.splitlines()) == len(everything) > 0
 
 
@@ -140,7 +142,9 @@ def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, 
     watch = Watch(Connection(open_target(str(late_graph(tmp_path / "late.pwr", "7.2")))), bounds)
     watch.connection.load_symbols()
     watch.begin()
-    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)).run()
+    GraphPrinter(
+        watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
+    ).run()
     late = capsys.readouterr()
     assert late.out == everything.out != ""
     assert late.err == everything.err == f"probewright: {NO_RETURNS}\n"

@@ -16,11 +16,11 @@ import pytest
 
 import tui.cli.commands.hosts
 import tui.cli.host_stream.stream
-from events.store.outage_mark import LineCut
+from events.store.outage_mark import Outage
 from kernel.errors import TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import HEADLESS
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.target import Step
@@ -30,8 +30,8 @@ from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.tui.test_otlp import Collector, value_of
 from tui.cli.args.parser import parse
 from tui.cli.main import run
-from tui.hosts.host_text import Account
-from tui.present.loss_totals import Lost, hit_lines
+from tui.hosts.host_text import HostAccount
+from tui.present.loss_totals import LossSums, hit_lines
 
 SECOND = 10**9
 RELEASE = "7.2.0-no_vfs_open"
@@ -321,7 +321,7 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     (seconds,) = hosts["two"]["gaps"]
     (gap,) = hosts["two"]["cuts"]
     assert gap["seconds"] == seconds == (gap["back"] - gap["lost"]) // 1_000_000 / 1000
-    note = LineCut(**gap).text
+    note = Outage(**gap).text
     assert note.startswith("the line was cut for ") and note.endswith("; events of that time are lost")
     assert mark["values"] == {**gap, "note": note} and type(mark["values"]["seconds"]) is float
     assert {name: str(text) for name, text in mark["text"].items()} == {
@@ -408,9 +408,9 @@ def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):
 
 
 def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys):
-    order = Order(("f vfs_read",))
+    order = ArmRequest(("f vfs_read",))
     fleet = Fleet(["one"], window=100 * SECOND, opener=lan.open, bounds=HEADLESS._replace(rows=1))
-    stream = tui.cli.host_stream.stream.Stream(fleet, order, as_json=True, most=0)
+    stream = tui.cli.host_stream.stream.HostStream(fleet, order, as_json=True, most=0)
     try:
         fleet.open()
         fleet.arm(order)
@@ -437,9 +437,9 @@ def test_hits_of_all_hosts_are_by_one_name():
     names = []
     for group in ("pw_169_8p", "pw_136_a9"):
         hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
-        account = Account(0, Lost(), 0, 0, None, hits)
+        account = HostAccount(0, LossSums(), 0, 0, None, hits)
         names.append(account.json(Host("ssh://one", "one", Limits()))["hits"])
-    told = Account(0, Lost(), 0, 0, None, {"g/a": 3, "g/b": 9}, {"g/a": 1_111, "g/b": 9})
+    told = HostAccount(0, LossSums(), 0, 0, None, {"g/a": 3, "g/b": 9}, {"g/a": 1_111, "g/b": 9})
     assert list(hit_lines(told.hits, told.all_hits)) == ["a: 3 hits that pass the filter, of 1,111", "b: 9 hits"]
     assert told.json(Host("ssh://one", "one", Limits()))["all_hits"] == {"g/a": 1_111, "g/b": 9}
     assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2

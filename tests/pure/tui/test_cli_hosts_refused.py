@@ -18,7 +18,7 @@ from kernel.errors import TargetLost
 from kernel.guards.limits import Limits
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.watch.reconnect import what_becomes
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost
 from tui.__main__ import main
@@ -115,12 +115,14 @@ def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
 
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     ended = False
-    guest = FarTarget(Reached(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
+    guest = RemoteTarget(RemoteConnection(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
     assert "`clean` there looks again" in what_becomes(guest), "its line alone is cut"
     ended = True
     said = "the guest has ended, and nothing is left of it; `-t lab:6.12` starts a new one"
     assert what_becomes(guest) == said
-    assert "`clean` there looks again" in what_becomes(FarTarget(Reached(FakeHost("far"), "agent"), "ssh://far"))
+    assert "`clean` there looks again" in what_becomes(
+        RemoteTarget(RemoteConnection(FakeHost("far"), "agent"), "ssh://far")
+    )
 
     host = Host("lab:6.12", "lab:6.12", Limits())
     host.open(lambda *_: Connection(guest), lambda: 0, threading.Event())

@@ -6,29 +6,29 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernel.guards.limits import MAX_RATE, STORM, Limits, Measured, refusal
+from kernel.guards.limits import MAX_RATE, STORM, Limits, MeasuredRate, refusal
 from kernel.session.arm_steps import Mode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from tui.cli import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.follow import How, how_of, limits_of, tell_stopped
+from tui.cli.follow.follow import ArmOptions, how_of, limits_of, tell_stopped
 
-PLAN = Plan(Probe(Place("vfs_read")), (PlannedEvent("g", "a", "f:g/a vfs_read", "-:g/a"),))
+PLAN = Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("g", "a", "f:g/a vfs_read", "-:g/a"),))
 
 
 @pytest.mark.parametrize(
     ("words", "limits", "how"),
     [
-        ([], Limits(MAX_RATE, STORM), How()),
-        (["--max-rate", "0", "--storm", "9"], Limits(0, 9), How()),
-        (["--force"], Limits(), How(at_any_rate=True)),
-        (["--count-only"], Limits(), How(mode=Mode.COUNT)),
+        ([], Limits(MAX_RATE, STORM), ArmOptions()),
+        (["--max-rate", "0", "--storm", "9"], Limits(0, 9), ArmOptions()),
+        (["--force"], Limits(), ArmOptions(at_any_rate=True)),
+        (["--count-only"], Limits(), ArmOptions(mode=Mode.COUNT)),
         (
             ["--trigger", " stacktrace ", "--trigger", "traceoff:1"],
             Limits(),
-            How(triggers=("stacktrace", "traceoff:1")),
+            ArmOptions(triggers=("stacktrace", "traceoff:1")),
         ),
     ],
 )
@@ -52,7 +52,7 @@ def test_what_is_no_limit_is_refused(words):
 
 def test_too_fast_is_a_refusal_that_says_the_way_out(monkeypatch, capsys):
     def run(arguments):
-        raise refusal(PLAN, Measured({"g/a": EventRate(9e6, 9e6)}, 0.1), Limits())
+        raise refusal(PLAN, MeasuredRate({"g/a": EventRate(9e6, 9e6)}, 0.1), Limits())
 
     monkeypatch.setattr(main.importlib, "import_module", lambda name: SimpleNamespace(run=run))
     assert main.run(parse(["run", "f vfs_read"])) == main.REFUSED

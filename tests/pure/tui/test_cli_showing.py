@@ -6,7 +6,7 @@ from events.record import Record
 from kernel.watch.watch import Watch
 from tests.fake_target import ROOT
 from tests.pure.kernel.test_watch import Anything, Target, id_of, probe
-from tui.cli.follow.event_printer import Showing
+from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.follow import follow
 
 NAMES = f"{ROOT}/saved_cmdlines"
@@ -76,7 +76,7 @@ def test_events_of_a_task_that_has_no_name_wait_once():
     armed = watch.arm(probe("vfs_read"))
     shown: list[int] = []
     paths = {one.path for one in armed.plan.events}
-    showing = Showing(watch, 0, paths, lambda record: shown.append(record.ts), None)
+    showing = EventPrinter(watch, 0, paths, lambda record: shown.append(record.ts), None)
 
     def comes(ts: int) -> None:
         target.event(ts, id_of(armed))

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.summary.hist_text import Entry, Histogram, Key
+from events.summary.hist_text import HistEntry, HistKey, Histogram
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import TargetLost
-from kernel.watch.histogram import Read
-from probes.hist.kept import TASK, Kept
+from kernel.watch.histogram import HistogramReading
+from probes.hist.kept import TASK, WatchedHistogram
 from probes.plans.plan import PlannedEvent
 from tests.pure.commands import command
 from tui.__main__ import main
@@ -76,11 +76,11 @@ def test_a_recording_has_no_kernel_that_could_count(command):
 
 @pytest.mark.parametrize("without_room", [0, 40])
 def test_processes_that_found_no_room_in_the_kernel_are_not_said_to_be_counted(without_room):
-    there = (Entry((Key("common_pid", "execname", "cat             [       812]"),), {"hitcount": 60.0}),)
+    there = (HistEntry((HistKey("common_pid", "execname", "cat             [       812]"),), {"hitcount": 60.0}),)
     event = PlannedEvent("pw", "vfs_read", "f:pw/vfs_read vfs_read", "-:pw/vfs_read")
-    kept = Kept("vfs_read", TASK, event, "hist:keys=common_pid.execname")
+    kept = WatchedHistogram("vfs_read", TASK, event, "hist:keys=common_pid.execname")
     assert kept.is_task
-    read = Read(kept, Histogram(kept.trigger, True, there, 60 + without_room, 1, without_room))
+    read = HistogramReading(kept, Histogram(kept.trigger, True, there, 60 + without_room, 1, without_room))
     _, processes = objects_of_kernel(SimpleNamespace(), (read,), exact=True)
     assert processes["summary"] == "processes" and processes["others"] == without_room
     assert processes["exact"] is (without_room == 0)

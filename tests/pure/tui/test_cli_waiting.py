@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from tui.cli.console import output, waiting
 
 
@@ -44,7 +44,7 @@ def test_connecting_to_a_lab_prints_lines(
 ) -> None:
     monkeypatch.setattr(waiting, "_prints_lines", False)
 
-    def opened(spec: str) -> Choice:
+    def opened(spec: str) -> TargetChoice:
         waiting.progress(f"booting for {spec}")
         raise KeyboardInterrupt
 

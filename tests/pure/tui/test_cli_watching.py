@@ -19,12 +19,12 @@ from events.recording.reader import Recording, RecordingWriter
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts import arm_request
-from kernel.hosts.arm_request import Order, carry_out
+from kernel.hosts.arm_request import ArmRequest, carry_out
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
-from kernel.session.arm_steps import Holding
+from kernel.session.arm_steps import ProbeSteps
 from kernel.session.session import Armed
 from kernel.target import Step
 from kernel.watch.watch import Watch
@@ -152,12 +152,12 @@ def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(tar
 def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_armed(target, monkeypatch):
     watch = Watch(Anything(target))
     monkeypatch.setattr(arm_request, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.wanted)], []))
-    carry_out(watch, Order(("vfs_read", "vfs_write")))
+    carry_out(watch, ArmRequest(("vfs_read", "vfs_write")))
     assert [name for name in _told(target) if name in ("enable", "tracing_on")] == [
         "tracing_on", "enable", "enable", "tracing_on"
     ]  # fmt: skip
     before = len(target.steps)
-    carry_out(watch, Order(("vfs_open",)))
+    carry_out(watch, ArmRequest(("vfs_open",)))
     assert not any(step.path.endswith("tracing_on") for step in target.steps[before:])
     watch.close()
 
@@ -182,8 +182,8 @@ def test_a_signal_while_a_probe_is_armed_takes_it_away(target, signals, number):
 
 
 def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_nothing(target, signals):
-    class Interrupted(dict[Armed, Holding]):
-        def __setitem__(self, armed: Armed, holding: Holding) -> None:
+    class Interrupted(dict[Armed, ProbeSteps]):
+        def __setitem__(self, armed: Armed, holding: ProbeSteps) -> None:
             os.kill(os.getpid(), signal.SIGINT)
             super().__setitem__(armed, holding)
 

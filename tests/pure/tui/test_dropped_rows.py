@@ -13,7 +13,7 @@ from events.calls.calls import Calls
 from events.decode import Decoder
 from events.format import HeaderPage
 from events.search.condition_parser import condition
-from events.search.filtered_rows import Selected
+from events.search.filtered_rows import FilteredRows
 from events.store.store import Store
 from tests.events_data import entry, event, page
 from tests.pure.tui.test_event_table_search import shown as on_recording
@@ -21,9 +21,9 @@ from tests.pure.tui.test_own_names import OWN, WAKEUP
 from tests.steps import at_most
 from tui.filter import filter as filters
 from tui.views.calls.call_text import note_of_calls
-from tui.views.calls.model import ChosenCalls
-from tui.views.events.model import ShownEvents
-from tui.views.graph.model import ShownGraph
+from tui.views.calls.model import CallTable
+from tui.views.events.model import EventTable
+from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 
 HEADER = HeaderPage()
@@ -46,9 +46,9 @@ def store() -> Store:
 
 
 @pytest.fixture
-def shown(store, monkeypatch) -> ShownEvents:
+def shown(store, monkeypatch) -> EventTable:
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: OWN)
-    return ShownEvents(SimpleNamespace(known=None), store)
+    return EventTable(SimpleNamespace(known=None), store)
 
 
 @pytest.mark.parametrize("chosen", ["", "cpu == 1"])
@@ -77,7 +77,7 @@ def test_an_event_that_was_dropped_has_no_row(store, shown, chosen):
 
 def test_few_events_at_each_look_are_few_pieces():
     store = Store(Decoder({300: WAKEUP}, HEADER))
-    chosen = Selected(store, condition("cpu == 1", OWN, store.comm))
+    chosen = FilteredRows(store, condition("cpu == 1", OWN, store.comm))
     for n in range(2500):
         feed(store, n, 1)
         chosen.tick(0.0)
@@ -87,9 +87,9 @@ def test_few_events_at_each_look_are_few_pieces():
 
 
 @functools.cache
-def calls() -> ChosenCalls:
+def calls() -> CallTable:
     watch, events, _ = on_recording()
-    found = ChosenCalls(watch, events.store)
+    found = CallTable(watch, events.store)
     while found.tick(60):
         pass
     return found
@@ -133,7 +133,7 @@ def test_what_was_dropped_before_it_was_paired_is_told(store):
     before = store.first_seq
     assert before, "what was gone before somebody looked counts, too"
     watch, _, _ = on_recording()
-    pairing, graph = Calls(store), ShownGraph(watch, store, GraphNames(watch.connection))
+    pairing, graph = Calls(store), GraphModel(watch, store, GraphNames(watch.connection))
     pairing.tick(60)
     graph.tick(60, following=True)
     seen = store.next_seq

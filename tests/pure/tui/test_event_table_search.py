@@ -11,23 +11,23 @@ import pytest
 
 from events.recording.reader import Recording
 from events.search.text_match import TextMatch
-from events.store.cgroups import Home
+from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Connection
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from probes.plans.plan import titles_of
 from tests.pure.events.test_export_calls import stack_record
 from tui.present.status import detail_of, fields_of, losses_of
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
-from widgets.events.status_bar import Losses
+from widgets.events.status_bar import LossTotals
 from widgets.events.times import seconds
 
 
 @functools.cache
-def shown() -> tuple[Watch, ShownEvents, list[str]]:
+def shown() -> tuple[Watch, EventTable, list[str]]:
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "shipped")))
     watch.begin()
     while not watch.ended:
@@ -35,7 +35,7 @@ def shown() -> tuple[Watch, ShownEvents, list[str]]:
     store = watch.store
     assert store is not None
     rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
-    return watch, ShownEvents(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+    return watch, EventTable(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
 
 
 def test_lines_have_what_the_cells_have():
@@ -102,9 +102,9 @@ def test_losses_that_only_the_events_tell_of_are_told():
     """As of a recording that was cut before its counts were written, or whose counts are damaged."""
     store = SimpleNamespace(lost=3, undecodable=5)
     watch = SimpleNamespace(store=store, cuts=())
-    assert losses_of(watch, None) == Losses(lost=3, unread=5)
-    zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
-    assert losses_of(watch, zeros) == Losses(lost=3, unread=5)
+    assert losses_of(watch, None) == LossTotals(lost=3, unread=5)
+    zeros = LossCounts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
+    assert losses_of(watch, zeros) == LossTotals(lost=3, unread=5)
 
 
 def test_several_probes_of_one_function_are_told_apart():
@@ -122,7 +122,7 @@ def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():
     watch, events, _ = shown()
     record = events.record(events.first_seq)
     before = [field.name for field in detail_of(watch, record)]
-    events.store.cgroups.know({record.pid: Home("/web")}, 0)
+    events.store.cgroups.know({record.pid: TaskCgroup("/web")}, 0)
     fields = {field.name: field.value for field in detail_of(watch, record)}
     names = list(fields)
     assert fields["cgroup"] == "/web" and "cgroup" not in before

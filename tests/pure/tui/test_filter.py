@@ -15,29 +15,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.export.catalogue import OF_EVENTS, format_named
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.job import Job, writer_of
 from events.format import EventFormat, Field, FieldKind
-from events.graph.live_tree import GrowingTree
-from events.graph.tree import Flag
+from events.graph.live_tree import LiveTree
+from events.graph.tree import CallRowFlag
 from events.search.comparison import LATENCY
 from events.search.condition import OF_ALL
 from events.search.condition_parser import ConditionError, condition
-from events.search.field_kinds import Sort
+from events.search.field_kinds import ValueKind
 from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch
 from tests.graph_recordings import graph_recording
 from tui.__main__ import main
 from tui.cli.console.output import connect
-from tui.filter.completion import Value, complete_filter, values_seen
+from tui.filter.completion import CandidateValue, complete_filter, values_seen
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import ends_of
-from tui.views.calls.model import ChosenCalls
-from tui.views.events.model import ShownEvents
+from tui.views.calls.model import CallTable
+from tui.views.events.model import EventTable
 from tui.views.graph.hot_spots import HotSpots
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 
 HERE = str(shipped_recording())
@@ -59,7 +59,7 @@ def recording():
     while not watch.ended:
         watch.tick()
     store = watch.store
-    calls = ChosenCalls(watch, store)
+    calls = CallTable(watch, store)
     while calls.tick(60):
         pass
     numbers = calls.every.calls.numbers(calls.first, calls.next)
@@ -120,7 +120,7 @@ def written(form: str, chosen: Filter) -> bytes:
     from dataclasses import replace
 
     writer = writer_of(found, replace(source_of_rows(watch), passes=passes), out)
-    job = Job(store, writer, Passing(passes, pairs=found.whole_calls))
+    job = Job(store, writer, ExportFilter(passes, pairs=found.whole_calls))
     while not job.step(60):
         pass
     return out.getvalue()
@@ -132,7 +132,7 @@ def test_every_view_shows_the_same_events(text):
     wanted = wanted_events(text)
     chosen = Filter()
     chosen.choose(text, watch)
-    events = ShownEvents(watch, store, chosen)
+    events = EventTable(watch, store, chosen)
     while events.tick(60):
         pass
     assert {events.record(row).seq for row in range(events.first_seq, events.next_seq)} == wanted
@@ -152,14 +152,14 @@ def test_every_view_shows_the_same_events(text):
 
     shown_pairs = [pair for pair in pairs if {pair[0], pair[1]} & wanted]
     assert summary.pairs == len(shown_pairs)
-    calls = ChosenCalls(watch, store, chosen)
+    calls = CallTable(watch, store, chosen)
     while calls.tick(60):
         pass
     ends = [calls.every.calls.call(calls._row(row)) for row in range(calls.first, calls.next)]
     assert all({one.entry, one.exit} & wanted for one in ends)
     assert [(one.entry, one.exit) for one in ends if one.alone is None] == [pair[:2] for pair in shown_pairs]
 
-    graph = ShownGraph(watch, store, GraphNames(watch.connection), chosen=selected)
+    graph = GraphModel(watch, store, GraphNames(watch.connection), chosen=selected)
     while graph.tick(60, following=True)[0]:
         pass
     rows = [graph.row(place) for place in range(graph.first, graph.next)]
@@ -247,16 +247,20 @@ def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
     )
     store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
     found = values_seen(SimpleNamespace(known=known), store, "state")
-    assert found == tuple(Value(text, name) for text, (name, _) in zip(wanted, names, strict=True))
-    offered_ = complete_filter("state == bu", 11, {"state": Sort.NUMBER}, lambda _: found)
+    assert found == tuple(CandidateValue(text, name) for text, (name, _) in zip(wanted, names, strict=True))
+    offered_ = complete_filter("state == bu", 11, {"state": ValueKind.NUMBER}, lambda _: found)
     assert [(item.text, item.about) for item in offered_.items] == [("7", "BUSY")]
 
 
-SORTS = {"count": Sort.NUMBER, "ret": Sort.NUMBER, "name": Sort.TEXT, LATENCY: Sort.NUMBER}
+SORTS = {"count": ValueKind.NUMBER, "ret": ValueKind.NUMBER, "name": ValueKind.TEXT, LATENCY: ValueKind.NUMBER}
 
 
 def offered(text: str) -> list[str]:
-    values = {"ret": (Value("-ENOENT", "-2"), Value("4096")), "comm": (Value("cat"), Value('"a b"')), "name": ()}
+    values = {
+        "ret": (CandidateValue("-ENOENT", "-2"), CandidateValue("4096")),
+        "comm": (CandidateValue("cat"), CandidateValue('"a b"')),
+        "name": (),
+    }
     found = complete_filter(text, len(text), SORTS, lambda field: values.get(field, ()))
     return [found.taken(text, item)[0] for item in found.items]
 
@@ -286,7 +290,9 @@ def test_what_may_stand_next(text, first):
 
 @given(st.text(alphabet="count >=&|()!~\"'-E5 ", max_size=30), st.integers(0, 30))
 def test_any_text_can_be_completed(text, cursor):
-    found = complete_filter(text, min(cursor, len(text)), SORTS, lambda _: (Value("-5"), Value("'x'")))
+    found = complete_filter(
+        text, min(cursor, len(text)), SORTS, lambda _: (CandidateValue("-5"), CandidateValue("'x'"))
+    )
     for item in found.items:
         assert found.taken(text, item)[0].startswith(text[: found.start])
 
@@ -311,7 +317,7 @@ def traced(request, tmp_path_factory):
     while not watch.ended:
         watch.tick()
     watch.store.flush()
-    tree = GrowingTree(watch.store, {})
+    tree = LiveTree(watch.store, {})
     while tree.tick(1.0):
         pass
     return watch, [tree.tree.row(number) for number in range(tree.tree.first, tree.tree.next)]
@@ -343,7 +349,7 @@ def test_what_a_call_of_the_tracer_returned_is_below_zero_where_it_is_an_error(t
         with pytest.raises(ConditionError, match="no field retval"):
             passing(watch, "retval < 0")
         return
-    failed = {row.leave for row in rows if row.what == 0 and row.flags & Flag.FAILED}
+    failed = {row.leave for row in rows if row.what == 0 and row.flags & CallRowFlag.FAILED}
     told = passing(watch, "retval < 0")
     assert failed and failed <= told
     names = GraphNames(watch.connection)

@@ -22,7 +22,7 @@ from tui.present import first_rows as reading
 from tui.present.first_rows import first_rows
 from tui.present.status import fields_of, losses_of, note_of, note_of_preview, status_of, status_of_preview
 from tui.preview import Preview
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 
 SHIPPED = shipped_recording()
 assert SHIPPED is not None
@@ -59,7 +59,7 @@ def test_they_are_those_of_the_open_recording(tmp_path, kind):
     rows, watching = first_rows(target), watched(target)
     store = watching.store
     assert store is not None
-    shown = ShownEvents(watching, store)
+    shown = EventTable(watching, store)
     assert rows.fields == fields_of(watching)
     assert (rows.first, rows.next) == (shown.first_seq, shown.next_seq)
     assert [row.seq for row in rows.rows] == list(range(max(rows.first, rows.next - 200), rows.next))

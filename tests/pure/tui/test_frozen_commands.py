@@ -15,13 +15,13 @@ import kernel.remote.protocol.agent_client
 import kernel.remote.protocol.shell_client
 import tui.cli.commands.hosts
 import tui.cli.console.early
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from kernel.connection.planner import Connection
 from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.bootstrap import greet, hear
-from kernel.remote.target import FarTarget, Reached
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from tests.pure.far_sides import FarSide, spawn
 from tui.__main__ import main
 from tui.cli.console import output
@@ -85,16 +85,16 @@ def told(
     made: list[Stopping] = []
     usual = answer_limit.USUAL
 
-    def far(kind: str, stop_at: int) -> FarTarget:
+    def far(kind: str, stop_at: int) -> RemoteTarget:
         made.append(Stopping(kind, stop_at))
-        return FarTarget(Reached(made[-1].dialect, kind), "ssh://far")
+        return RemoteTarget(RemoteConnection(made[-1].dialect, kind), "ssh://far")
 
     def go(kind: str, name: str, stop_at: int) -> tuple[int, str, int]:
         monkeypatch.setattr(answer_limit, "USUAL", usual)
         monkeypatch.setenv(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew
-        monkeypatch.setattr(output, "opened", lambda _: Choice(far(kind, stop_at)))
+        monkeypatch.setattr(output, "opened", lambda _: TargetChoice(far(kind, stop_at)))
         opener = lambda spec, *_: Connection(far(kind, stop_at if spec == "ssh://far" else 0))  # noqa: E731
         monkeypatch.setattr(
             tui.cli.commands.hosts, "Fleet", lambda *args, **more: Fleet(*args, **{**more, "opener": opener})

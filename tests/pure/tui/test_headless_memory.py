@@ -31,7 +31,7 @@ from events.batch import Batch, Chunk
 from events.names.kallsyms import Symbols
 from events.record import Record
 from kernel.agent.ring_reader import PERIOD
-from kernel.connection.open_target import Choice
+from kernel.connection.open_target import TargetChoice
 from kernel.connection.planner import Connection
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS, HEADLESS_GRAPH
@@ -43,7 +43,7 @@ from tests.pure.commands import command
 from tests.soak.busy_target import FUNCTION, SPEC, BusyStream, BusyTarget
 from tests.soak.busy_tracer import BusyTracer, GraphStream
 from tui.cli.follow.follow import follow
-from tui.views.calls.call_text import ShownCalls
+from tui.views.calls.call_text import CallTexts
 
 __all__ = ["command"]
 
@@ -118,7 +118,7 @@ class EagerTracer(BusyTracer):
 def target(monkeypatch: pytest.MonkeyPatch) -> Iterator[EagerTarget]:
     """A target that every command opens, in small bounds."""
     made = EagerTarget()
-    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: Choice(made))
+    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: TargetChoice(made))
     for module in (tui.cli.commands.run, tui.cli.commands.record, tui.cli.exports.open_export):
         monkeypatch.setattr(module, "HEADLESS", SMALL)
     monkeypatch.setattr(tui.cli.commands.hosts, "HEADLESS_HOSTS", SMALL)
@@ -178,7 +178,7 @@ def test_nothing_is_kept_of_what_was_given_out(words, target, tmp_path, command)
 @pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.matrix), ("--json",)])
 def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, target, monkeypatch, command):
     tracer = EagerTracer()
-    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: Choice(tracer))
+    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: TargetChoice(tracer))
     monkeypatch.setattr("tests.soak.busy_tracer._NO_EXIT", 1 << 60)
     monkeypatch.setattr("kernel.guards.row_bounds.HEADLESS_GRAPH", SMALL._replace(rows=HEADLESS_GRAPH.rows))
     made: list[Symbols] = []
@@ -201,7 +201,7 @@ def test_nothing_is_kept_of_calls_that_were_shown(target):
     watch = Watch(Connection(target), SMALL)
     watch.arm(armable(SPEC))
     assert watch.store is not None
-    calls = ShownCalls(watch, watch.store, SMALL.calls)
+    calls = CallTexts(watch, watch.store, SMALL.calls)
 
     def take(_: Record) -> None:
         while calls.calls.behind:

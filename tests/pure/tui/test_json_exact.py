@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from events.summary.hist_text import Entry, Histogram, Key
+from events.summary.hist_text import HistEntry, HistKey, Histogram
 from kernel.connection.open_target import shipped_recording
-from kernel.watch.histogram import Read
+from kernel.watch.histogram import HistogramReading
 from probes.hist.kept import LATENCY as OF_CALLS
-from probes.hist.kept import Kept
+from probes.hist.kept import WatchedHistogram
 from probes.plans.plan import PlannedEvent
 from tests.json_reader import read_line
 from tests.pure.commands import command
@@ -120,11 +120,15 @@ def test_times_of_the_kernels_histograms_are_exact(watch):
     event = PlannedEvent("pw", "vfs_read", "f:pw/vfs_read vfs_read", "-:pw/vfs_read")
     most = (1 << 53) + 1  # a float has no such number
     entries = (
-        Entry((Key("lat", "log2", "~ 2^53"),), {"hitcount": 1.0}, (("hitcount", "1"), ("lat", str(most)))),
-        Entry((Key("lat", "log2", "~ 2^4"),), {"hitcount": 2.0}, (("hitcount", "2"), ("lat", "25"))),
+        HistEntry((HistKey("lat", "log2", "~ 2^53"),), {"hitcount": 1.0}, (("hitcount", "1"), ("lat", str(most)))),
+        HistEntry((HistKey("lat", "log2", "~ 2^4"),), {"hitcount": 2.0}, (("hitcount", "2"), ("lat", "25"))),
     )
-    kept = Kept("vfs_read", OF_CALLS, event, "hist:keys=lat.log2:vals=lat")
-    found = list(objects_of_kernel(watch, (Read(kept, Histogram(kept.trigger, True, entries, 3, 2, 0)),), exact=True))
+    kept = WatchedHistogram("vfs_read", OF_CALLS, event, "hist:keys=lat.log2:vals=lat")
+    found = list(
+        objects_of_kernel(
+            watch, (HistogramReading(kept, Histogram(kept.trigger, True, entries, 3, 2, 0)),), exact=True
+        )
+    )
     assert (found[0]["calls"], found[0]["total"], found[0]["mean"]) == (3, most + 25, (most + 25) // 3)
 
 

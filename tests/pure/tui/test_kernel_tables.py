@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from events.export.catalogue import format_named
 from events.json_text import json_line
 from events.summary.hist_text import parse_hist
-from kernel.watch.hist_tables import Table
+from kernel.watch.hist_tables import HistTable
 from tests.fake_hist import HistKernel
 from tests.json_reader import read_line
 from tests.pure.commands import command
@@ -39,7 +39,7 @@ class HistHost(HistKernel, FakeHost):
     """A host with hist triggers."""
 
 
-def written(found: list[tuple[Table, int, str]], name: str) -> bytes:
+def written(found: list[tuple[HistTable, int, str]], name: str) -> bytes:
     """Return the file of some tables."""
     table, out, form = HistogramsTable(), io.BytesIO(), format_named(name)
     assert form is not None
@@ -116,7 +116,7 @@ def test_a_table_that_nothing_has_hit_has_its_columns_all_the_same():
         "# event histogram\n#\n# trigger info: hist:keys=common_pid:vals=hitcount,count.percent:sort=hitcount "
         "[active]\n#\n\n\nTotals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n"
     )
-    data = written([(Table("g/e", one), 0, "") for one in parse_hist(text)], "csv")
+    data = written([(HistTable("g/e", one), 0, "") for one in parse_hist(text)], "csv")
     assert {"key.common_pid", "value.hitcount", "value.count (%)"} < set(
         next(csv.reader([data.decode().split("\r")[0]]))
     )
@@ -126,7 +126,7 @@ def test_a_table_that_nothing_has_hit_has_its_columns_all_the_same():
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(0, 2**64 - 1))
 def test_both_formats_say_the_same_whatever_a_process_is_called(name, hits):
     text = FILE.replace("dropbear", name).replace("131072", str(hits))
-    found = [(Table("g/e", one), 0, "") for one in parse_hist(text)]
+    found = [(HistTable("g/e", one), 0, "") for one in parse_hist(text)]
     rows = rows_of(written(found, "csv"))
     objects = [read_line(line) for line in written(found, "jsonl").splitlines()]
     entries = [entry for one in objects for entry in one["entries"]]

@@ -8,23 +8,23 @@ from types import SimpleNamespace
 import pytest
 
 from events.batch import Batch, Chunk
-from events.summary.values import Top
+from events.summary.values import TopValue
 from kernel.connection.planner import Connection
 from kernel.hosts.merged_events import MergedEvent
 from kernel.watch.watch import Watch
 from probes.command import Armable
-from probes.plans.plan import Column, Plan, PlannedEvent
-from probes.static_events import Key, Latency
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.static_events import Latency, LatencyKey
 from tests.pure.kernel.test_watch import Target, probe, rows
-from tui.hosts.rows import ShownHosts
+from tui.hosts.rows import HostRows
 from tui.output.event_source import source_of_rows
 from tui.present.status import detail_of, fields_of
 from tui.present.summary_values import Subject, by_name, first_subject, subjects_of, values_of
 from tui.views.events.clauses import clause_of
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 from widgets.events.event_rows import EventColumn
 
-LATENCY = Latency("io", "block/issue", "block/complete", (Key("dev", "dev"),))
+LATENCY = Latency("io", "block/issue", "block/complete", (LatencyKey("dev", "dev"),))
 FIELDS = """\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
 
@@ -57,11 +57,16 @@ class Lowers(Connection):
     def lower(self, probe: Armable, group: str, *rest: object) -> Plan:
         name = probe.subject
         line, remove = f"f:{group}/{name} {name}", f"-:{group}/{name}"
-        made = PlannedEvent(group, name, line, remove, columns=(Column(field_of(name), field_of(name)),))
+        made = PlannedEvent(group, name, line, remove, columns=(PlanColumn(field_of(name), field_of(name)),))
         if not isinstance(probe, Latency):
             return Plan(probe, (made,))
         begin = PlannedEvent(
-            group, "begin", f"f:{group}/begin x", f"-:{group}/begin", columns=(Column("key", "key"),), recorded=False
+            group,
+            "begin",
+            f"f:{group}/begin x",
+            f"-:{group}/begin",
+            columns=(PlanColumn("key", "key"),),
+            recorded=False,
         )
         return Plan(probe, (made, begin))
 
@@ -129,7 +134,7 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
         target.came(ts, id_of(armed, "io"), took)
     assert rows(watch, 3) == ["io"] * 3
     assert fields_of(watch) == ("lat",), "an event that only has a trigger has no rows, and no columns"
-    shown = ShownEvents(watch, watch.store)
+    shown = EventTable(watch, watch.store)
     wrong = str((1 << 64) - 5)
     assert [shown.cells(shown.record(row))["lat"] for row in range(3)] == ["2.34 ms", "812 ns", wrong]
     assert [shown.find(text, 0, budget=60).seq for text in ("2.34 ms", "lat=812 n", wrong)] == [0, 1, 2]
@@ -154,7 +159,7 @@ def test_a_measured_time_of_a_host_reads_so_too(watch, target):
     rows(watch, 1)
     merged = MergedEvent(0, 1000, "web1", False, 0, watch.store.record(0))
     events = SimpleNamespace(watch=lambda _: watch, find=lambda match, *_: match(merged))
-    shown = ShownHosts(SimpleNamespace(events=events))
+    shown = HostRows(SimpleNamespace(events=events))
     assert shown.cells(merged)["lat"] == "2.34 ms"
     assert shown.find("web1 ", 0) and shown.find("lat=2.34 ms", 0) and not shown.find("2341017", 0)
 
@@ -165,7 +170,7 @@ def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
     events = SimpleNamespace(
         watch=lambda _: SimpleNamespace(known=known), first_seq=0, next_seq=1, record=lambda _: merged
     )
-    table = ShownHosts(SimpleNamespace(events=events)).rows(("time", "host", "count"))
+    table = HostRows(SimpleNamespace(events=events)).rows(("time", "host", "count"))
     table.prepare(0, 1)
     cells = dict(zip(table.columns.titles, table._texts[0], strict=True))
     assert (cells["host"], cells["time_"], cells["host_"], cells["count"]) == ("web1", "50", "7", "3")
@@ -187,7 +192,7 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
         summary.tick()
     found = values_of(watch, summary.values)
     assert [(one.label, one.hits) for one in found] == [("169 us", 3), ("168 us", 1), ("2.34 ms", 1)]
-    shown = ShownEvents(watch, watch.store)
+    shown = EventTable(watch, watch.store)
     for one in found:
         shown.choose(one.condition)
         while shown.tick(1.0):
@@ -199,7 +204,7 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
 def test_a_measured_time_has_the_name_of_the_screen_in_the_summary(watch, target):
     path = "synthetic/pw_136_cv__io"
     assert Subject(path, "lat").label == "io lat"
-    top = SimpleNamespace(event=path, field="lat", of_numbers=None, top=lambda _: [Top(812, 3, 0)])
+    top = SimpleNamespace(event=path, field="lat", of_numbers=None, top=lambda _: [TopValue(812, 3, 0)])
     assert [one.condition for one in values_of(watch, top)] == ["event == io && lat == 812"]
     record = SimpleNamespace(event=path, values={})
     assert clause_of(record, EventColumn("event", of_all=True), same=True) == "event == io"
@@ -209,7 +214,7 @@ def test_a_field_of_that_name_that_a_probe_records_is_a_number(watch, target):
     armed = watch.arm(probe("audio"))
     target.came(1000, id_of(armed, "audio"), 2_341_017)
     rows(watch, 1)
-    shown = ShownEvents(watch, watch.store)
+    shown = EventTable(watch, watch.store)
     assert shown.cells(shown.record(0)) == {"lat": "2341017"}
 
 

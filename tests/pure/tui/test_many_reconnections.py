@@ -11,7 +11,7 @@ import pytest
 from events.record import Record
 from events.store.store import Store
 from kernel.watch import reconnect
-from kernel.watch.reconnect import Reconnecting
+from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
@@ -20,7 +20,7 @@ from tui.cli.follow.reconnect import _want
 from tui.cli.follow.summary_printer import _Counting
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of
-from tui.views.calls.call_text import ShownCalls
+from tui.views.calls.call_text import CallTexts
 
 TIMES = 1000
 
@@ -69,7 +69,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     events: dict[str, frozenset[str]] = {one.path: frozenset() for each in watch.armed for one in each.plan.events}
     source = source_of(watch, events)
     counting = _Counting(watch, "none", events, Filter(), exact=True)
-    calls = ShownCalls(watch, store)
+    calls = CallTexts(watch, store)
 
     def add(number: int) -> Record:
         side.event(1000 * number + 1, id_of(watch.armed[0]))
@@ -86,7 +86,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     for number in range(1, TIMES + 1):
         side.cut()
         assert soon(lambda: watch.error is not None)
-        _want(events, Reconnecting(watch).run())
+        _want(events, ReconnectAttempt(watch).run())
         last = add(number)
         if number in (2, TIMES):
             summary = counting._summary
@@ -120,7 +120,7 @@ def test_waiting_rows_of_several_sessions_are_read_under_what_they_were_made_und
         side.cut()
         side._next_id = 900 + number % 3  # as ids are given anew
         assert eventually(lambda: watch.error is not None)
-        Reconnecting(watch).run()
+        ReconnectAttempt(watch).run()
     watch.tick()
     store = watch.store
     assert store is not None

@@ -23,8 +23,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from events.export.formats.otlp import LogEncoder, any_value
 from events.export.source import Source, is_name
+from events.store.outage_mark import Outage
 from kernel.connection.open_target import shipped_recording
-from kernel.watch.outage import LineCut
 from kernel.watch.watch import Watch
 from tests.pure.export_events import record_of
 from tests.pure.fake_hosts import FakeHost
@@ -33,10 +33,10 @@ from tui.__main__ import main
 from tui.cli.exports.sinks import _wall
 from tui.output.otlp_http import OtlpHttp, retry_after
 from tui.output.otlp_settings import BadSetting, host_of, resource_of, settings_of
-from tui.output.otlp_sink import Bounds, OtlpSink
+from tui.output.otlp_sink import OtlpBounds, OtlpSink
 
 HERE = str(shipped_recording())
-QUICK = Bounds(age=0.05, first=0.02, most=0.05, finish=30.0)
+QUICK = OtlpBounds(age=0.05, first=0.02, most=0.05, finish=30.0)
 Reply = tuple[int, dict[str, str], bytes]
 OK: Reply = (200, {}, b"{}")
 
@@ -118,7 +118,7 @@ def value_of(value):
 class Sink:
     """A sink to a URL, and what it said."""
 
-    def __init__(self, url: str, bounds: Bounds = QUICK, **settings) -> None:
+    def __init__(self, url: str, bounds: OtlpBounds = QUICK, **settings) -> None:
         self.said: list[str] = []
         found = settings_of(url, {})._replace(**settings)
         encoder = LogEncoder(Source(), {"host.name": "there"}, "1")
@@ -416,7 +416,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(collector):
 
 
 def test_batches_end_by_their_size_and_by_their_age(collector):
-    sink = Sink(collector.url, Bounds(batch=3_000, age=3600))
+    sink = Sink(collector.url, OtlpBounds(batch=3_000, age=3600))
     sink.give(*range(30))
     assert until(lambda: sink.sink.sent)
     assert 0 < sink.sink.sent < 30, "the last ones wait"
@@ -445,7 +445,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(collector):
 
 def test_nobody_there_is_a_failure_that_is_told(capsys, monkeypatch):
     monkeypatch.setattr(
-        "tui.output.otlp_sink.Bounds.__new__.__defaults__", (512 << 10, 1.0, 16 << 20, 0.05, 0.1, 1.0, 0.5)
+        "tui.output.otlp_sink.OtlpBounds.__new__.__defaults__", (512 << 10, 1.0, 16 << 20, 0.05, 0.1, 1.0, 0.5)
     )
     with socket.socket() as line:
         line.bind(("127.0.0.1", 0))
@@ -553,7 +553,7 @@ def test_events_of_another_clock_have_their_time_by_its_offset():
         first, later = wall(1_000), wall(2_000)
         assert first is not None and later == first + 1_000
         host.behind = 5000 * 10**9
-        watch.cuts = (LineCut(1.0, booted=True),)
+        watch.cuts = (Outage(1.0, booted=True),)
         now = wall(time.time_ns() - host.behind)
         assert now is not None and abs(now - time.time_ns()) < 30 * 10**9
     finally:

@@ -26,11 +26,11 @@ from events.export.formats.otlp import LogEncoder
 from events.format import HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
 from events.recording.reader import Recording, RecordingWriter
-from events.store.outage_mark import EVENT, LineCut, cut_of, cut_of_record, gap_of
+from events.store.outage_mark import EVENT, Outage, cut_of, cut_of_record, gap_of
 from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.watch import reconnect
-from kernel.watch.reconnect import Reconnecting
+from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.far_sides import Instance, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, shown, side
@@ -46,8 +46,8 @@ __all__ = ["at_once", "side"]
 
 TIMES = st.one_of(st.none(), st.integers(0, 2**62))
 CUTS = st.builds(lambda cut, missing: cut._replace(missing=missing), st.one_of(
-    st.builds(LineCut.between, st.integers(0, 2**62), st.integers(0, 2**62)),
-    st.builds(lambda ms, booted, back: LineCut.lasting(ms / 1000, booted=booted, back=back),
+    st.builds(Outage.between, st.integers(0, 2**62), st.integers(0, 2**62)),
+    st.builds(lambda ms, booted, back: Outage.lasting(ms / 1000, booted=booted, back=back),
               st.integers(-5, 10**9), st.booleans(), TIMES),
 ), st.booleans())  # fmt: skip
 OLD = '\n  5.8 s lost-0 [000] 1000: line_cut: seconds=5.8 note="the line was cut for 5.8 s; events are lost"\n'
@@ -58,7 +58,7 @@ SECOND = 10**9
 
 
 @given(CUTS, st.integers(0, 2**62))
-def test_a_mark_is_read_back_from_a_recording_and_from_a_store(gap: LineCut, ts: int) -> None:
+def test_a_mark_is_read_back_from_a_recording_and_from_a_store(gap: Outage, ts: int) -> None:
     batch = gap.batch(ts)
     assert list(unpack_batches(pack_batch(batch))) == [batch]
     file = io.BytesIO()
@@ -76,7 +76,7 @@ def test_a_mark_is_read_back_from_a_recording_and_from_a_store(gap: LineCut, ts:
 
 @given(st.integers(0, 2**62), st.integers(0, 2**62))
 def test_no_length_is_longer_than_what_it_is_of(lost: int, back: int) -> None:
-    gap = LineCut.between(lost, back)
+    gap = Outage.between(lost, back)
     assert gap.lost == lost and gap.back == max(lost, back)
     assert 0 <= gap.seconds * SECOND <= max(0, back - lost) * (1 + 1e-15)
     assert float(gap.shown.removesuffix(" s").replace(",", "")) <= gap.seconds + 1e-6
@@ -84,7 +84,7 @@ def test_no_length_is_longer_than_what_it_is_of(lost: int, back: int) -> None:
 
 def test_a_mark_of_an_older_recording_has_its_seconds() -> None:
     batch = Batch((Chunk(-1, OLD.encode(), text=True),), drained=False, after_gap=True)
-    assert cut_of(batch) == LineCut(5.8)
+    assert cut_of(batch) == Outage(5.8)
 
 
 @given(st.binary(max_size=200), st.booleans())
@@ -138,7 +138,7 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
         shown(watch, 1)
         cut(side, watch)
         Clocked.happens_when_on(side, slow=0.1)  # type: ignore[arg-type]
-        back = Reconnecting(watch).run()
+        back = ReconnectAttempt(watch).run()
         assert shown(watch, 3)[1] == EVENT
         store = watch.store
         assert store is not None
@@ -164,7 +164,7 @@ def test_where_the_clock_began_again_only_its_end_is_known(side: Side) -> None:
     shown(watch, 1)
     cut(made, watch)
     made.files["/proc/sys/kernel/random/boot_id"] = b"two\n"
-    gap = Reconnecting(watch).run().cut
+    gap = ReconnectAttempt(watch).run().cut
     assert gap.booted and gap.lost is None and gap.back is not None and gap.seconds >= 0
     watch.close()
 
@@ -186,7 +186,7 @@ def test_what_a_shell_reads_for_us_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Path, LineCut]]:
+def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Path, Outage]]:
     """A recording with an event before a cut and one after it."""
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
@@ -199,7 +199,7 @@ def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Pat
     shown(watch, 1)
     cut(made, watch)
     made.happens_when_on(slow=0.0)
-    gap = Reconnecting(watch).run().cut
+    gap = ReconnectAttempt(watch).run().cut
     shown(watch, 3)
     watch.stop_recording()
     watch.close()
@@ -222,7 +222,7 @@ def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest
         kept = [gap for batch in Recording.open(tmp_path / "one.pwr").batches() if (gap := cut_of(batch))]
         assert [gap.for_good for gap in kept] == [True]
         made.happens_when_on(slow=0.0)
-        Reconnecting(watch).run()
+        ReconnectAttempt(watch).run()
         watch.record_to(tmp_path / "two.pwr")
         assert shown(watch, 3)[:3] == ["vfs_read", EVENT, "vfs_read"]
         watch.stop_recording()
@@ -331,6 +331,6 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
 
 def test_several_gaps_are_told_in_sum() -> None:
     assert gap_of(()) == ""
-    assert gap_of((LineCut(1.25), LineCut(2.0))) == "3.2 s, 2 times"
-    assert gap_of((LineCut(1.25), LineCut(2.0, booted=True, missing=False))) == "1.2 s", "nothing was recorded then"
-    assert gap_of((LineCut(2.0, booted=True, missing=False),)) == ""
+    assert gap_of((Outage(1.25), Outage(2.0))) == "3.2 s, 2 times"
+    assert gap_of((Outage(1.25), Outage(2.0, booted=True, missing=False))) == "1.2 s", "nothing was recorded then"
+    assert gap_of((Outage(2.0, booted=True, missing=False),)) == ""

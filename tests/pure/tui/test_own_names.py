@@ -12,14 +12,14 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.search.condition_parser import condition
 from events.search.field_kinds import sorts_of
-from events.search.filtered_rows import Everything, Selected
+from events.search.filtered_rows import AllRows, FilteredRows
 from events.search.sorted_rows import ordered
 from events.store.store import Store
 from events.summary.summary import Summary
 from tests.events_data import entry, event, page
 from tui.present.summary_values import tasks_of
 from tui.views.events.clauses import clause_of, kernel_clause_of
-from tui.views.events.model import ShownEvents
+from tui.views.events.model import EventTable
 from widgets.events.event_rows import FIXED, EventColumn
 
 WAKEUP = parse_format(
@@ -61,7 +61,7 @@ def store() -> Store:
 
 def chosen_by(store: Store, text: str) -> list[int]:
     wanted = condition(text, OWN, store.comm)
-    chosen = Selected(store, wanted)
+    chosen = FilteredRows(store, wanted)
     chosen.tick(60)
     rows = [chosen.seq(row) for row in range(chosen.first, chosen.next)]
     assert rows == [seq for seq in range(len(store)) if wanted(store.record(seq))]
@@ -108,7 +108,7 @@ def test_the_events_behind_a_process_of_the_summary_are_its_own(store):
 
 def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
     def by(field: str, own: bool) -> list[int]:
-        found = ordered(store, Everything(store), field, own=own)
+        found = ordered(store, AllRows(store), field, own=own)
         return [found.seq(row) for row in range(found.next)]
 
     assert by("time", own=True) == [1, 0, 2]
@@ -119,7 +119,7 @@ def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
 
 
 def test_the_table_is_sorted_by_the_column_that_was_meant(store):
-    shown = ShownEvents(SimpleNamespace(known=None), store)
+    shown = EventTable(SimpleNamespace(known=None), store)
     shown.sort(EventColumn("cpu"), descending=False)
     assert [shown.record(row).values["cpu"] for row in range(shown.next_seq)] == [1, 2, 3]
     shown.sort(FIXED[1], descending=False)

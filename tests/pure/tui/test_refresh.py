@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.refresh import SHARE, SLOWEST, SOON, TICK, Feed, pause_after
+from tui.refresh import SHARE, SLOWEST, SOON, TICK, RefreshLoop, pause_after
 
 
 def test_a_cheap_picture_comes_at_the_usual_pace():
@@ -36,7 +36,7 @@ def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
         run_worker=lambda work, **_: workers.append(work),
         set_interval=lambda *_: SimpleNamespace(stop=lambda: None),
     )
-    feed = Feed(app, lambda: None, lambda: late.append(len(workers)))
+    feed = RefreshLoop(app, lambda: None, lambda: late.append(len(workers)))
     feed.follow(watching("dead"))
     feed.count()
     assert late == []
@@ -67,7 +67,7 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
         set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
     )
     monkeypatch.setattr("tui.refresh.time.monotonic", lambda: now[0])
-    feed = Feed(app, lambda: shown.append(left[0]), lambda: None)
+    feed = RefreshLoop(app, lambda: shown.append(left[0]), lambda: None)
     feed.follow(watching)
     feed.data_came()
     while due:

@@ -12,19 +12,18 @@ from pathlib import Path
 import pytest
 
 from events.search.search import plain_text
-from events.store.outage_mark import EVENT, task_text
+from events.store.outage_mark import EVENT, Outage, task_text
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
-from kernel.errors import FileRefused, NotAsked, TargetLost, TargetUnusable
+from kernel.errors import FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.remote.address import Address
-from kernel.remote.bootstrap import Hello
+from kernel.remote.bootstrap import Greeting
 from kernel.remote.connect_failure import locked_keys, unusable
-from kernel.remote.target import FarTarget, Reached
-from kernel.watch.outage import LineCut
+from kernel.remote.target import RemoteConnection, RemoteTarget
 from probes.attaching.attach import attachability
-from probes.attaching.values import Why
+from probes.attaching.values import ReasonKind
 from probes.check import check_typed
-from probes.completion.choice import Known
+from probes.completion.choice import NameSources
 from probes.completion.complete import complete
 from probes.facts.facts import TargetFacts, Trouble
 from tests.events_data import captured
@@ -62,22 +61,22 @@ class Closed:
 
 
 def far_facts(files: dict[str, bytes], hello: str = f"1000\n\nyes\nbox {REFUSED}") -> TargetFacts:
-    troubles = Hello(hello.encode()).troubles(Address("box", "jo"))
-    return FarTarget(Reached(Closed(files), "agent", troubles), "ssh://jo@box").facts()  # type: ignore[arg-type]
+    troubles = Greeting(hello.encode()).troubles(Address("box", "jo"))
+    return RemoteTarget(RemoteConnection(Closed(files), "agent", troubles), "ssh://jo@box").facts()  # type: ignore[arg-type]
 
 
 def test_who_is_not_root_far_away_is_told_what_sudo_said_there() -> None:
     first, *rest = (trouble for trouble in far_facts(closed()).troubles if trouble.fatal)
     assert first.what == f"not root on box, and no way to become it: {REFUSED}"
     assert "jo ALL=(root) NOPASSWD: ALL" in first.remedy and "there" in first.remedy
-    assert first.code == Why.PRIVILEGES
+    assert first.code == ReasonKind.PRIVILEGES
     for trouble in (first, *rest):
         assert "`sudo probewright`" not in trouble.remedy, "which makes root of who is here"
 
 
 def test_who_is_not_root_here_is_told_what_helps_here() -> None:
     (fatal,) = (trouble for trouble in look(closed()).troubles if trouble.fatal)
-    assert (fatal.what, fatal.code) == ("only root arms probes", Why.PRIVILEGES)
+    assert (fatal.what, fatal.code) == ("only root arms probes", ReasonKind.PRIVILEGES)
     assert "`sudo probewright`" in fatal.remedy
 
 
@@ -105,10 +104,10 @@ def test_a_command_that_helps_is_said_with_its_machine(change: dict[str, bytes],
 
 def test_root_of_a_container_is_no_user() -> None:
     files = machine() | tracefs("7.2") | {"/proc/self/uid_map": b"0 100000 65536\n"}
-    (told,) = (trouble for trouble in look(files).troubles if trouble.code == Why.PRIVILEGES)
+    (told,) = (trouble for trouble in look(files).troubles if trouble.code == ReasonKind.PRIVILEGES)
     assert "root of a container" in told.what and "sudo" not in told.remedy
     files = machine() | tracefs("7.2") | {"/proc/self/status": b"Uid:\t0\t0\nCapEff:\t0000000000000000\n"}
-    (told,) = (trouble for trouble in look(files).troubles if trouble.code == Why.PRIVILEGES)
+    (told,) = (trouble for trouble in look(files).troubles if trouble.code == ReasonKind.PRIVILEGES)
     assert "CAP_DAC_OVERRIDE" in told.what and "sudo" not in told.remedy
 
 
@@ -131,8 +130,8 @@ def test_what_nobody_could_look_at_is_not_denied(text: str) -> None:
 def test_a_function_of_a_closed_tracefs_is_not_denied() -> None:
     facts = look(closed())
     about = attachability("vfs_read", facts, None)
-    assert [reason.why for reason in about.reasons] == [Why.PRIVILEGES]
-    found = complete("p /bin/ls", 9, Known(facts, lambda _: None, lambda _: (), pytest.fail))
+    assert [reason.why for reason in about.reasons] == [ReasonKind.PRIVILEGES]
+    found = complete("p /bin/ls", 9, NameSources(facts, lambda _: None, lambda _: (), pytest.fail))
     assert "cannot be seen" in found.note, found
     bare = replace(facts, troubles=())
     assert "no tracer" in attachability("vfs_read", bare, None).reasons[0].text, "of a kernel that was looked at"
@@ -157,7 +156,7 @@ def test_a_key_with_a_passphrase_and_nobody_to_be_asked(
     monkeypatch.setattr("kernel.remote.connect_failure._has_terminal", lambda: False)
     said = "jo@box: Permission denied (publickey)."
     error = unusable(Address("box", "jo"), said, "", TargetLost("cut"), options, asking=asking)
-    assert isinstance(error, TargetUnusable if asking else NotAsked)
+    assert isinstance(error, TargetUnusable if asking else PasswordNeeded)
     assert error.remedy.startswith(f"{key} has a passphrase, and ssh can't ask here: ssh-add {key} first; ")
     key.unlink()
     subprocess.run([*made, "-N", ""], check=True, input=b"y\n")
@@ -191,7 +190,7 @@ def test_what_a_far_side_says_is_no_reason_of_ssh() -> None:
 
 def test_the_mark_of_a_cut_line_is_no_task() -> None:
     store = Store(captured("7.2", "events").decoder)
-    store.feed(LineCut(5.8).batch(10**9))
+    store.feed(Outage(5.8).batch(10**9))
     store.flush()
     (mark,) = [store.record(seq) for seq in range(len(store))]
     assert (mark.event, mark.comm) == (EVENT, "5.8 s lost")

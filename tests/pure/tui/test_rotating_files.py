@@ -18,7 +18,7 @@ from events.export.source import Source
 from kernel.connection.open_target import shipped_recording
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
-from tui.output.export_file import ExportFile, FileRefused
+from tui.output.export_file import ExportFile, ExportRefused
 from tui.output.rotating_files import RotatingFiles, Rotation
 
 HERE = str(shipped_recording())
@@ -118,7 +118,7 @@ def test_an_error_leaves_whole_files_only(tmp_path):
 
 def test_a_folder_is_needed(tmp_path, capsys):
     (tmp_path / "x").write_text("mine")
-    with pytest.raises(FileRefused, match="is no folder"):
+    with pytest.raises(ExportRefused, match="is no folder"):
         files(tmp_path / "x")
     assert main([HERE, "--export", f"csv:{tmp_path / 'x'}", "--rotate-size", "1"]) == 2
     assert "is no folder" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.clocks.clock_offset import Offset, Reading
+from events.clocks.clock_offset import ClockOffset, ClockReading
 from events.clocks.time_of_day import KEY, WallClock, boots_after
 from events.export.catalogue import format_named
 from events.export.job import writer_of
@@ -25,14 +25,14 @@ from tests.pure.fake_hosts import AnyProbe, FakeHost
 from tests.pure.kernel.test_watch import probe, replay_of
 from tui.__main__ import main
 from tui.output.event_source import source_of, timed_source_of
-from tui.present.event_times import Face, day_in_front, day_of, stamp_of, wall_clock, wall_date
+from tui.present.event_times import ClockFace, day_in_front, day_of, stamp_of, wall_clock, wall_date
 
 SECOND = 10**9
 
 
-def at(near: int, far: int, round_trip: int = 1000) -> Reading:
+def at(near: int, far: int, round_trip: int = 1000) -> ClockReading:
     """A look at a far clock, in the midst of its round trip."""
-    return Reading(near - round_trip // 2, far, near + round_trip // 2)
+    return ClockReading(near - round_trip // 2, far, near + round_trip // 2)
 
 
 TIMES = st.integers(0, 10**6)
@@ -85,7 +85,7 @@ def test_damaged_values_of_a_recording_are_no_clock(values: object) -> None:
     wall = WallClock.unpack(values)
     wall.booted()
     for offset in (wall.offset(0), wall.offset(1 << 60, 1)):
-        assert offset is None or isinstance(offset, Offset)
+        assert offset is None or isinstance(offset, ClockOffset)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**18)), max_size=5))
@@ -113,7 +113,11 @@ def test_a_time_of_day_is_that_of_here_or_of_utc() -> None:
     assert wall_clock(ns, utc=True) == "22:13:20.123456"
     assert wall_date(ns) == "2023-11-15 +0200"
     assert wall_date(ns, utc=True) == "2023-11-14 +0000"
-    assert [Face.KERNEL.after, Face.LOCAL.after, Face.UTC.after] == [Face.LOCAL, Face.UTC, Face.KERNEL]
+    assert [ClockFace.KERNEL.after, ClockFace.LOCAL.after, ClockFace.UTC.after] == [
+        ClockFace.LOCAL,
+        ClockFace.UTC,
+        ClockFace.KERNEL,
+    ]
 
 
 @pytest.fixture
@@ -135,15 +139,17 @@ def test_events_are_shown_by_the_clock_that_was_measured(watch: Watch) -> None:
     assert watch.store is not None
     record = watch.store.record(0)
     assert not watch.clock.known
-    assert stamp_of(lambda: watch, Face.UTC)(record.ts, 0) == stamp_of(lambda: watch, Face.KERNEL)(record.ts, 0)
-    assert day_of(watch, record.ts, 0) == "" == day_in_front(watch, record.ts, 0, Face.UTC)
+    assert stamp_of(lambda: watch, ClockFace.UTC)(record.ts, 0) == stamp_of(lambda: watch, ClockFace.KERNEL)(
+        record.ts, 0
+    )
+    assert day_of(watch, record.ts, 0) == "" == day_in_front(watch, record.ts, 0, ClockFace.UTC)
     watch.measure_clock()
     offset = watch.clock.offset(watch.store, record.ts, 0)
     assert offset is not None and abs(record.ts + offset.ns - time.time_ns()) < 600 * SECOND
     text = wall_clock(record.ts + offset.ns, utc=True)
-    assert stamp_of(lambda: watch, Face.UTC)(record.ts, 0).startswith(f"{text} 1000.")
+    assert stamp_of(lambda: watch, ClockFace.UTC)(record.ts, 0).startswith(f"{text} 1000.")
     assert offset.sureness in day_of(watch, record.ts, 0)
-    assert day_in_front(watch, record.ts, 0, Face.KERNEL) == ""
+    assert day_in_front(watch, record.ts, 0, ClockFace.KERNEL) == ""
 
 
 def test_exports_have_it_in_a_column_and_only_where_it_is_wanted(watch: Watch) -> None:

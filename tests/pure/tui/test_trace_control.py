@@ -11,7 +11,7 @@ import pytest
 import kernel.graph.watch
 from kernel.errors import KernelError
 from tests.real.processes import until
-from tui.app.trace_control import Graphing
+from tui.app.trace_control import TraceControl
 from tui.messages import Disarmed, GraphFailed, GraphStarted
 
 LONG = 60.0
@@ -47,7 +47,7 @@ class Tracer:
 
 
 class Workers:
-    """What `Graphing` needs of an application: threads, and messages in their order."""
+    """What `TraceControl` needs of an application: threads, and messages in their order."""
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
@@ -85,8 +85,8 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
 
 
 @pytest.fixture
-def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> Graphing:
-    made = Graphing(app, lambda: None, lambda: None)  # type: ignore[arg-type]
+def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> TraceControl:
+    made = TraceControl(app, lambda: None, lambda: None)  # type: ignore[arg-type]
     for name in ("follow", "count", "data_came"):
         monkeypatch.setattr(made._feed, name, lambda *_: None)
     return made
@@ -96,7 +96,7 @@ def running() -> list[str]:
     return [one.plan for one in Tracer.made if one.live]
 
 
-def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: Graphing) -> None:
+def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: TraceControl) -> None:
     for plan in ("first", "second", "third"):
         graphing.start(Symbols(), plan)  # type: ignore[arg-type]
     Tracer.go_on.set()
@@ -112,7 +112,7 @@ def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: Graphin
     assert running() == [] and told[-1].settled  # type: ignore[attr-defined]
 
 
-def test_what_begins_ends_what_ran(app: Workers, graphing: Graphing) -> None:
+def test_what_begins_ends_what_ran(app: Workers, graphing: TraceControl) -> None:
     earlier, later = Tracer(None, "earlier"), Tracer(None, "later")
     earlier.live = later.live = True
     graphing.started(earlier)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def test_what_begins_ends_what_ran(app: Workers, graphing: Graphing) -> None:
     assert running() == ["later"]
 
 
-def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, graphing: Graphing) -> None:
+def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, graphing: TraceControl) -> None:
     with graphing._changing:  # another worker is at it
         graphing.start(Symbols(), "late")  # type: ignore[arg-type]
         graphing.leave()
@@ -134,7 +134,7 @@ def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, gra
     assert Tracer.made == [] and app.told == []
 
 
-def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: Graphing) -> None:
+def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: TraceControl) -> None:
     graphing.start(Symbols(), "late")  # type: ignore[arg-type]
     assert until(lambda: Tracer.made)
     graphing.leave()
@@ -143,7 +143,7 @@ def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, g
     assert running() == [] and app.told == []
 
 
-def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: Graphing) -> None:
+def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     graphing.start(Symbols(), "begun")  # type: ignore[arg-type]
     app.join()
@@ -152,7 +152,7 @@ def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, grap
     assert last is not None and [str(last.plan)] == running() == ["begun"]
 
 
-def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Graphing) -> None:
+def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     for plan in ("nosuch", "other"):
         graphing.start(Symbols(), plan)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Gr
     assert running() == ["other"]
 
 
-def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: Graphing) -> None:
+def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     slow = threading.Event()
     graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing:
     assert [one.plan for one in Tracer.made] == ["vfs_open", "vfs_read"]
 
 
-def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: Graphing) -> None:
+def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: TraceControl) -> None:
     graphing.start(Symbols(), "slow")  # type: ignore[arg-type]
     assert graphing.begins and until(lambda: Tracer.made)
     graphing.give_up()
@@ -194,7 +194,7 @@ def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers
 
 
 def test_an_end_is_under_way_until_the_kernel_has_put_all_back(
-    app: Workers, graphing: Graphing, monkeypatch: pytest.MonkeyPatch
+    app: Workers, graphing: TraceControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tracer, go_on = Tracer(None, "slow"), threading.Event()
     tracer.live = True

@@ -25,7 +25,7 @@ from tui.output.event_source import load_symbols
 from tui.output.view_job import ViewJob
 from tui.present.view_tables import OF_KERNEL, TABLES, SummaryTable
 from tui.views.calls.call_text import detail_of_call, detail_of_loss
-from tui.views.calls.model import ChosenCalls
+from tui.views.calls.model import CallTable
 
 __all__ = ["command"]
 
@@ -213,7 +213,7 @@ def test_calls_have_no_column_of_a_probe_of_which_none_came(command, tmp_path):
 def test_the_row_of_a_loss_is_no_call(tmp_path):
     watch, chosen = watched(recording("overrun", tmp_path)), Filter()
     assert watch.store is not None
-    shown = ChosenCalls(watch, watch.store, chosen)
+    shown = CallTable(watch, watch.store, chosen)
     while shown.tick(60.0):
         pass
     every = shown.counts[1]
@@ -262,7 +262,7 @@ def test_the_calls_of_a_line_that_was_cut_are_those_that_run_prints(cut, command
 def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
     watch, chosen = watched(cut), Filter()
     assert watch.store is not None
-    shown = ChosenCalls(watch, watch.store, chosen)
+    shown = CallTable(watch, watch.store, chosen)
     while shown.tick(60.0):
         pass
     every = shown.counts[1]

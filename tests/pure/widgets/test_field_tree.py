@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from probes.completion.type_choice import sensible_types, shows
 from probes.fetcharg import FetchArg, ReturnValue, variable
-from probes.probe import Place, Probe, When
+from probes.probe import Probe, ProbeEnds, ProbePlace
 from probes.syntax.parse import parse_probe
 from tests.interface.fields_of_vfs_read import VFS_READ
 from widgets.fields.field_tree import FieldTree
@@ -91,7 +91,7 @@ def test_ranks_and_matches():
 
 
 def test_ticks_stand_in_the_order_of_the_arguments():
-    probe = Probe(Place("vfs_read"), When.EXIT)
+    probe = Probe(ProbePlace("vfs_read"), ProbeEnds.EXIT)
     for ticked in (RETVAL, arg("count"), arg("file", "->f_pos"), EVERYTHING):
         probe = toggle(probe, ticked, NAMES)
     assert str(probe) == "f vfs_read%return $$args file->f_pos count ret=$retval"
@@ -99,24 +99,24 @@ def test_ticks_stand_in_the_order_of_the_arguments():
 
 
 def test_moving_between_the_ends_of_a_call():
-    probe = Probe(Place("vfs_read"))
-    assert at(probe, When.EXIT, RETVAL).fetchargs == (RETVAL,)
-    assert at(probe, When.EXIT, None).fetchargs == ()
+    probe = Probe(ProbePlace("vfs_read"))
+    assert at(probe, ProbeEnds.EXIT, RETVAL).fetchargs == (RETVAL,)
+    assert at(probe, ProbeEnds.EXIT, None).fetchargs == ()
     chosen = toggle(probe, arg("count"), NAMES)
-    assert at(chosen, When.BOTH, RETVAL).fetchargs == chosen.fetchargs
-    assert at(at(probe, When.EXIT, RETVAL), When.ENTRY, RETVAL) == probe
+    assert at(chosen, ProbeEnds.BOTH, RETVAL).fetchargs == chosen.fetchargs
+    assert at(at(probe, ProbeEnds.EXIT, RETVAL), ProbeEnds.ENTRY, RETVAL) == probe
     typed = parse_probe("r vfs_read $retval count")
-    assert str(at(typed, When.ENTRY, RETVAL)) == "p vfs_read count"
-    assert str(at(typed, When.EXIT, RETVAL)) == "r vfs_read $retval count"
-    there, parked = moved(typed, When.ENTRY, RETVAL, ())
+    assert str(at(typed, ProbeEnds.ENTRY, RETVAL)) == "p vfs_read count"
+    assert str(at(typed, ProbeEnds.EXIT, RETVAL)) == "r vfs_read $retval count"
+    there, parked = moved(typed, ProbeEnds.ENTRY, RETVAL, ())
     assert (str(there), [str(arg) for arg in parked]) == ("p vfs_read count", ["$retval"])
-    assert moved(there, When.ENTRY, RETVAL, parked) == (there, parked)
-    back, parked = moved(there, When.BOTH, RETVAL, parked)
+    assert moved(there, ProbeEnds.ENTRY, RETVAL, parked) == (there, parked)
+    back, parked = moved(there, ProbeEnds.BOTH, RETVAL, parked)
     assert ({str(arg) for arg in back.fetchargs}, parked) == ({"count", "$retval"}, ())
 
 
 def test_types_go_round():
-    probe = toggle(Probe(Place("f")), arg("count"), NAMES)
+    probe = toggle(Probe(ProbePlace("f")), arg("count"), NAMES)
     kinds = sensible_types("u64")
     assert kinds == (None, "s64", "x64")
     seen = []

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from widgets.events.status_bar import LiveState, Losses, Status, live_line, top_line
+from widgets.events.status_bar import LiveState, LossTotals, Status, live_line, top_line
 from widgets.number_format import rate, short
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
 LIVE = LiveState(per_second=12_300, shown=1_204_332)
-LOSSES = Losses(9199, 2, 3)
+LOSSES = LossTotals(9199, 2, 3)
 
 
 @pytest.mark.parametrize("columns", [120, 100, 78, 60, 40, 20])
-@pytest.mark.parametrize("losses", [Losses(), LOSSES, Losses(missed=7)])
+@pytest.mark.parametrize("losses", [LossTotals(), LOSSES, LossTotals(missed=7)])
 def test_every_form_fits_and_shows_what_was_lost(columns, losses):
     for line in (
         top_line(replace(STATUS, losses=losses), columns).plain,
@@ -35,7 +35,7 @@ def test_what_stays_at_80_columns():
     assert " ".join(top_line(replace(STATUS, armed=0), 78).plain.split()) == (
         "probewright lab · Linux 7.2.13 x86-64 · 43,859 functions armed 0 lost 0"
     )
-    assert " ".join(live_line(replace(LIVE, losses=Losses()), 78).plain.split()) == (
+    assert " ".join(live_line(replace(LIVE, losses=LossTotals()), 78).plain.split()) == (
         "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0 unread 0"
     )
     assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
@@ -52,7 +52,7 @@ def test_the_note_wins_over_figures():
     whole = " events  [entry→exit] ● following  12.3k/s  shown 1,204,332  " + note
     assert live_line(state, 118).plain.rstrip().startswith(whole)
     assert "lost" not in live_line(state, 118).plain, "the top line tells of that"
-    assert live_line(replace(state, losses=Losses()), 118).plain.endswith("  lost 0")
+    assert live_line(replace(state, losses=LossTotals()), 118).plain.endswith("  lost 0")
     assert note in live_line(state, 98).plain
     assert f"{note} " in live_line(replace(state, losses=LOSSES), 118).plain
     paused = live_line(replace(state, following=False, new=1234), 118).plain

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tui.cli.args.grammar import FILES, PRESETS, Command, Option
+from tui.cli.args.grammar import FILES, PRESETS, CommandWord, Option
 
 _LIST_PRESETS = "command probewright preset list 2>/dev/null | cut -d' ' -f1"
 
 
-def bash(commands: Sequence[Command]) -> str:
+def bash(commands: Sequence[CommandWord]) -> str:
     """For bash 4 and newer; words with a colon are cut where bash cuts them."""
     return f"""# Completion of probewright for bash. In ~/.bashrc:  source <(probewright completion bash)
 {_walk(commands)}
@@ -71,7 +71,7 @@ complete -F _probewright probewright
 """
 
 
-def zsh(commands: Sequence[Command]) -> str:
+def zsh(commands: Sequence[CommandWord]) -> str:
     """For zsh; what the options do stands beside them."""
     return f"""#compdef probewright
 # Completion of probewright for zsh: as a file _probewright in a folder of $fpath, or in ~/.zshrc, behind compinit:
@@ -124,7 +124,7 @@ fi
 """
 
 
-def fish(commands: Sequence[Command]) -> str:
+def fish(commands: Sequence[CommandWord]) -> str:
     """For fish 3 and newer."""
     lines: list[str] = []
     for one in commands:
@@ -173,14 +173,14 @@ complete -c probewright -f
 """
 
 
-SCRIPTS: Final[dict[str, Callable[[Sequence[Command]], str]]] = {"bash": bash, "zsh": zsh, "fish": fish}
+SCRIPTS: Final[dict[str, Callable[[Sequence[CommandWord]], str]]] = {"bash": bash, "zsh": zsh, "fish": fish}
 """By the name of the shell."""
 
 
 # -- what bash and zsh write alike ---------------------------------------------------------------------------------
 
 
-def _walk(commands: Sequence[Command]) -> str:
+def _walk(commands: Sequence[CommandWord]) -> str:
     """Functions that say of a word whether the next one belongs to it, and whether it is a command."""
     takes = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in _taking(one)]
     following = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in one.commands]
@@ -200,7 +200,9 @@ _probewright_next() {{
 """
 
 
-def _cases(commands: Sequence[Command], lines_of: Callable[[Command], Iterable[tuple[str, list[str]]]]) -> str:
+def _cases(
+    commands: Sequence[CommandWord], lines_of: Callable[[CommandWord], Iterable[tuple[str, list[str]]]]
+) -> str:
     return "\n".join(
         f"            {pattern}) {'; '.join(lines)} ;;"
         for one in commands
@@ -209,12 +211,12 @@ def _cases(commands: Sequence[Command], lines_of: Callable[[Command], Iterable[t
     )
 
 
-def _of_options(one: Command, lines: Callable[[Option], Iterator[str]]) -> list[tuple[str, list[str]]]:
+def _of_options(one: CommandWord, lines: Callable[[Option], Iterator[str]]) -> list[tuple[str, list[str]]]:
     path = _quote(" ".join(one.path))
     return [("|".join(f"{path}:{name}" for name in option.names), list(lines(option))) for option in one.options]
 
 
-def _of_commands(commands: Sequence[Command], lines: Callable[[Command], list[str]]) -> str:
+def _of_commands(commands: Sequence[CommandWord], lines: Callable[[CommandWord], list[str]]) -> str:
     return "\n".join(
         f"            {_quote(' '.join(one.path))}) {'; '.join(said)} ;;" for one in commands if (said := lines(one))
     )
@@ -227,7 +229,7 @@ def _offers(option: Option) -> Iterator[str]:
     yield from (_offer(value) for value in option.values if value in (FILES, PRESETS))
 
 
-def _offers_words(one: Command) -> Iterator[str]:
+def _offers_words(one: CommandWord) -> Iterator[str]:
     if one.commands:
         yield _offer(" ".join(one.commands))
     for word in one.words:
@@ -238,16 +240,16 @@ def _offer(what: str) -> str:
     return f"_probewright_offer {_quote(what)}"
 
 
-def _described(one: Command) -> list[str]:
+def _described(one: CommandWord) -> list[str]:
     """`--json:one JSON object a line`, as _describe of zsh reads it."""
     return [f"{name}:{option.help.replace(':', chr(92) + ':')}" for option in one.options for name in option.names]
 
 
-def _names(one: Command) -> list[str]:
+def _names(one: CommandWord) -> list[str]:
     return [name for option in one.options for name in option.names]
 
 
-def _taking(one: Command) -> list[str]:
+def _taking(one: CommandWord) -> list[str]:
     return [name for option in one.options if option.takes for name in option.names]
 
 
@@ -271,15 +273,15 @@ def _fish_values(values: Iterable[str]) -> Iterator[str]:
         yield "-a '(__probewright_presets)'"
 
 
-def _fish_takes(commands: Sequence[Command]) -> str:
+def _fish_takes(commands: Sequence[CommandWord]) -> str:
     words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in _taking(one)]
     return f"            case {' '.join(words)}"
 
 
-def _fish_next(commands: Sequence[Command]) -> str:
+def _fish_next(commands: Sequence[CommandWord]) -> str:
     words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in one.commands]
     return f"            case {' '.join(words)}"
 
 
-def _help_of(commands: Sequence[Command], path: tuple[str, ...]) -> str:
+def _help_of(commands: Sequence[CommandWord], path: tuple[str, ...]) -> str:
     return next(one.help for one in commands if one.path == path)

@@ -41,7 +41,7 @@ class Option(NamedTuple):
         return bool(self.names and self.value and not self.optional)
 
 
-class Command(NamedTuple):
+class CommandWord(NamedTuple):
     """A command, or one of its actions."""
 
     path: tuple[str, ...]
@@ -63,7 +63,7 @@ class Command(NamedTuple):
         return " ".join(["probewright", *self.path, "[OPTION …]", *needed, *optional, *action])
 
 
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[CommandWord, ...]:
     """The application, then every command, each before its actions."""
     application, rest = parsers()
     (first, *others) = list(_walk(rest, (), ""))
@@ -71,7 +71,7 @@ def commands() -> tuple[Command, ...]:
     return (mine._replace(commands=first.commands), *others)
 
 
-def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str) -> Iterator[Command]:
+def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str) -> Iterator[CommandWord]:
     yield _command(parser, path, help_text)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -80,7 +80,7 @@ def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str
                 yield from _walk(sub, (*path, name), texts.get(name, ""))
 
 
-def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str) -> Command:
+def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str) -> CommandWord:
     options: list[Option] = []
     words: list[Option] = []
     names: list[str] = []
@@ -89,7 +89,7 @@ def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: 
             names += list(action.choices)
         elif action.help != argparse.SUPPRESS:
             (options if action.option_strings else words).append(_option(action))
-    return Command(path, help_text, tuple(options), tuple(words), tuple(names))
+    return CommandWord(path, help_text, tuple(options), tuple(words), tuple(names))
 
 
 def _option(action: argparse.Action) -> Option:

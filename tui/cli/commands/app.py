@@ -42,14 +42,14 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     # Textual's default of 60 pictures a second costs a key twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app.app import Probewright
-    from tui.app.driver import Terminal
+    from tui.app.driver import TerminalDriver
 
     if fleet is None and opening.spec.startswith("ssh://"):
         opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
     app = Probewright(opening, preview, fleet)
     app.asked_limits = asked
-    if issubclass(Terminal, app.driver_class):  # else the environment names another
-        app.driver_class = Terminal
+    if issubclass(TerminalDriver, app.driver_class):  # else the environment names another
+        app.driver_class = TerminalDriver
     try:
         app.run()
     finally:
@@ -77,9 +77,9 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
 def _opening(fleet: Fleet | None, spec: str) -> Opening:
     if fleet is None:
         return Opening(spec)
-    from tui.hosts.control import LentOpening
+    from tui.hosts.control import BorrowedOpening
 
-    return LentOpening(fleet)
+    return BorrowedOpening(fleet)
 
 
 def _require_target(spec: str) -> None:

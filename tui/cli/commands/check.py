@@ -11,9 +11,9 @@ from typing import TextIO
 from kernel.connection.planner import Connection
 from probes.check import armable, comes_back
 from probes.command import Armable
-from probes.lowering.other_kernels import Elsewhere, elsewhere
+from probes.lowering.other_kernels import OtherKernelLines, elsewhere
 from probes.plans.plan import DEFAULT_GROUP, Plan
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
@@ -69,7 +69,7 @@ def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) 
 
 def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     """What `run` would write all the same: a kernel may refuse a text for lack of a feature that can be lowered."""
-    probe: Armable = Probe(Place(""))
+    probe: Armable = Probe(ProbePlace(""))
     try:
         probe = armable(spec)
         plan = connection.lower(probe, DEFAULT_GROUP)
@@ -81,16 +81,16 @@ def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     return Plan(probe, ()) if comes_back(verdict, plan) else plan
 
 
-def _elsewhere(connection: Connection, spec: str) -> dict[str, Elsewhere]:
+def _elsewhere(connection: Connection, spec: str) -> dict[str, OtherKernelLines]:
     """What the kernels of the matrix would be given, with the structures of this one."""
     try:
         probe = armable(spec)
     except ParseError as error:
-        return {name: Elsewhere(error=error.refusal) for name in kernels(connection.facts)}
+        return {name: OtherKernelLines(error=error.refusal) for name in kernels(connection.facts)}
     return elsewhere(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
 
 
-def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, Elsewhere] | None) -> dict[str, object]:
+def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:
     found: dict[str, object] = {
         "spec": spec,
         "ok": verdict.ok,
@@ -131,7 +131,7 @@ def without_names(error: Refusal) -> str:
     return re.sub(r"(^|; )did you mean .*\?$", "", hint, flags=re.IGNORECASE) if error.nearest else hint
 
 
-def _show_others(others: dict[str, Elsewhere]) -> None:
+def _show_others(others: dict[str, OtherKernelLines]) -> None:
     if others:
         print("    other kernels, with the structures of this one:")
     for name, one in others.items():

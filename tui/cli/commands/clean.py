@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
-from kernel.errors import LeftAlone, TargetUnusable
+from kernel.errors import SettingChanged, TargetUnusable
 from tui.cli.console.output import connect, emit, plain, require_line
 from tui.cli.main import DONE, REFUSED
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         _require_tracefs(connection)
         found = leftovers.find(connection.target)
         for leftover in found:
-            left_alone: list[LeftAlone] = []
+            left_alone: list[SettingChanged] = []
             errors = leftovers.remove(connection.target, leftover, left_alone.append)
             failed |= bool(errors)
             try:

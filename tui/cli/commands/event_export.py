@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, plain
-from tui.cli.exports.export_options import NotWanted, Wanted, wanted_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
 from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
 from tui.cli.follow.clock import UNKNOWN
 from tui.cli.follow.filter import FilterRefused, check_words, filter_of, tell_refused
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         wanted = wanted_of(arguments)
         check_words(arguments)
-    except NotWanted as error:
+    except BadExportOption as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
         tell_refused(error)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
 
 
-def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
+def _all_of(connection: Connection, wanted: ExportRequest, text: str) -> int:
     from tui.cli.follow.follow import account
 
     # What a recording knows of tasks is bounded by its end; its events are given out as they are read.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from kernel.connection.planner import Connection
 from probes.command import Armable
-from probes.export.dialect import CannotExport, Dialect, Exported
+from probes.export.dialect import CannotExport, ExportDialect, ExportText
 from probes.export.export import dialect_named
 from probes.export.fleets import kubernetes
-from probes.presets.schema import Chosen
+from probes.presets.schema import PresetChoice
 from probes.presets.substitute import substituted
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
@@ -47,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _made(
-    wanted: Sequence[Chosen | str], connection: Connection, probes: list[Armable], dialect: Dialect
-) -> Exported:
+    wanted: Sequence[PresetChoice | str], connection: Connection, probes: list[Armable], dialect: ExportDialect
+) -> ExportText:
     """Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
         return exported(connection, probes, dialect, of_any_duration(wanted))

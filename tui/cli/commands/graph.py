@@ -21,18 +21,18 @@ from tui.cli.console.silence import telling_silence
 from tui.cli.console.waiting import told, waiting
 from tui.cli.follow.clock import face_of, keep_clock, know_clock
 from tui.cli.follow.follow import account, importing, take_away
-from tui.cli.follow.graph_bounds import KeptRows
+from tui.cli.follow.graph_bounds import GraphBounds
 from tui.cli.follow.reconnect import comes_back, despite_cuts
-from tui.cli.follow.signals import Stopped, give_out, stoppable, whole
+from tui.cli.follow.signals import SignalStop, give_out, stoppable, whole
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.output.export_file import FileRefused, require_free
-from tui.present.event_times import Face, day_in_front, offset_of_row
+from tui.output.export_file import ExportRefused, require_free
+from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 from widgets.number_format import duration
 
 if TYPE_CHECKING:
-    from events.graph.tree import Row
+    from events.graph.tree import CallRow
     from kernel.connection.planner import Connection
-    from tui.views.graph.model import ShownGraph
+    from tui.views.graph.model import GraphModel
 
 _PATIENCE: Final = 0.2
 """Seconds between two looks."""
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if path is not None:
             require_free(path, overwrite=False)  # said before anything is traced
-    except FileRefused as error:
+    except ExportRefused as error:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     for word in arguments.functions:
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
         return USAGE
     watch = _watch(connection, arguments)
-    following: Following | None = None
+    following: GraphPrinter | None = None
     failed, lost = "", None
     unread: BrokenPipeError | None = None
     try:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             failed = _armed(watch, arguments, path)
             if not failed:
                 know_clock(watch, arguments)
-                following = Following(watch, arguments)
+                following = GraphPrinter(watch, arguments)
                 following.run()
         lost = watch.lost if isinstance(watch.lost, TargetLost) and not (following and following.enough) else None
         if lost is not None and following is not None:
@@ -147,7 +147,7 @@ def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
     return GraphWatch(connection, plan, HEADLESS_GRAPH)
 
 
-class Following:
+class GraphPrinter:
     """Prints calls as they return, until the time or the number is reached or all that was recorded is printed."""
 
     def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
@@ -187,12 +187,12 @@ class Following:
         seconds = self._arguments.seconds
         end = time.monotonic() + seconds if seconds else float("inf")
         self._watch.hurry(end)
-        with contextlib.suppress(Stopped), telling_silence(self._watch):
+        with contextlib.suppress(SignalStop), telling_silence(self._watch):
             self._until_over(end)
             while self._watch.ended and not self.enough and comes_back(self._watch, self._arguments, (), end):
                 self._until_over(end)
         for _ in range(2):  # a signal may come meanwhile, once
-            with contextlib.suppress(Stopped):
+            with contextlib.suppress(SignalStop):
                 self._finish()
                 break
 
@@ -235,16 +235,16 @@ class Following:
         if self._printer is None and store is not None and len(store):
             from events.graph.record_ends import NO_RETURNS
             from events.graph.tree import LIMIT
-            from tui.views.calls.call_text import ShownCalls
-            from tui.views.graph.model import ShownGraph
+            from tui.views.calls.call_text import CallTexts
+            from tui.views.graph.model import GraphModel
             from tui.views.graph.names import GraphNames
 
-            calls = ShownCalls(self._watch, store)
+            calls = CallTexts(self._watch, store)
             calls.learn()
             live = not self._watch.connection.holds_events
             most = _MOST_ROWS if live else LIMIT
             names = GraphNames(self._watch.connection, whole=self._arguments.json)
-            shown = ShownGraph(self._watch, store, names, calls, most)
+            shown = GraphModel(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself has no deeper ones
             self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts, levels)
             if shown.lacks_returns:
@@ -290,7 +290,7 @@ class _Printer:
     def __init__(
         self,
         watch: Watch,
-        shown: ShownGraph,
+        shown: GraphModel,
         arguments: argparse.Namespace,
         before: Callable[[int], None],
         levels: int = 0,
@@ -299,7 +299,7 @@ class _Printer:
 
         `levels`: of calls that are printed, the outermost included; 0: all.
         """
-        self._kept = KeptRows(levels, arguments.slower * 1000)
+        self._kept = GraphBounds(levels, arguments.slower * 1000)
         self.printed = 0
         self.unvalued = 0
         """Rows that were printed without their values, as their events had to go before."""
@@ -329,7 +329,7 @@ class _Printer:
         return self._enough
 
     def _print_new(self) -> None:
-        from events.graph.tree import Flag
+        from events.graph.tree import CallRowFlag
 
         tree = self._shown.tree
         self._dropped += max(0, tree.first - self._next)
@@ -343,7 +343,7 @@ class _Printer:
                 self._dropped += 1
                 continue
             row = tree.row(root)
-            if row.flags & Flag.OPEN:
+            if row.flags & CallRowFlag.OPEN:
                 waiting.append(root)
             elif any(map(self._prints, self._outermost(row))):
                 self.printed += 1
@@ -354,33 +354,33 @@ class _Printer:
 
     def _begun(self, start: int) -> list[int]:
         """Rows from one on that are in nothing: calls, and interrupts, which may have calls in them."""
-        from events.graph.begin_end_columns import What
+        from events.graph.begin_end_columns import RowKind
 
         columns = self._shown.tree.columns
         level, what = (columns.column(name)[start - columns.first :] for name in ("level", "what"))
-        rows: list[int] = (((level == 0) & (what <= What.SOFTIRQ)).nonzero()[0] + start).tolist()
+        rows: list[int] = (((level == 0) & (what <= RowKind.SOFTIRQ)).nonzero()[0] + start).tolist()
         return rows
 
-    def _outermost(self, root: Row) -> Iterator[Row]:
+    def _outermost(self, root: CallRow) -> Iterator[CallRow]:
         """Calls that are in no other call: a root itself, or those in an interrupt."""
-        from events.graph.begin_end_columns import What
+        from events.graph.begin_end_columns import RowKind
 
         number = root.row
         while number < root.after:
             row = self._shown.tree.row(number)
-            is_call = row.what == What.CALL and row.task == root.task
+            is_call = row.what == RowKind.CALL and row.task == root.task
             if is_call:
                 yield row
             number = max(number + 1, row.after) if is_call else number + 1
 
-    def _prints(self, call: Row) -> bool:
+    def _prints(self, call: CallRow) -> bool:
         if self._kept.is_short(call):
             return False
         name = self._shown.lines.name(call).split(" ")[0]
         wanted = self._arguments.functions
         return not wanted or any(fnmatch.fnmatchcase(name, word) for word in wanted)
 
-    def _print(self, root: Row) -> None:
+    def _print(self, root: CallRow) -> None:
         from events.graph.context_rows import outside_calls
 
         tree = self._shown.tree
@@ -389,13 +389,15 @@ class _Printer:
         for row in self._kept.of(row for row in rows if row.task == root.task and not idle[row.row - root.row]):
             self._print_row(row)
 
-    def _print_row(self, row: Row) -> None:
+    def _print_row(self, row: CallRow) -> None:
         self.unvalued += self._shown.lines.lacks_values(row)
         if self._arguments.json:
             from tui.views.graph.objects import object_of_row
 
             offset = (
-                offset_of_row(self._watch, row.ts, row.seq) if face_of(self._arguments) is not Face.KERNEL else None
+                offset_of_row(self._watch, row.ts, row.seq)
+                if face_of(self._arguments) is not ClockFace.KERNEL
+                else None
             )
             times = {"time": row.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
             emit({**times, **object_of_row(self._shown, row)})

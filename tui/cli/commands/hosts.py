@@ -18,27 +18,27 @@ from collections.abc import Sequence
 from events.store.host_merge import WINDOW_NS
 from kernel.errors import ProbeRefused
 from kernel.guards.row_bounds import HEADLESS_HOSTS
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host, State
+from kernel.hosts.host import Host, HostState
 from kernel.hosts.selection import specs_of
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.console.output import plain
-from tui.cli.exports.export_options import STDOUT, NotWanted, Wanted, check_count, check_view
+from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_count, check_view
 from tui.cli.exports.open_export import REFUSALS, refuse, refused
 from tui.cli.follow.clock import face_of
 from tui.cli.follow.filter import FilterRefused, check_words, tell_refused
 from tui.cli.follow.follow import how_of, limits_of
 from tui.cli.follow.preset_specs import asked_for, of_any_duration
-from tui.cli.follow.signals import Forced, Stopped, give_out, stoppable, tell_forced
+from tui.cli.follow.signals import Forced, SignalStop, give_out, stoppable, tell_forced
 from tui.cli.follow.translation import with_triggers
 from tui.cli.host_stream.export import giving_of_hosts, wanted_of_hosts
-from tui.cli.host_stream.stream import Stream
+from tui.cli.host_stream.stream import HostStream
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
-from tui.present.event_times import Face
+from tui.present.event_times import ClockFace
 
 _PATIENCE = 0.1
 """Seconds between two looks at what came."""
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, wanted, several=True)
-    except NotWanted as error:
+    except BadExportOption as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
         tell_refused(error)
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         patience=arguments.reconnect,
         bounds=HEADLESS_HOSTS,
     )
-    utc = face_of(arguments) is Face.UTC  # the kernels' own seconds say nothing beside each other
-    stream = Stream(
+    utc = face_of(arguments) is ClockFace.UTC  # the kernels' own seconds say nothing beside each other
+    stream = HostStream(
         fleet,
         order,
         as_json=arguments.json,
@@ -107,19 +107,21 @@ def run(arguments: argparse.Namespace) -> int:
     return failed or status_of(fleet.hosts)
 
 
-def _show(fleet: Fleet, order: Order, stream: Stream, seconds: float | None) -> None:
+def _show(fleet: Fleet, order: ArmRequest, stream: HostStream, seconds: float | None) -> None:
     """Until the end: all that was read is shown."""
-    with contextlib.suppress(Stopped):
+    with contextlib.suppress(SignalStop):
         fleet.open()
         fleet.arm(order)
         _follow(fleet, stream, seconds)
     for _ in range(2):  # a signal may come meanwhile, once
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(SignalStop):
             stream.finish()
             break
 
 
-def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namespace, wanted: Wanted) -> int:
+def _give(
+    fleet: Fleet, order: ArmRequest, stream: HostStream, arguments: argparse.Namespace, wanted: ExportRequest
+) -> int:
     """The same into a file; gives the exit status of that."""
     try:
         with giving_of_hosts(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
@@ -138,7 +140,7 @@ def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namesp
     return export.tell(as_json=arguments.json)
 
 
-def _give_table(fleet: Fleet, stream: Stream, wanted: Wanted, arguments: argparse.Namespace) -> int:
+def _give_table(fleet: Fleet, stream: HostStream, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
     """Write the table of a view of hosts that are closed; gives the exit status."""
     from tui.cli.exports.view_export import give_table
     from tui.hosts.tables import HostsTable, histograms_of  # what measures text for a screen comes with it
@@ -158,7 +160,7 @@ def window_of(seconds: float | None) -> int:
     return int(seconds * 1e9) if seconds else WINDOW_NS
 
 
-def order_of(arguments: argparse.Namespace) -> Order:
+def order_of(arguments: argparse.Namespace) -> ArmRequest:
     """What is to be armed, checked as far as no kernel is needed. Raises PresetError, ProbeRefused."""
     wanted = asked_for(arguments)
     for spec in (one for one in wanted if isinstance(one, str)):
@@ -173,7 +175,7 @@ def order_of(arguments: argparse.Namespace) -> Order:
     if len(own) > 1:
         told = with_triggers(arguments.counting)
         raise PresetError(f"on several hosts a trigger is for all probes: run them apart, as {told}")
-    return Order(wanted, how.at_any_rate, how.mode, (*how.triggers, *next(iter(own), ())))
+    return ArmRequest(wanted, how.at_any_rate, how.mode, (*how.triggers, *next(iter(own), ())))
 
 
 def status_of(hosts: Sequence[Host]) -> int:
@@ -185,10 +187,10 @@ def status_of(hosts: Sequence[Host]) -> int:
         return DONE
     if len(failed) < len(hosts):
         return PARTIAL
-    return REFUSED if any(host.state is State.REFUSED for host in failed) else UNUSABLE
+    return REFUSED if any(host.state is HostState.REFUSED for host in failed) else UNUSABLE
 
 
-def _follow(fleet: Fleet, stream: Stream, seconds: float | None) -> None:
+def _follow(fleet: Fleet, stream: HostStream, seconds: float | None) -> None:
     """Until the time is over (which begins when all hosts came to something), enough was shown, or none is left."""
     came = threading.Event()
     fleet.on_change = came.set

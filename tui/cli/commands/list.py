@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from btf.search import Search
-from kernel.attach.explain import Attaching
+from kernel.attach.explain import AttachExplainer
 from probes.attaching.values import ALL, Attachability
-from probes.probe import Kind
+from probes.probe import ProbeKind
 from tui.cli.console.output import connect, json_line, plain, require_line
 from tui.cli.console.waiting import waiting
 from tui.cli.main import DONE, REFUSED
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
             hits = range(len(names))
         if not hits:
             print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
-        attaching = Attaching(connection)
+        attaching = AttachExplainer(connection)
         if hits and attaching.near:
             with waiting("reading symbols"):
                 attaching.about(names[hits[0]])  # the reasons are exact from here on
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @cache  # there are few different sets
-def _letters(kinds: frozenset[Kind]) -> str:
+def _letters(kinds: frozenset[ProbeKind]) -> str:
     return " ".join(sorted(map(str, kinds))) or "-"
 
 

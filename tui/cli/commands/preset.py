@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-from kernel.preset_files import Entry, Origin, Presets, read_text
+from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from probes.presets.diff import difference
-from probes.presets.judge import Judged, judge
+from probes.presets.judge import ProbeJudgement, judge
 from probes.presets.schema import Preset
 from probes.presets.search import matches
 from probes.presets.write import new_text
@@ -45,7 +45,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return DONE if shown else REFUSED
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def _entry(entry: PresetFile) -> dict[str, object]:
     preset = entry.preset
     return {
         "name": entry.name,
@@ -94,7 +94,7 @@ def _check(arguments: argparse.Namespace) -> int:
         connection.close()
 
 
-def _written(one: Judged) -> Iterator[str]:
+def _written(one: ProbeJudgement) -> Iterator[str]:
     """What is written into the kernel: lines, filters and triggers, and what is switched on."""
     for event in one.plan.events if one.plan else ():
         yield from event.lines
@@ -106,7 +106,7 @@ def _written(one: Judged) -> Iterator[str]:
             yield f"events/{event.path}/enable: 1"
 
 
-def _judged(one: Judged) -> dict[str, object]:
+def _judged(one: ProbeJudgement) -> dict[str, object]:
     error = one.verdict.error
     return {
         "spec": one.text,

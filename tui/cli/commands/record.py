@@ -15,9 +15,9 @@ from tui.cli.console.output import connect, emit, plain, size_of
 from tui.cli.follow.follow import account, arm, follow, how_of, importing, limits_of, probes_of, take_away
 from tui.cli.follow.preset_specs import asked_for, expand
 from tui.cli.follow.reconnect import despite_cuts
-from tui.cli.follow.signals import Stopped, stoppable
+from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.output.export_file import FileRefused, require_free
+from tui.output.export_file import ExportRefused, require_free
 from tui.output.sink import counted
 
 
@@ -28,7 +28,7 @@ def _not_shown(record: Record) -> None:
 def _require_room(watch: Watch) -> None:
     """Raises Stopped where the recording has ended by itself: to follow events goes nowhere."""
     if watch.recording_error:
-        raise Stopped
+        raise SignalStop
 
 
 def _finish(watch: Watch, *, enough: bool = False) -> int:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.output)
     try:
         require_free(path, overwrite=False)  # said before anything is armed
-    except FileRefused as error:
+    except ExportRefused as error:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     asked = asked_for(arguments)

@@ -15,7 +15,7 @@ from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.exports.export_options import NotWanted, Wanted, check_count, check_view, wanted_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, wanted_of
 from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
 from tui.cli.follow.clock import face_of, know_clock
 from tui.cli.follow.filter import (
@@ -40,13 +40,13 @@ from tui.cli.follow.follow import (
     tell_none,
 )
 from tui.cli.follow.hist_printer import tell_tables
-from tui.cli.follow.preset_specs import ToArm, asked_for, expand, of_any_duration
+from tui.cli.follow.preset_specs import ArmPlan, asked_for, expand, of_any_duration
 from tui.cli.follow.reconnect import despite_cuts
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.output.event_source import source_of, timed_source_of
-from tui.present.event_times import Face, day_in_front
+from tui.present.event_times import ClockFace, day_in_front
 from tui.present.stack_rows import stack_lines
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, wanted)
-    except NotWanted as error:
+    except BadExportOption as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
         tell_refused(error)
@@ -116,13 +116,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(
-    watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm, chosen: Filter
+    watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ArmPlan, chosen: Filter
 ) -> int:
     """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
     face = face_of(arguments)
     source = Source()
     if arguments.json:
-        source = (source_of if face is Face.KERNEL else timed_source_of)(watch, events)
+        source = (source_of if face is ClockFace.KERNEL else timed_source_of)(watch, events)
 
     def show(record: Record) -> None:
         if arguments.json:
@@ -155,7 +155,11 @@ def _print(
 
 
 def _export(
-    watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]], chosen: Filter
+    watch: Watch,
+    arguments: argparse.Namespace,
+    wanted: ExportRequest,
+    events: Mapping[str, frozenset[str]],
+    chosen: Filter,
 ) -> int:
     try:
         with exporting(watch, wanted, events, chosen) as export:

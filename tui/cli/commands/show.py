@@ -11,11 +11,11 @@ from btf.kinds import Kind
 from btf.render import definition
 from btf.search import Search
 from btf.uses import functions_using
-from kernel.attach.explain import Attaching
+from kernel.attach.explain import AttachExplainer
 from kernel.connection.planner import Connection
 from probes.attaching.spellings import closest, distance, is_like
-from probes.attaching.values import Why
-from probes.functions.capture_tree import Node
+from probes.attaching.values import ReasonKind
+from probes.functions.capture_tree import CaptureNode
 from tui.cli.console.output import connect, emit, plain, require_line
 from tui.cli.console.waiting import waiting
 from tui.cli.follow import attach_text
@@ -42,7 +42,7 @@ def _show(connection: Connection, arguments: argparse.Namespace) -> int:
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
         _ = connection.catalog
-    if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
+    if lone and not connection.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
         return _function(connection, lone, arguments)
     name = words[-1] if words else ""
     for kind in _TYPE_KINDS:
@@ -57,13 +57,13 @@ def _show(connection: Connection, arguments: argparse.Namespace) -> int:
 def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
     """Print all that is known of a function; REFUSED, and nothing printed, where nobody knows it."""
     vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
-    attaching, about = Attaching(connection, vmlinux), connection.catalog.attachability(name)
-    if not about.kinds or about.has(Why.TWINS):
+    attaching, about = AttachExplainer(connection, vmlinux), connection.catalog.attachability(name)
+    if not about.kinds or about.has(ReasonKind.TWINS):
         about = attaching.about(name)
-    unseen = (about.has(Why.INLINED) or about.has(Why.UNKNOWN)) and attaching.debug_info
+    unseen = (about.has(ReasonKind.INLINED) or about.has(ReasonKind.UNKNOWN)) and attaching.debug_info
     wanted = arguments.callers or unseen or (about.called and not about.kinds)
     found = attach_text.find_callers(attaching, name) if wanted else None
-    if about.has(Why.UNKNOWN) and not (found and found.reasons):
+    if about.has(ReasonKind.UNKNOWN) and not (found and found.reasons):
         return REFUSED
     roots = connection.tree(name).roots()
     function = connection.function(name)  # once the types of its module are there
@@ -93,7 +93,7 @@ def _function(connection: Connection, name: str, arguments: argparse.Namespace) 
     return DONE
 
 
-def _node(node: Node) -> dict[str, object]:
+def _node(node: CaptureNode) -> dict[str, object]:
     return {
         "label": node.label,
         "fetcharg": None if node.fetcharg is None else str(node.fetcharg),
@@ -130,7 +130,7 @@ def _near(connection: Connection, asked: str) -> list[str]:
     types = {one: f"{said[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
     alike = [types[one] for one in closest(name, types)]
     if len(words) > 1:
-        return alike if connection.catalog.attachability(name).has(Why.UNKNOWN) else [name, *alike][:3]
+        return alike if connection.catalog.attachability(name).has(ReasonKind.UNKNOWN) else [name, *alike][:3]
     names = connection.catalog.names
     functions = [one for index in Search(names).find(name).indices[:9] if is_like(name, one := names[index])]
     return sorted((*functions[:3], *alike), key=lambda one: distance(name, one.split()[-1]))[:3]

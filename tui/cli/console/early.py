@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kernel.connection.open_target import Choice, choose
+from kernel.connection.open_target import TargetChoice, choose
 from tui.cli.console.waiting import progress, told
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ _PATIENCE = 2.0
 """Seconds that giving up may take."""
 
 
-class Early(threading.Thread):
+class EarlyTarget(threading.Thread):
     """One target that is being opened. `take` it, or `drop` it."""
 
     def __init__(self, spec: str) -> None:
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
         self._cancel = threading.Event()
-        self._choice: Choice | None = None
+        self._choice: TargetChoice | None = None
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -36,7 +36,7 @@ class Early(threading.Thread):
         except BaseException as error:
             self._error = error
 
-    def take(self) -> Choice:
+    def take(self) -> TargetChoice:
         """Wait for it. Raises what opening it raised."""
         self.join()
         if self._error is not None:
@@ -54,7 +54,7 @@ class Early(threading.Thread):
             self._choice.target.close()
 
 
-_begun: list[Early] = []
+_begun: list[EarlyTarget] = []
 """That of this command, until it is taken."""
 
 
@@ -65,7 +65,7 @@ def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
     if not (lone and arguments.command in _COMMANDS and arguments.target.startswith("ssh://")):
         yield
         return
-    early = Early(arguments.target)
+    early = EarlyTarget(arguments.target)
     early.start()
     _begun.append(early)
     try:
@@ -75,7 +75,7 @@ def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
         early.drop()
 
 
-def opened(spec: str) -> Choice:
+def opened(spec: str) -> TargetChoice:
     """The target of a command; progress goes to standard error. Raises KernelError."""
     early = next((early for early in _begun if early.spec == spec), None)
     if early is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.job import Job
 from events.export.source import Writer
 from events.graph.record_ends import NO_RETURNS
@@ -22,11 +22,11 @@ from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.console.journal import Level, saying
 from tui.cli.console.output import emit, plain, size_of
-from tui.cli.exports.export_options import STDOUT, Wanted
+from tui.cli.exports.export_options import STDOUT, ExportRequest
 from tui.cli.follow.filter import tell_passing
 from tui.cli.follow.signals import Forced, force, has_been_asked
 from tui.cli.main import DONE, REFUSED
-from tui.output.sink import Outlet
+from tui.output.sink import Sink
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
@@ -38,7 +38,7 @@ _TOLD_EVERY = 0.2
 class Export:
     """Events on their way into one format."""
 
-    def __init__(self, wanted: Wanted, writer: Writer, passing: Passing) -> None:
+    def __init__(self, wanted: ExportRequest, writer: Writer, passing: ExportFilter) -> None:
         self.passing = passing
         """Decides which events are to be taken, and counts them."""
         self._wanted = wanted
@@ -113,7 +113,7 @@ class Export:
 
     def idle(self) -> None:
         """Some time has gone by."""
-        if isinstance(self._writer, Outlet):
+        if isinstance(self._writer, Sink):
             with self._undisturbed():
                 self._writer.idle()
         is_due = time.monotonic() - self._told > _TOLD_EVERY
@@ -155,8 +155,8 @@ class Export:
         for note in (*self.notes, *((NO_RETURNS,) if self._lacks_returns else ())):
             with saying(Level.WARNING):
                 print(f"probewright: {plain(note)}", file=sys.stderr)
-        failed = bool(self.notes) and not isinstance(self._writer, Outlet)
-        if isinstance(self._writer, Outlet):
+        failed = bool(self.notes) and not isinstance(self._writer, Sink)
+        if isinstance(self._writer, Sink):
             told = self._writer.told()
             failed = told.failed
             if as_json:

@@ -8,68 +8,68 @@ from pathlib import Path
 from typing import NamedTuple
 
 from events.export.catalogue import OF_EVENTS, OF_TABLES, Format, format_named, format_of_file
-from tui.cli.exports.sinks import OTLP, BadSetting, WantedOutlet, wanted_outlet
-from tui.output.export_file import FileRefused, require_free
+from tui.cli.exports.sinks import OTLP, BadSetting, SinkRequest, wanted_outlet
+from tui.output.export_file import ExportRefused, require_free
 
 STDOUT = "-"
 _OF_SEVERAL = ("histograms", "hosts")
 """Views that there are of several hosts."""
 
 
-class NotWanted(Exception):
+class BadExportOption(Exception):
     """The arguments can't be meant; the text says why."""
 
 
-class Wanted(NamedTuple):
+class ExportRequest(NamedTuple):
     """What is given out, and where to."""
 
     form: Format
     path: str
     """`-`: standard output."""
     overwrite: bool
-    outlet: WantedOutlet | None = None
+    outlet: SinkRequest | None = None
     """It goes to no file of its own."""
     timed: bool = False
     """With times of day: `--clock`, of a format that has a place for them."""
 
 
-def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
+def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
     """What the arguments ask for; None: no export. Raises NotWanted."""
     word, output = arguments.export or "", arguments.output or ""
     if not (word or output):
         try:
             wanted_outlet(arguments, None, "")
         except BadSetting as error:
-            raise NotWanted(str(error)) from None
+            raise BadExportOption(str(error)) from None
         return None
     name, _, path = word.partition(":")
     if path and output:
-        raise NotWanted(f"two files are asked for: {path} and {output}")
+        raise BadExportOption(f"two files are asked for: {path} and {output}")
     form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path or output)
     try:
         outlet = wanted_outlet(arguments, form, path or output)
     except BadSetting as error:
-        raise NotWanted(str(error)) from None
+        raise BadExportOption(str(error)) from None
     path = path or output or STDOUT
     formats = ", ".join((*OF_EVENTS, OTLP.name))
     if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
-        return Wanted(outlet.form, outlet.path, arguments.overwrite, outlet, _is_timed(arguments, outlet.form))
+        return ExportRequest(outlet.form, outlet.path, arguments.overwrite, outlet, _is_timed(arguments, outlet.form))
     if form is None and not name:
-        raise NotWanted(f"{path}: its name says no format; --export FORMAT does: {formats}")
+        raise BadExportOption(f"{path}: its name says no format; --export FORMAT does: {formats}")
     if form is None:
-        raise NotWanted(f"{name}: no format of exports; they are {formats}")
+        raise BadExportOption(f"{name}: no format of exports; they are {formats}")
     if not form.of_events:
-        raise NotWanted(
+        raise BadExportOption(
             f"{form.name}: a picture is taken in the application, by its key o; formats here are {formats}"
         )
     if form.binary and path == STDOUT and sys.stdout.isatty():
-        raise NotWanted(f"{form.name} is nothing for a terminal: --export {form.name}:FILE{form.suffix}")
+        raise BadExportOption(f"{form.name} is nothing for a terminal: --export {form.name}:FILE{form.suffix}")
     if path != STDOUT:
         try:
             require_free(Path(path), overwrite=arguments.overwrite)
-        except FileRefused as error:
-            raise NotWanted(words_of(error)) from None
-    return Wanted(form, path, arguments.overwrite, timed=_is_timed(arguments, form))
+        except ExportRefused as error:
+            raise BadExportOption(words_of(error)) from None
+    return ExportRequest(form, path, arguments.overwrite, timed=_is_timed(arguments, form))
 
 
 def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
@@ -81,43 +81,43 @@ def check_count(arguments: argparse.Namespace) -> None:
     """Raise NotWanted where --count waits for events that are not recorded."""
     for name in ("hist", "count_only"):
         if arguments.count and getattr(arguments, name):
-            raise NotWanted(
+            raise BadExportOption(
                 f"--count ends after so many recorded events, and with --{name.replace('_', '-')} the kernel records "
                 "none: --for SECONDS ends it"
             )
 
 
-def check_view(arguments: argparse.Namespace, wanted: Wanted | None, *, several: bool = False) -> None:
+def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, several: bool = False) -> None:
     """Raise NotWanted where --view can't be meant with the other arguments; `several`: hosts are named."""
     view = arguments.view
     sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
     if not view:
         if sums and wanted is not None:
-            raise NotWanted(f"--{sums} prints what it counts; --view summary gives the table of it out")
+            raise BadExportOption(f"--{sums} prints what it counts; --view summary gives the table of it out")
         return
     if wanted is None:
-        raise NotWanted("--view is what --export gives out: --export csv:FILE")
+        raise BadExportOption("--view is what --export gives out: --export csv:FILE")
     if not wanted.form.of_tables or wanted.outlet is not None:
         what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
-        raise NotWanted(
+        raise BadExportOption(
             f"--view: {what} holds events; the table of a view is given out as {' and '.join(OF_TABLES)}, in one file"
         )
     if wanted.timed:
-        raise NotWanted("--view: a table has the kernel's own times; without --view --clock adds those of day")
+        raise BadExportOption("--view: a table has the kernel's own times; without --view --clock adds those of day")
     if getattr(arguments, "count", None):
-        raise NotWanted("--view: a table is of all that came; --for says when it is made, --count can't")
+        raise BadExportOption("--view: a table is of all that came; --for says when it is made, --count can't")
     if arguments.filter.strip() and view == "histograms":
-        raise NotWanted(f"--view {view}: --filter chooses among recorded events, and this table is of none")
+        raise BadExportOption(f"--view {view}: --filter chooses among recorded events, and this table is of none")
     in_kernel = bool(getattr(arguments, "hist", False))
     if sums and not (in_kernel and view == "summary"):
         has = "that of what the kernel counts" if in_kernel else "which has the values of every field"
-        raise NotWanted(f"--{'hist' if in_kernel else sums} prints; its table is --view summary, {has}")
+        raise BadExportOption(f"--{'hist' if in_kernel else sums} prints; its table is --view summary, {has}")
     if not several and view == "hosts":
-        raise NotWanted("--view hosts is of several hosts: -t more than once, or -g")
+        raise BadExportOption("--view hosts is of several hosts: -t more than once, or -g")
     if several and view not in _OF_SEVERAL:
-        raise NotWanted(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
+        raise BadExportOption(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
 
 
-def words_of(error: FileRefused) -> str:
+def words_of(error: ExportRefused) -> str:
     """What is said of a file that can't be begun."""
     return f"{error}; --overwrite puts the new one there" if error.taken else str(error)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.formats.parquet import NoPyarrow
 from events.export.job import writer_of
 from events.export.source import Writer
@@ -18,24 +18,24 @@ from kernel.watch.watch import Watch
 from tui.cli.console.journal import Level, saying
 from tui.cli.console.output import PlainTerminal, plain
 from tui.cli.exports.event_writer import Export
-from tui.cli.exports.export_options import STDOUT, Wanted, words_of
-from tui.cli.exports.sinks import BadSetting, WantedOutlet, outlet_of
+from tui.cli.exports.export_options import STDOUT, ExportRequest, words_of
+from tui.cli.exports.sinks import BadSetting, SinkRequest, outlet_of
 from tui.cli.follow.filter import FilterRefused, passing_of, tell_refused
 from tui.cli.follow.signals import Forced
 from tui.cli.main import REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import source_of, timed_source_of
-from tui.output.export_file import ExportFile, FileRefused
-from tui.output.sink import Outlet
+from tui.output.export_file import ExportFile, ExportRefused
+from tui.output.sink import Sink
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 
-REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
+REFUSALS = (ExportRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
 """What `exporting` raises where it can't go on."""
 
 
-def refused(wanted: Wanted, error: BaseException) -> int:
+def refused(wanted: ExportRequest, error: BaseException) -> int:
     """Say what went wrong; gives the exit status."""
     if isinstance(error, BrokenPipeError):
         raise error
@@ -49,7 +49,7 @@ def refused(wanted: Wanted, error: BaseException) -> int:
     if isinstance(error, FilterRefused):
         tell_refused(error)
         return USAGE
-    if isinstance(error, FileRefused):
+    if isinstance(error, ExportRefused):
         return refuse(words_of(error), USAGE)
     return refuse(error, UNUSABLE)
 
@@ -63,7 +63,7 @@ def refuse(why: object, status: int) -> int:
 
 @contextlib.contextmanager
 def exporting(
-    watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
+    watch: Watch, wanted: ExportRequest, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
 ) -> Iterator[Export]:
     """Where events of a watch go that pass a filter; see `giving`."""
     passing = passing_of(watch, chosen, pairs=wanted.form.whole_calls)
@@ -84,11 +84,11 @@ def exporting(
 
 @contextlib.contextmanager
 def giving(
-    wanted: Wanted,
+    wanted: ExportRequest,
     begin: Callable[[BinaryIO], Writer],
-    open_outlet: Callable[[WantedOutlet], Outlet],
+    open_outlet: Callable[[SinkRequest], Sink],
     before_end: Callable[[], None] = lambda: None,
-    passing: Passing | None = None,
+    passing: ExportFilter | None = None,
 ) -> Iterator[Export]:
     """Where events go; the file is there when the block ends well, and its part is gone when it does not.
 
@@ -102,7 +102,7 @@ def giving(
     Raises:
         FileRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
     """
-    passing = passing or Passing()
+    passing = passing or ExportFilter()
     if wanted.outlet is not None:
         outlet = open_outlet(wanted.outlet)
         try:
@@ -126,7 +126,11 @@ def giving(
 
 @contextlib.contextmanager
 def _written(
-    wanted: Wanted, writer: Writer, passing: Passing, before_end: Callable[[], None], out: BinaryIO | None = None
+    wanted: ExportRequest,
+    writer: Writer,
+    passing: ExportFilter,
+    before_end: Callable[[], None],
+    out: BinaryIO | None = None,
 ) -> Iterator[Export]:
     export = Export(wanted, writer, passing)
     with export.whole_records():

@@ -18,7 +18,7 @@ from kernel.watch.watch import Watch
 from tui.output.event_source import source_of, timed_source_of
 from tui.output.otlp_settings import BadSetting, Settings, host_of, resource_of, settings_of
 from tui.output.rotating_files import Begin, RotatingFiles, Rotation
-from tui.output.sink import Outlet
+from tui.output.sink import Sink
 
 if TYPE_CHECKING:
     from events.export.formats.otlp import Encoder, LogEncoder
@@ -35,7 +35,7 @@ _LOOKS = 3
 Unasked = Mapping[str, frozenset[str]]
 
 
-class WantedOutlet(NamedTuple):
+class SinkRequest(NamedTuple):
     """What is given out, and where to."""
 
     form: Format
@@ -48,7 +48,7 @@ class WantedOutlet(NamedTuple):
     """Name of the machine, where the environment says it."""
 
 
-def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> WantedOutlet | None:
+def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> SinkRequest | None:
     """The outlet that is meant; None: a file is. Raises BadSetting.
 
     Args:
@@ -68,20 +68,20 @@ def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str)
         resource_of(os.environ, host="", machine="", release="", title="")  # what is wrong there is told at once
         from tui.output.otlp_http import OtlpHttp
 
-        return WantedOutlet(OTLP, settings.shown, settings, OtlpHttp(settings), host=host_of(os.environ))
+        return SinkRequest(OTLP, settings.shown, settings, OtlpHttp(settings), host=host_of(os.environ))
     if form is not None and path and (path.endswith("/") or asked):
         if form.whole_calls:
             raise BadSetting(
                 f"{form.name}: a call that begins in one file of a folder and ends in the next would be lost; "
                 f"give one file, {form.name}:FILE{form.suffix}, or another format"
             )
-        return WantedOutlet(form, path, rotation=Rotation(**asked), host=host_of(os.environ))
+        return SinkRequest(form, path, rotation=Rotation(**asked), host=host_of(os.environ))
     if asked:
         raise BadSetting("--rotate-… and --keep want a folder: --export FORMAT:FOLDER/")
     return None
 
 
-def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked, *, timed: bool = False) -> Outlet:
+def outlet_of(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: bool = False) -> Sink:
     """What takes the events; `timed`: files have times of day, too.
 
     Raises BadSetting, NoPyarrow, OSError, FileRefused.
@@ -93,13 +93,13 @@ def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked, *, timed: bo
     return files_of(wanted, lambda out: writer_of(wanted.form, source(watch, unasked), out), host)
 
 
-def files_of(wanted: WantedOutlet, begin: Begin, host: str) -> Outlet:
+def files_of(wanted: SinkRequest, begin: Begin, host: str) -> Sink:
     """A row of files, named after a host. Raises NoPyarrow, OSError, FileRefused."""
     rotation = wanted.rotation or Rotation()
     return RotatingFiles(wanted.form, Path(wanted.path), begin, host, rotation)
 
 
-def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) -> Outlet:
+def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) -> Sink:
     return sink_of(settings, http, encoder_of(watch, source_of(watch, unasked), _host(watch)), _wall(watch))
 
 
@@ -116,7 +116,7 @@ def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -
     return LogEncoder(source, resource, importlib.metadata.version("probewright"))
 
 
-def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) -> Outlet:
+def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) -> Sink:
     """What sends log records, and says on standard error what is in the way."""
     from tui.cli.console.journal import Level, saying
     from tui.cli.console.output import plain
@@ -196,4 +196,4 @@ def _clocks(watch: Watch) -> str:
     return str(instance.read("trace_clock")) if instance is not None else ""
 
 
-__all__ = ["OTLP", "BadSetting", "WantedOutlet", "encoder_of", "files_of", "outlet_of", "sink_of", "wanted_outlet"]
+__all__ = ["OTLP", "BadSetting", "SinkRequest", "encoder_of", "files_of", "outlet_of", "sink_of", "wanted_outlet"]

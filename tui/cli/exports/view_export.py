@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.console.output import PlainTerminal, emit, plain, size_of
-from tui.cli.exports.export_options import STDOUT, NotWanted, Wanted, check_view
+from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_view
 from tui.cli.exports.open_export import REFUSALS, refuse, refused
 from tui.cli.follow.filter import filter_of
 from tui.cli.follow.follow import account, follow
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from tui.present.view_table import ViewTable
 
 
-def give_view(connection: Connection, wanted: Wanted, arguments: argparse.Namespace) -> int:
+def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
     """Write the table of a view of a recording, of the events that pass a filter; gives the exit status."""
     try:
         check_view(arguments, wanted)
-    except NotWanted as error:
+    except BadExportOption as error:
         return refuse(error, USAGE)
     if arguments.view == "histograms":
         return refuse("--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE)
@@ -54,7 +54,7 @@ def give_view(connection: Connection, wanted: Wanted, arguments: argparse.Namesp
 
 
 def run_view(
-    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: Wanted, chosen: Filter
+    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: ExportRequest, chosen: Filter
 ) -> int:
     """Follow what is armed until it is time to stop, then write the table of a view; gives the exit status.
 
@@ -82,7 +82,9 @@ def run_view(
     return status
 
 
-def _give(watch: Watch, store: Store, wanted: Wanted, view: str, chosen: Filter, *, as_json: bool = False) -> int:
+def _give(
+    watch: Watch, store: Store, wanted: ExportRequest, view: str, chosen: Filter, *, as_json: bool = False
+) -> int:
     """Write the table of a view of what a store holds. Raises `REFUSALS`, and of the kernel what `read` does."""
     from tui.present.view_tables import TABLES  # what measures text for a screen comes with it
 
@@ -90,7 +92,7 @@ def _give(watch: Watch, store: Store, wanted: Wanted, view: str, chosen: Filter,
     return give_table(TABLES[view](watch, store, chosen), wanted, as_json=as_json, filtered=bool(chosen.text))
 
 
-def give_table(table: ViewTable, wanted: Wanted, *, as_json: bool = False, filtered: bool = False) -> int:
+def give_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = False, filtered: bool = False) -> int:
     """Write a table where it is wanted, and say so; gives the exit status.
 
     Raises what `ViewTable.read` and `tui.output.export_file.ExportFile` do.
@@ -114,7 +116,7 @@ def give_table(table: ViewTable, wanted: Wanted, *, as_json: bool = False, filte
 
 
 @contextlib.contextmanager
-def _opened(wanted: Wanted) -> Iterator[BinaryIO]:
+def _opened(wanted: ExportRequest) -> Iterator[BinaryIO]:
     if wanted.path == STDOUT:
         out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
         yield out

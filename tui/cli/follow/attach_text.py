@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from kernel.attach.explain import Attaching
+from kernel.attach.explain import AttachExplainer
 from kernel.connection.planner import Connection
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import refused_function, with_reason
-from probes.attaching.values import Attachability, Instead, Why
+from probes.attaching.values import Alternative, Attachability, ReasonKind
 from probes.check import as_there
 from probes.corrections.corrections import corrected, with_correction
 from probes.verdict import Verdict
@@ -21,7 +21,7 @@ _SHOWN = 12
 """Ways out that are printed; --json has them all."""
 
 
-def find_callers(attaching: Attaching, name: str) -> Callers:
+def find_callers(attaching: AttachExplainer, name: str) -> Callers:
     """Look for the callers; where a person watches, with the share of the code that was read."""
 
     def progress(share: float) -> bool:
@@ -40,9 +40,9 @@ def explained(connection: Connection, verdict: Verdict) -> Verdict:
     name = refused_function(verdict)
     if not name:
         return verdict
-    attaching = Attaching(connection)
+    attaching = AttachExplainer(connection)
     about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
-    return with_reason(verdict, about, connection.catalog.near(name) if about.has(Why.UNKNOWN) else ())
+    return with_reason(verdict, about, connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
 
 
 def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
@@ -82,7 +82,7 @@ def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
     return found
 
 
-def _way(way: Instead) -> dict[str, Any]:
+def _way(way: Alternative) -> dict[str, Any]:
     kinds = sorted(str(kind) for kind in way.kinds)
     return {"place": str(way.place), "how": way.how.name.lower(), "note": way.note or None, "kinds": kinds}
 

@@ -11,18 +11,18 @@ from events.store.outage_mark import is_mark
 from kernel.guards.row_bounds import HEADLESS
 from kernel.watch.watch import Watch
 from tui.cli.console.output import emit, line
-from tui.present.event_times import Face, day_in_front, offset_of_row
+from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 
 if TYPE_CHECKING:
     from events.losses import Loss
-    from tui.views.calls.call_text import ShownCalls
+    from tui.views.calls.call_text import CallTexts
 
 
 _MOST_BEHIND = 1 << 13
 """Events that may wait to be paired; a batch takes a few milliseconds."""
 
 
-class Calls:
+class CallPrinter:
     """Takes events as they come; those that are no end of a call go on to who shows events."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Calls:
         leasts: Mapping[str, int],
         *,
         as_json: bool,
-        face: Face = Face.KERNEL,
+        face: ClockFace = ClockFace.KERNEL,
         passes: Callable[[int], bool] | None = None,
         most: int = 0,
     ) -> None:
@@ -62,7 +62,7 @@ class Calls:
         self._leasts = leasts
         self._json = as_json
         self._face = face
-        self._calls: ShownCalls | None = None
+        self._calls: CallTexts | None = None
         self._row = 0
         self._gone = 0
         self._asked = asked
@@ -79,12 +79,12 @@ class Calls:
 
     def show(self, record: Record) -> None:
         """One event: prints it, or the calls that it ends."""
-        from tui.views.calls.call_text import ShownCalls
+        from tui.views.calls.call_text import CallTexts
 
         if self._calls is None:
             if self._watch.store is None:
                 return
-            self._calls = ShownCalls(self._watch, self._watch.store, HEADLESS.calls)
+            self._calls = CallTexts(self._watch, self._watch.store, HEADLESS.calls)
         ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
         is_end = record.event in ends or is_mark(record)  # a mark has its row between the calls
         if not is_end and (self._passes is None or self._passes(record.seq)):
@@ -93,14 +93,14 @@ class Calls:
         if is_end or self._is_far_behind(self._calls):
             self._catch_up(self._calls)
 
-    def _is_far_behind(self, calls: ShownCalls) -> bool:
+    def _is_far_behind(self, calls: CallTexts) -> bool:
         """Whether events that were not looked at are many, or much of what the store may keep."""
         store, behind = self._watch.store, calls.calls.behind
         return behind > _MOST_BEHIND or (
             store is not None and behind * store.bytes > len(store) * store.limit_bytes // 4
         )
 
-    def _catch_up(self, calls: ShownCalls) -> None:
+    def _catch_up(self, calls: CallTexts) -> None:
         """Print all calls that have ended by now: of the last event there is no later one that would do it."""
         behind = calls.calls.behind > 0
         if not behind:
@@ -114,7 +114,7 @@ class Calls:
             self._row = calls.next
         self._hold_open(calls)
 
-    def _hold_open(self, calls: ShownCalls) -> None:
+    def _hold_open(self, calls: CallTexts) -> None:
         """Keep the entries of calls that have not ended: their rows are dropped before those of long calls end."""
         store = self._watch.store
         if store is not None:
@@ -129,7 +129,7 @@ class Calls:
                     seq for seq in calls.held if seq in self._passed or (seq not in known and passes(seq))
                 }
 
-    def _print(self, calls: ShownCalls, row: int) -> None:
+    def _print(self, calls: CallTexts, row: int) -> None:
         try:
             entry, leave = calls.records(row)
             call = calls.call(row)
@@ -155,7 +155,7 @@ class Calls:
             return
         self.printed += 1
         if self._json:
-            offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not Face.KERNEL else None
+            offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not ClockFace.KERNEL else None
             from tui.views.calls.call_text import object_of_call
 
             times = {"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
@@ -170,7 +170,9 @@ class Calls:
 
     def _print_loss(self, loss: Loss) -> None:
         offset = (
-            offset_of_row(self._watch, loss.ts, loss.seq) if self._json and self._face is not Face.KERNEL else None
+            offset_of_row(self._watch, loss.ts, loss.seq)
+            if self._json and self._face is not ClockFace.KERNEL
+            else None
         )
         if self._json:
             from tui.views.calls.call_text import object_of_loss

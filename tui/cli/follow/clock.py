@@ -9,19 +9,19 @@ import sys
 from kernel.errors import TargetLost
 from kernel.watch.watch import Watch
 from tui.cli.console.output import plain
-from tui.present.event_times import Face
+from tui.present.event_times import ClockFace
 
 UNKNOWN = "the recording does not say at what time of day it was made"
 
 
-def face_of(arguments: argparse.Namespace) -> Face:
+def face_of(arguments: argparse.Namespace) -> ClockFace:
     """Return the clock that is asked for."""
-    return Face(getattr(arguments, "clock", None) or Face.KERNEL)
+    return ClockFace(getattr(arguments, "clock", None) or ClockFace.KERNEL)
 
 
 def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock where that is due; says where times of day are wanted and can't be known."""
-    if face_of(arguments) is Face.KERNEL:
+    if face_of(arguments) is ClockFace.KERNEL:
         return
     keep_clock(watch, arguments)
     if not watch.clock.known and watch.error is None:
@@ -32,6 +32,6 @@ def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
 
 def keep_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock again where that is due and times of day are wanted."""
-    if face_of(arguments) is not Face.KERNEL and watch.connection.target.is_kernel:
+    if face_of(arguments) is not ClockFace.KERNEL and watch.connection.target.is_kernel:
         with contextlib.suppress(TargetLost):  # the pump tells
             watch.measure_clock()

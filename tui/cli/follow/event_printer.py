@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.source import UNNAMED
 from events.record import Record
 from events.stacks.stack import is_stack
@@ -31,7 +31,7 @@ _MOST_WAITING = 1 << 14
 _MOST_NAMELESS = 1 << 12
 
 
-class Showing:
+class EventPrinter:
     """How far the events were shown, or counted."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Showing:
         events: Collection[str],
         show: Callable[[Record], None],
         count: Callable[[], int] | None,
-        passing: Passing | None = None,
+        passing: ExportFilter | None = None,
         chosen: Filter | None = None,
         number: Callable[[], int] | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class Showing:
             chosen: the condition of that, which may ask for names or cgroups.
         """
         self.number = 0
-        self._passing = passing or Passing()
+        self._passing = passing or ExportFilter()
         self._number = number or (lambda: self._passing.number)
         self._needs_homes = chosen is not None and chosen.of_cgroups
         self._needs_names = self._needs_homes or (chosen is not None and chosen.of_tasks)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from tui.cli.console.journal import Level, saying
 from tui.cli.console.output import plain
 
@@ -91,13 +91,13 @@ def passes_of(watch: Watch, chosen: Filter | None) -> Callable[[int], bool] | No
     return passes
 
 
-def passing_of(watch: Watch, chosen: Filter | None, *, pairs: bool = False) -> Passing:
-    """Return what decides of each record of a watch whether it passes; `pairs`: as in `Passing`."""
+def passing_of(watch: Watch, chosen: Filter | None, *, pairs: bool = False) -> ExportFilter:
+    """Return what decides of each record of a watch whether it passes; `pairs`: as in `ExportFilter`."""
     passes = passes_of(watch, chosen)
-    return Passing(None if passes is None else lambda record: passes(record.seq), pairs=pairs)
+    return ExportFilter(None if passes is None else lambda record: passes(record.seq), pairs=pairs)
 
 
-def tell_passing(passing: Passing, left_out: int = 0) -> None:
+def tell_passing(passing: ExportFilter, left_out: int = 0) -> None:
     """Say on standard error how many events passed, where there is a filter."""
     if passing.filtered:
         print(f"probewright: {passing.text(left_out)} pass the filter", file=sys.stderr)

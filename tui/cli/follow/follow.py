@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Container, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.record import Record
 from kernel.cleanup.undo import words_of
 from kernel.connection.planner import Connection
 from kernel.connection.text_note import text_note
-from kernel.errors import LeftAlone, ProbeRefused, TargetLost
+from kernel.errors import ProbeRefused, SettingChanged, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import Counts
+from kernel.guards.loss_counts import LossCounts
 from kernel.hosts.arm_request import judged
 from kernel.recording.replay import left_out
 from kernel.session.arm_steps import Mode
@@ -40,9 +40,9 @@ from tui.cli.console.silence import telling_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.attach_text import told
 from tui.cli.follow.clock import keep_clock
-from tui.cli.follow.event_printer import Showing
+from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import comes_back, despite_cuts, tell_cuts
-from tui.cli.follow.signals import Forced, Stopped, give_out, tell_forced, whole
+from tui.cli.follow.signals import Forced, SignalStop, give_out, tell_forced, whole
 from tui.present.loss_totals import hit_lines, lost_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
     return Limits(**{name: value for name, value in asked.items() if value is not None})
 
 
-class How(NamedTuple):
+class ArmOptions(NamedTuple):
     """How probes are armed."""
 
     at_any_rate: bool = False
@@ -97,11 +97,11 @@ class How(NamedTuple):
         return (*self.triggers, *self.counting.get(probe, ()))
 
 
-def how_of(arguments: argparse.Namespace) -> How:
+def how_of(arguments: argparse.Namespace) -> ArmOptions:
     """As it was asked for."""
     mode = Mode.COUNT if arguments.count_only else Mode.RECORD
     counting = {armable(spec): triggers for spec, triggers in arguments.counting.items()}
-    return How(arguments.force, mode, tuple(arguments.triggers), counting)
+    return ArmOptions(arguments.force, mode, tuple(arguments.triggers), counting)
 
 
 def importing(*modules: str) -> threading.Thread:
@@ -118,7 +118,7 @@ def importing(*modules: str) -> threading.Thread:
 def arm(
     watch: Watch,
     probes: list[Armable],
-    how: How = How(),  # noqa: B008 - frozen
+    how: ArmOptions = ArmOptions(),  # noqa: B008 - frozen
     arguments: argparse.Namespace = NO_PATIENCE,
 ) -> Mapping[str, frozenset[str]]:
     """Arm them in order, also where the line is cut meanwhile (see `despite_cuts`); says what this kernel lacks.
@@ -158,7 +158,7 @@ def _held(watch: Watch) -> None:
         watch.hold_recording()
 
 
-def _armed(watch: Watch, probe: Armable, how: How, before: Container[object]) -> Armed:
+def _armed(watch: Watch, probe: Armable, how: ArmOptions, before: Container[object]) -> Armed:
     """Arm one; not where it was armed when the line was cut, and came back with those of `before`."""
     there = next((one for one in watch.armed if one.key not in before), None)
     if there is not None:
@@ -174,7 +174,7 @@ def follow(
     show: Callable[[Record], None],
     count: Callable[[], int] | None = None,
     idle: Callable[[], None] = lambda: None,
-    passing: Passing | None = None,
+    passing: ExportFilter | None = None,
     chosen: Filter | None = None,
     number: Callable[[], int] | None = None,
 ) -> int:
@@ -185,7 +185,7 @@ def follow(
     there were in all. `idle` is called a few times a second, whether events come or not. An end that is `Forced` is
     told, and nothing is shown after it.
     """
-    showing = Showing(watch, arguments.count or 0, events, show, count, passing, chosen, number)
+    showing = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number)
     forced = False
     try:
         with telling_silence(watch):
@@ -205,10 +205,10 @@ def _show_all(
     watch: Watch,
     arguments: argparse.Namespace,
     events: Collection[str],
-    showing: Showing,
+    showing: EventPrinter,
     idle: Callable[[], None],
 ) -> None:
-    with contextlib.suppress(Stopped):
+    with contextlib.suppress(SignalStop):
         despite_cuts(watch, arguments, watch.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.hurry(end)
@@ -217,7 +217,7 @@ def _show_all(
             _until_over(watch, arguments, end, showing, idle)
     watch.hurry(time.monotonic())
     for _ in range(2):  # a signal may come meanwhile, once
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(SignalStop):
             if not showing.enough:
                 showing.finish()
             with whole():  # here another signal still ends it, where nobody reads; at the exit none does
@@ -226,7 +226,7 @@ def _show_all(
 
 
 def _until_over(
-    watch: Watch, arguments: argparse.Namespace, end: float, showing: Showing, idle: Callable[[], None]
+    watch: Watch, arguments: argparse.Namespace, end: float, showing: EventPrinter, idle: Callable[[], None]
 ) -> None:
     came = threading.Event()
     watch.on_data = came.set
@@ -286,7 +286,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
                 print(f"probewright: {number:,} {what}", file=sys.stderr)
 
 
-def last_counts(watch: Watch) -> Counts | None:
+def last_counts(watch: Watch) -> LossCounts | None:
     """What was lost; where the line was cut at the end, as of the last look: what came is given out all the same."""
     try:
         return watch.counts()
@@ -325,9 +325,9 @@ def take_away(watch: Watch) -> int:
             why = f"{plain(str(lost[0]))}\n  " if is_news(lost[0]) else ""
             print(f"probewright: {why}{plain(what_becomes(watch.connection.target))}", file=sys.stderr)
         for failure in failures:
-            if isinstance(failure.error, LeftAlone):
+            if isinstance(failure.error, SettingChanged):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
             elif failure.error not in lost:
                 print(f"probewright: left behind: {plain(words_of([failure])[0])}", file=sys.stderr)
                 print("  `clean` with this target tries again", file=sys.stderr)
-    return 1 if any(not isinstance(failure.error, LeftAlone) for failure in failures) else 0
+    return 1 if any(not isinstance(failure.error, SettingChanged) for failure in failures) else 0

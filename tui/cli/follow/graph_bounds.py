@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from events.graph.tree import Row
+    from events.graph.tree import CallRow
 
 
-class KeptRows:
+class GraphBounds:
     """Bounds of what is printed of a call with all that is inside."""
 
     def __init__(self, levels: int, least: int) -> None:
@@ -18,13 +18,13 @@ class KeptRows:
         self._levels = levels
         self._least = least
 
-    def is_short(self, row: Row) -> bool:
+    def is_short(self, row: CallRow) -> bool:
         """Return whether a call, or an interrupt, is known to have taken less."""
-        from events.graph.begin_end_columns import What
+        from events.graph.begin_end_columns import RowKind
 
-        return row.what <= What.SOFTIRQ and 0 <= row.duration < self._least
+        return row.what <= RowKind.SOFTIRQ and 0 <= row.duration < self._least
 
-    def of(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def of(self, rows: Iterable[CallRow]) -> Iterator[CallRow]:
         """Yield those that are left, at the level that they have then.
 
         A call that is long enough may be in one that was too short: an interrupt between the end of a call and the
@@ -34,19 +34,19 @@ class KeptRows:
         Args:
             rows: of one task, in the order in which they began.
         """
-        from events.graph.begin_end_columns import What
+        from events.graph.begin_end_columns import RowKind
 
         if not self._levels and not self._least:
             yield from rows
             return
-        around: list[tuple[Row, bool]] = []
+        around: list[tuple[CallRow, bool]] = []
         for row in rows:
             while around and around[-1][0].after <= row.row:
                 around.pop()
-            is_call = row.what == What.CALL
-            calls = sum(one.what == What.CALL for one, _ in around)
+            is_call = row.what == RowKind.CALL
+            calls = sum(one.what == RowKind.CALL for one, _ in around)
             is_left = not self.is_short(row) and not (is_call and 0 < self._levels <= calls)
-            if row.what > What.SOFTIRQ and around:
+            if row.what > RowKind.SOFTIRQ and around:
                 is_left = not self.is_short(around[-1][0])
             if is_left:
                 hidden = sum(not left for _, left in around)

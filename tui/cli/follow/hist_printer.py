@@ -13,7 +13,7 @@ from tui.cli.console.output import emit, line, plain
 
 if TYPE_CHECKING:
     from kernel.hosts.host import Host
-    from kernel.watch.hist_tables import Table
+    from kernel.watch.hist_tables import HistTable
 
 
 def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
@@ -52,7 +52,7 @@ def _tell_unread(host: str, why: str) -> None:
     print(plain(f"probewright: {name}the tables of hist triggers can't be read: {why}"), file=sys.stderr)
 
 
-def _print(tables: Sequence[Table], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
+def _print(tables: Sequence[HistTable], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
     from tui.present.hist_tables import lines_of_watch, object_of  # what measures text for a screen comes with it
 
     if as_json and not aside:

@@ -15,18 +15,18 @@ from kernel.watch.watch import Watch
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
-from probes.presets.schema import Chosen, Preset, View
+from probes.presets.schema import Preset, PresetChoice, PresetView
 from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.console.output import plain
-from tui.cli.follow.call_printer import Calls
+from tui.cli.follow.call_printer import CallPrinter
 from tui.cli.follow.translation import in_our_words, quoted, targets_of
-from tui.present.event_times import Face
+from tui.present.event_times import ClockFace
 
 Show = Callable[[Record], None]
 
 
-class ToArm(NamedTuple):
+class ArmPlan(NamedTuple):
     """What is armed, and how it is shown."""
 
     specs: list[str]
@@ -47,16 +47,16 @@ class ToArm(NamedTuple):
         asked: Collection[str],
         *,
         as_json: bool,
-        face: Face = Face.KERNEL,
+        face: ClockFace = ClockFace.KERNEL,
         passes: Callable[[int], bool] | None = None,
         most: int = 0,
-    ) -> Calls | None:
+    ) -> CallPrinter | None:
         """Return the printer of calls, None: events are printed; for the arguments see
-        `tui.cli.follow.call_printer.Calls`.
+        `tui.cli.follow.call_printer.CallPrinter`.
         """
         if not self.calls:
             return None
-        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes, most=most)
+        return CallPrinter(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes, most=most)
 
 
 def is_name(word: str) -> bool:
@@ -64,7 +64,7 @@ def is_name(word: str) -> bool:
     return len(word.split()) == 1
 
 
-def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
+def asked_for(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
     """Presets for their names, and specifications as they were typed; no target is needed to tell what is none.
 
     Raises PresetError: there is no such preset, or what was given for a parameter is no value.
@@ -80,14 +80,14 @@ def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
         tell_passed_over(Presets())
     if given and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
-    wanted = tuple(Chosen(_meant(word), given) if is_name(word) else word for word in words)
+    wanted = tuple(PresetChoice(_meant(word), given) if is_name(word) else word for word in words)
     for one in wanted:
-        if isinstance(one, Chosen):
+        if isinstance(one, PresetChoice):
             checked_values(one.preset, one.given)
     return wanted
 
 
-def expand(wanted: Sequence[Chosen | str], connection: Connection) -> ToArm:
+def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmPlan:
     """Put a preset's specifications for it.
 
     Raises:
@@ -102,15 +102,15 @@ def expand(wanted: Sequence[Chosen | str], connection: Connection) -> ToArm:
             continue
         own, least = _specs(one, connection), least_latency(*one)
         specs += own
-        calls |= one.preset.view is View.CALLS
+        calls |= one.preset.view is PresetView.CALLS
         for subject in (armable(spec).subject for spec in own):
             leasts[subject] = min(leasts.get(subject, least), least)
-    return ToArm(specs, calls, leasts)
+    return ArmPlan(specs, calls, leasts)
 
 
-def of_any_duration(wanted: Sequence[Chosen | str]) -> str:
+def of_any_duration(wanted: Sequence[PresetChoice | str]) -> str:
     """What is to be said where events are given out, which have no duration, and not calls; empty: nothing."""
-    names = [one.preset.name for one in wanted if isinstance(one, Chosen) and least_latency(*one)]
+    names = [one.preset.name for one in wanted if isinstance(one, PresetChoice) and least_latency(*one)]
     if not names:
         return ""
     return f"{', '.join(names)}: min_latency is of calls that one host prints: here are those of any duration"
@@ -150,7 +150,7 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _specs(chosen: Chosen, connection: Connection) -> list[str]:
+def _specs(chosen: PresetChoice, connection: Connection) -> list[str]:
     judgement = judge(*chosen, connection.check, connection.facts.machine)
     for one in judgement.probes:
         if one.plan is None:

@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from events.store.outage_mark import gap_of
 from kernel.errors import KernelError, TargetLost
-from kernel.watch.reconnect import Back, GaveUp, Reconnecting, can_be_reached_again, can_come_back
+from kernel.watch.reconnect import (
+    ReconnectAbandoned,
+    ReconnectAttempt,
+    Reconnected,
+    can_be_reached_again,
+    can_come_back,
+)
 from kernel.watch.watch import Watch
 from tui.cli.console.output import plain
 from tui.cli.follow.signals import has_been_asked
@@ -73,11 +79,11 @@ def comes_back(
     unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
     if patience <= 0 or not (unarmed or can_come_back(watch)):
         return False
-    reconnecting = Reconnecting(watch, patience=patience)
+    reconnecting = ReconnectAttempt(watch, patience=patience)
     say(f"{watch.error or error}; trying again for {patience:.0f} s")
     try:
         back = reconnecting.run()
-    except GaveUp as error:
+    except ReconnectAbandoned as error:
         say(str(error))
         return False
     say(back.text)
@@ -87,7 +93,7 @@ def comes_back(
     return True
 
 
-def _want(events: Collection[str], back: Back) -> None:
+def _want(events: Collection[str], back: Reconnected) -> None:
     """Want what stands for an event that was wanted, whose rows go by that name too from now on."""
     for old, new in back.again:
         for was, event in zip(old.plan.events, new.plan.events, strict=True):

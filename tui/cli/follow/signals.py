@@ -16,7 +16,7 @@ TWICE = 0.2
 """Seconds within which signals are one request: timeout(1) sends each to the process, and to its group behind it."""
 
 
-class Stopped(Ending):
+class SignalStop(Ending):
     """Somebody asked the process to end."""
 
 
@@ -48,7 +48,7 @@ def whole() -> Iterator[None]:
         _Held.on = False
         late, _Held.late = _Held.late, False
     if late:
-        raise Stopped
+        raise SignalStop
 
 
 def give_out() -> None:
@@ -70,7 +70,7 @@ def force() -> None:
 
 
 class stoppable:  # noqa: N801 - used as a with statement
-    """SIGINT, SIGTERM and SIGHUP end the block by `Stopped`, once: from then on the probes are taken away."""
+    """SIGINT, SIGTERM and SIGHUP end the block by `SignalStop`, once: from then on the probes are taken away."""
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -91,7 +91,7 @@ class stoppable:  # noqa: N801 - used as a with statement
             self._hurry(_Held.since)
             _Held.late = _Held.on
             if not _Held.on:
-                raise Stopped
+                raise SignalStop
 
         _Held.on = _Held.late = _Held.asked = False
         for number in self._SIGNALS:
@@ -102,7 +102,7 @@ class stoppable:  # noqa: N801 - used as a with statement
         _Held.on = _Held.late = _Held.asked = False
         if kind is Forced:
             tell_forced()
-        return kind in (Stopped, Forced)
+        return kind in (SignalStop, Forced)
 
     @classmethod
     def ignore(cls) -> None:

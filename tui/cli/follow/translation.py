@@ -12,7 +12,7 @@ from probes.translation.translate import translate
 from tui.cli.console.output import plain
 
 
-class InOurWords(NamedTuple):
+class TranslatedWords(NamedTuple):
     """Words of a command line, those of other tools translated."""
 
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ def machine_of(targets: Sequence[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def in_our_words(words: list[str], targets: Sequence[str] = ()) -> InOurWords:
+def in_our_words(words: list[str], targets: Sequence[str] = ()) -> TranslatedWords:
     """Translate what is another tool's, and say so. Raises PresetError where something of it can't be."""
     ours: list[str] = []
     counting: dict[str, tuple[str, ...]] = {}
@@ -70,4 +70,4 @@ def in_our_words(words: list[str], targets: Sequence[str] = ()) -> InOurWords:
         print(f"probewright: {plain(f'{found.tool}, in our words: {said}{told}')}", file=sys.stderr)
         ours += found.probes
         counting |= {word: triggers for word, triggers in own.items() if triggers}
-    return InOurWords(tuple(ours), counting)
+    return TranslatedWords(tuple(ours), counting)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import BinaryIO
 
 from events.export.catalogue import FORMATS
-from events.export.filtered import Passing
+from events.export.filtered import ExportFilter
 from events.export.formats.otlp import HostsLogEncoder, LogEncoder
 from events.export.hosts import HostRecord, HostsSource, hosts_source, passes
 from events.export.job import prepare, writer_of
@@ -19,40 +19,40 @@ from events.record import Record
 from kernel.hosts.fleet import Fleet
 from kernel.watch.watch import Watch
 from tui.cli.exports.event_writer import Export
-from tui.cli.exports.export_options import NotWanted, Wanted, wanted_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
 from tui.cli.exports.open_export import giving
-from tui.cli.exports.sinks import OTLP, WantedOutlet, encoder_of, files_of, sink_of
+from tui.cli.exports.sinks import OTLP, SinkRequest, encoder_of, files_of, sink_of
 from tui.output.event_source import source_of
-from tui.output.sink import Outlet
+from tui.output.sink import Sink
 
 _FILES = "hosts"
 """Stands in the names of a row of files where one host's name would."""
 
 
-def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
+def wanted_of_hosts(arguments: argparse.Namespace) -> ExportRequest | None:
     """What the arguments ask for; None: no export. Raises NotWanted, also where a format knows one host only."""
     wanted = wanted_of(arguments)
     if wanted is None or not wanted.form.one_host:
         return wanted
     others = ", ".join(form.name for form in FORMATS if form.of_events and not form.one_host)
-    raise NotWanted(
+    raise BadExportOption(
         f"{wanted.form.name}: {wanted.form.one_host}; of several hosts there are {others}, {OTLP.name}, "
         f"and {wanted.form.name} of each alone"
     )
 
 
 @contextlib.contextmanager
-def giving_of_hosts(fleet: Fleet, wanted: Wanted, *, filtered: bool = False) -> Iterator[Export]:
+def giving_of_hosts(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = False) -> Iterator[Export]:
     """Return the sink of the events of all hosts, of which some do not pass where they are `filtered`.
 
     As `tui.cli.exports.open_export.giving`, and raises as that does.
     """
-    passing = Passing(passes if filtered else None, pairs=wanted.form.whole_calls)
+    passing = ExportFilter(passes if filtered else None, pairs=wanted.form.whole_calls)
 
     def begin(out: BinaryIO) -> Writer:
         return _FromFirst(lambda: writer_of(wanted.form, replace(_source(fleet), passes=passing.passes), out))
 
-    def outlet(asked: WantedOutlet) -> Outlet:
+    def outlet(asked: SinkRequest) -> Sink:
         if asked.otlp is not None and asked.http is not None:
             return sink_of(asked.otlp, asked.http, HostsLogEncoder(partial(_encoder, fleet)), lambda _: None)
         return files_of(asked, begin, asked.host or _FILES)

@@ -10,9 +10,9 @@ from events.export.hosts import HostRecord, host_record, hosts_source
 from events.export.source import Source
 from events.stacks.stack import is_stack
 from events.store.outage_mark import is_mark, task_text
-from kernel.hosts.arm_request import Order
+from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host, State
+from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
@@ -26,7 +26,7 @@ from tui.cli.follow.follow import all_told
 from tui.cli.follow.hist_printer import tell_tables_of
 from tui.cli.follow.signals import whole
 from tui.cli.host_stream.filter import HostsFilter
-from tui.hosts.host_text import NOTHING_MISSING, Account, account_of, clock_text
+from tui.hosts.host_text import NOTHING_MISSING, HostAccount, account_of, clock_text
 from tui.output.event_source import source_of
 from tui.present.event_times import wall_clock
 from tui.present.loss_totals import hit_lines
@@ -36,7 +36,7 @@ from tui.present.stack_rows import stack_lines
 class _Told(NamedTuple):
     """What was said of a host."""
 
-    state: State
+    state: HostState
     why: str
     stopped: int
     cuts: int = 0
@@ -45,18 +45,18 @@ class _Told(NamedTuple):
     """Whether it owes an answer (`kernel.remote.silence`)."""
 
 
-_NOTHING = _Told(State.WAITING, "", 0)
+_NOTHING = _Told(HostState.WAITING, "", 0)
 _ALL = hosts_source(())
 """What is known of all: each event says its own."""
 
 
-class Stream:
+class HostStream:
     """Prints events as they get their rows, and what becomes of hosts when it does."""
 
     def __init__(
         self,
         fleet: Fleet,
-        order: Order,
+        order: ArmRequest,
         *,
         as_json: bool,
         most: int,
@@ -122,7 +122,7 @@ class Stream:
     def account(self, *, as_json: bool) -> None:
         """Say what every host gave, what its hist triggers counted, and what was lost there."""
         for host in self._fleet.hosts:
-            if host.state is State.LOST and self._told.get(host, _NOTHING).state is not State.LOST:
+            if host.state is HostState.LOST and self._told.get(host, _NOTHING).state is not HostState.LOST:
                 _tell_why(host)  # given up with all the others, or silent as its probes were to be taken away
             about = self._account_of(host)
             if as_json:
@@ -139,11 +139,11 @@ class Stream:
         if self._filter.is_set and self._filter.of and self.export is None:
             print(f"probewright: {self._filter.text}", file=sys.stderr)
 
-    def accounts(self) -> list[tuple[Host, Account]]:
+    def accounts(self) -> list[tuple[Host, HostAccount]]:
         """Return what every host gave."""
         return [(host, self._account_of(host)) for host in self._fleet.hosts]
 
-    def _account_of(self, host: Host) -> Account:
+    def _account_of(self, host: Host) -> HostAccount:
         of = self._filter.of[host.name] if self._filter.is_set else None
         return account_of(self._fleet, host, self._filter.shown[host.name], of)
 
@@ -214,28 +214,32 @@ class Stream:
         """What became of hosts since the last time."""
         for host in self._fleet.hosts:
             cuts = host.watch.cuts if host.watch is not None else ()
-            silent = host.watch.silent if host.watch is not None and host.state is State.ARMED else None
+            silent = host.watch.silent if host.watch is not None and host.state is HostState.ARMED else None
             now = _Told(host.state, host.why, len(host.stopped), len(cuts), silent is not None)
             before = self._told.get(host, _NOTHING)
             if now == before:
                 continue
             self._told[host] = now
-            if now.silent != before.silent and host.state is State.ARMED:
+            if now.silent != before.silent and host.state is HostState.ARMED:
                 _say(host, words(silent) if silent is not None else "heard again")
             for text in host.stopped[before.stopped :]:
                 _say(host, f"{text}; --storm sets the limit")
             for cut in cuts[before.cuts :]:
                 _say(host, cut.text)
-            if before.state is State.CUT and host.state in (State.OPEN, State.ARMED) and len(cuts) == before.cuts:
+            if (
+                before.state is HostState.CUT
+                and host.state in (HostState.OPEN, HostState.ARMED)
+                and len(cuts) == before.cuts
+            ):
                 _say(host, NOTHING_MISSING)
-            if host.state is State.ARMED and before.state is not State.ARMED:
+            if host.state is HostState.ARMED and before.state is not HostState.ARMED:
                 offset = host.offset(self._fleet.now())
                 clock = f", clock {clock_text(offset)}" if offset else ""
                 _say(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
                     _say(host, note)
             if host.why and (host.state, host.why) != (before.state, before.why):
-                if host.state is State.REFUSED and host.refusal is not None:
+                if host.state is HostState.REFUSED and host.refusal is not None:
                     self._tell_refused(host, host.refusal)
                 else:
                     _tell_why(host)
@@ -252,14 +256,14 @@ class Stream:
                 show_verdict(refusal.command, refusal, [], sys.stderr)
 
 
-def _typed(order: Order) -> set[str]:
+def _typed(order: ArmRequest) -> set[str]:
     """The probes of an order that were no preset's, as verdicts may have them."""
     texts = [one for one in order.wanted if isinstance(one, str)]
     return {form for text in texts for form in (text, " ".join(text.split()), str(armable(text)))}
 
 
 def _tell_why(host: Host) -> None:
-    again = "; trying again" if host.state is State.CUT else ""
+    again = "; trying again" if host.state is HostState.CUT else ""
     _say(host, f"{host.state}: {host.why}{again}")
     if host.remedy:
         print(f"  {plain(host.remedy)}", file=sys.stderr)

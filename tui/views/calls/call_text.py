@@ -7,18 +7,18 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from events.calls.pairing import MOST_OPEN, Alone, Call
+from events.calls.pairing import MOST_OPEN, Call, UnpairedReason
 from events.export.escape import exact_values
 from events.losses import EVENT, Loss
 from events.names.event_names import exported_name
 from events.record import Record
-from events.search.search import Found
+from events.search.search import SearchStep
 from events.store.outage_mark import cut_of_record, is_mark, task_text
 from kernel.watch.watch import Watch
-from probes.plans.plan import Column, Plan, titles_of
+from probes.plans.plan import Plan, PlanColumn, titles_of
 from tui.present.call_ends import ends_of
 from tui.present.status import detail_of, rank_of
-from widgets.events.call_rows import CallText, Seen
+from widgets.events.call_rows import CallText, CallValue
 from widgets.events.event_detail import DetailField
 from widgets.events.times import seconds
 from widgets.number_format import duration, grouped
@@ -39,7 +39,7 @@ def note_of_calls(calls: Calls) -> str:
     return f"{grouped(calls.paired)} pairs{alone}{unseen}"
 
 
-def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:
+def _by_count(item: tuple[UnpairedReason, int]) -> tuple[int, str]:
     return -item[1], item[0].value
 
 
@@ -118,7 +118,7 @@ def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave:
     }
 
 
-class ShownCalls:
+class CallTexts:
     """Calls as the table shows them."""
 
     def __init__(self, watching: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
@@ -131,7 +131,7 @@ class ShownCalls:
         self._watching = watching
         self._store = store
         self._plans: tuple[Plan, ...] = ()
-        self._columns: dict[str, tuple[str, Mapping[str, Column]]] = {}
+        self._columns: dict[str, tuple[str, Mapping[str, PlanColumn]]] = {}
         """Name of an event, which stays after a cut -> its function, and its columns by their names."""
 
     @property
@@ -200,7 +200,7 @@ class ShownCalls:
         kept = {name for name, column in columns.items() if column.kept}
         names = dict.fromkeys([*after, *before])
         values = (
-            Seen(name, before.get(name), None if name in kept and name in before else after.get(name))
+            CallValue(name, before.get(name), None if name in kept and name in before else after.get(name))
             for name in names
         )
         alone = call.alone
@@ -216,18 +216,18 @@ class ShownCalls:
             last.seq,
         )
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
         """One bounded step of a search for a text."""
         deadline = time.monotonic() + budget
         row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
         while self.first <= row < self.next:
             with contextlib.suppress(IndexError):  # its events are gone, those of rows around it are not
                 if text.lower() in self._text(row).lower():
-                    return Found(row, row + direction, True)
+                    return SearchStep(row, row + direction, True)
             row += direction
             if time.monotonic() >= deadline:
-                return Found(None, row, False)
-        return Found(None, row, True)
+                return SearchStep(None, row, False)
+        return SearchStep(None, row, True)
 
     def _text(self, row: int) -> str:
         call = self.call(row)

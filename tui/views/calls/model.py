@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING
 
 from events.record import Record
 from events.search.comparison import LATENCY
-from events.search.search import Found
+from events.search.search import SearchStep
 from tui.filter.filter import Filter
-from tui.views.calls.call_text import ShownCalls
+from tui.views.calls.call_text import CallTexts
 from widgets.events.call_rows import CallText
 
 if TYPE_CHECKING:
     from events.losses import Loss
-    from events.search.field_kinds import Sort
-    from events.search.filtered_calls import SelectedCalls
+    from events.search.field_kinds import ValueKind
+    from events.search.filtered_calls import FilteredCalls
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from widgets.events.event_rows import EventColumn
 
 
-class ChosenCalls:
+class CallTable:
     """A `widgets.events.call_rows.CallSource`, and what `tui.views.events.filtered_pane` asks for."""
 
     def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
         """Take the filter; None: one of its own."""
         self.filter = chosen or Filter()
-        self.every = ShownCalls(watching, store)
+        self.every = CallTexts(watching, store)
         self.order: tuple[EventColumn, bool] | None = None
         """By latency, and whether the longest comes first; None: in the order in which they ended."""
         self._ordered: list[int] | None = None
         """Numbers of calls in another order than that of time, as of one moment."""
         self._watching = watching
         self._store = store
-        self._chosen: SelectedCalls | None = None
+        self._chosen: FilteredCalls | None = None
         self.sync()
 
     @property
@@ -53,7 +53,7 @@ class ChosenCalls:
         return self._chosen.next if self._chosen else self.every.next
 
     @property
-    def sorts(self) -> dict[str, Sort]:
+    def sorts(self) -> dict[str, ValueKind]:
         """What each field can be compared with."""
         return self.filter.sorts(self._watching)
 
@@ -90,12 +90,12 @@ class ChosenCalls:
         return changed
 
     def _take(self) -> bool:
-        from events.search.filtered_calls import SelectedCalls
+        from events.search.filtered_calls import FilteredCalls
 
         events = self.filter.of(self._watching, self._store)
         if events is (self._chosen.events if self._chosen else None):
             return False
-        self._chosen = SelectedCalls(self.every.calls, events) if events else None
+        self._chosen = FilteredCalls(self.every.calls, events) if events else None
         return True
 
     def sort(self, descending: bool) -> None:
@@ -178,7 +178,7 @@ class ChosenCalls:
         call = self.every.calls.call(self._row(row))
         return max(one for one in (call.entry, call.exit, -1) if one is not None)
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
         """One bounded step of a search for a text among what is shown."""
         if self._chosen is None and self._ordered is None:
             return self.every.find(text, start, direction, budget)
@@ -187,11 +187,11 @@ class ChosenCalls:
         while self.first <= row < self.next:
             one = self._row(row)
             if self.every.find(text, one, direction, 0.0).seq == one:
-                return Found(row, row + direction, True)
+                return SearchStep(row, row + direction, True)
             row += direction
             if time.monotonic() >= deadline:
-                return Found(None, row, False)
-        return Found(None, row, True)
+                return SearchStep(None, row, False)
+        return SearchStep(None, row, True)
 
     def _row(self, row: int) -> int:
         if self._ordered is not None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding, BindingType
 
 from tui.app.ways_out import BOTH_ENDS, RUNNING_KERNEL
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap
 from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
-from tui.views.calls.model import ChosenCalls
-from tui.views.events.filtered_pane import SORT, ChosenPane
+from tui.views.calls.model import CallTable
+from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.view import TableView
 from widgets.events.call_rows import CallRows
 from widgets.events.event_detail import DetailField
@@ -30,8 +30,8 @@ _TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
 _EVENTS: Final = "columns, marks, colours and the filter of the kernel are among the events: e"
 
 
-class CallsPane(ChosenPane):
-    """A table over `ChosenCalls`."""
+class CallsPane(FilteredPane):
+    """A table over `CallTable`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         SORT,
@@ -39,7 +39,7 @@ class CallsPane(ChosenPane):
         Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
     ]
 
-    shown: ChosenCalls | None
+    shown: CallTable | None
 
     def refill(self) -> None:
         """Rows anew: other ones."""
@@ -86,7 +86,7 @@ class CallsView(TableView):
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Pair what came; what takes longer than a moment goes on in the next ones."""
         if self.pane.shown is None:
-            self.pane.fill(ChosenCalls(watching, store, self.filter))
+            self.pane.fill(CallTable(watching, store, self.filter))
         return self.pane.tick()
 
     def forget(self) -> None:
@@ -112,10 +112,10 @@ class CallsView(TableView):
         return self.name
 
     @property
-    def filtered(self) -> Counted:
+    def filtered(self) -> PassCount:
         """Calls that are kept."""
         shown = self.pane.shown
-        return Counted(*shown.counts, "calls", shown.behind) if shown is not None else Counted(0, 0, "calls")
+        return PassCount(*shown.counts, "calls", shown.behind) if shown is not None else PassCount(0, 0, "calls")
 
     def lacks(self, watching: Watch) -> str:
         """A probe with both ends."""

@@ -15,10 +15,10 @@ from textual.timer import Timer
 from widgets.events.event_rows import EventColumn
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
-from widgets.value_input import AskLine
+from widgets.value_input import ValueInput
 
 if TYPE_CHECKING:
-    from events.search.field_kinds import Sort
+    from events.search.field_kinds import ValueKind
 
 _BUDGET: Final = 0.01
 """Seconds that choosing may take at once."""
@@ -32,14 +32,14 @@ SORT: Final = Binding(
 """Of the panes whose rows can be put in another order."""
 
 
-class Chosen(Protocol):
+class FilteredModel(Protocol):
     """Rows of which only some may be shown."""
 
     order: tuple[EventColumn, bool] | None
     """By which column the rows are, and whether the largest comes first; None: by time."""
 
     @property
-    def sorts(self) -> Mapping[str, Sort]:
+    def sorts(self) -> Mapping[str, ValueKind]:
         """What each field can be compared with."""
 
     @property
@@ -79,8 +79,8 @@ class Chosen(Protocol):
         """The first row that is not older than a time; None: all are, or they are not in the order of time."""
 
 
-class ChosenPane(TablePane):
-    """Shows what is `Chosen`, once there is something."""
+class FilteredPane(TablePane):
+    """Shows what is `FilteredModel`, once there is something."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "go_to_time", "Time", show=False, tooltip="Go to a time, as 12.304 or +0.5 or -2"),
@@ -91,7 +91,7 @@ class ChosenPane(TablePane):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.shown: Chosen | None = None
+        self.shown: FilteredModel | None = None
         """What is in the table; None as long as there is no store."""
         self.stamp: Stamp = kernel_stamp
         """Writes the times of rows."""
@@ -99,7 +99,7 @@ class ChosenPane(TablePane):
         self._held: tuple[int, int, int] | None = None
         """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
         found again when there are other rows."""
-        self._ask = AskLine()
+        self._ask = ValueInput()
         self.why_none = self._why_none
 
     def compose(self) -> ComposeResult:
@@ -147,14 +147,14 @@ class ChosenPane(TablePane):
                 self._look_on()
         self.table.names_changed()
 
-    def _where(self, shown: Chosen) -> tuple[int, int, int] | None:
+    def _where(self, shown: FilteredModel) -> tuple[int, int, int] | None:
         table = self.table
         if table.following:
             return self._held
         cursor, newest = shown.place(table.cursor), shown.place(table.left_at - 1)
         return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
 
-    def _hold(self, shown: Chosen) -> None:
+    def _hold(self, shown: FilteredModel) -> None:
         """Go back to the row that was held, once it is found."""
         if self._held is None:
             return
@@ -164,7 +164,7 @@ class ChosenPane(TablePane):
         self._held = None
         self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
-    def fill(self, shown: Chosen | None) -> None:
+    def fill(self, shown: FilteredModel | None) -> None:
         """Show another store, or one that has other fields."""
         self.shown, self._held = shown, None
         self.refill()
@@ -201,13 +201,13 @@ class ChosenPane(TablePane):
         """Ask for a time."""
         self._ask.ask("time", "seconds, as 12.304; +0.5 or -2 from here:")
 
-    @on(AskLine.Left)
-    def _ask_left(self, event: AskLine.Left) -> None:
+    @on(ValueInput.Left)
+    def _ask_left(self, event: ValueInput.Left) -> None:
         event.stop()
         self.screen.set_focus(self.table)
 
-    @on(AskLine.Answered)
-    def _go_to_time(self, event: AskLine.Answered) -> None:
+    @on(ValueInput.Answered)
+    def _go_to_time(self, event: ValueInput.Answered) -> None:
         event.stop()
         from tui.views.events.clauses import time_of
 

@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING
 from events.record import Record
 from events.search.condition import Condition
 from events.search.condition_parser import ConditionError, condition
-from events.search.field_kinds import Sort
-from events.search.search import Found
+from events.search.field_kinds import ValueKind
+from events.search.search import SearchStep
 from kernel.watch.watch import Watch
 from tui.filter.filter import Filter
-from tui.present.value_text import ShownValues
+from tui.present.value_text import ValueStyle
 from widgets.events.event_rows import Event, EventColumn
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import Everything, Selected
-    from events.search.sorted_rows import Ordered
+    from events.search.filtered_rows import AllRows, FilteredRows
+    from events.search.sorted_rows import SortedRows
     from events.store.store import Store
 
 
-class ShownEvents:
+class EventTable:
     """A store as the table shows it: what is searched is what is seen."""
 
     def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
         """Take the filter; None: one of its own."""
-        from events.search.filtered_rows import Everything  # numpy comes with it
+        from events.search.filtered_rows import AllRows  # numpy comes with it
 
         self.store = store
         self.filter = chosen or Filter()
         self._watching = watching
-        self._values = ShownValues(watching.known)
-        self._all: Everything = Everything(store)
+        self._values = ValueStyle(watching.known)
+        self._all: AllRows = AllRows(store)
         self._chosen = self.filter.of(watching, store)
-        self._ordered: Ordered | None = None
+        self._ordered: SortedRows | None = None
         self.order: tuple[EventColumn, bool] | None = None
         """By which column the rows are, and whether the largest comes first; None: by time."""
 
     @property
-    def selection(self) -> Everything | Selected | Ordered:
+    def selection(self) -> AllRows | FilteredRows | SortedRows:
         """What is shown."""
         return self._ordered or self._chosen or self._all
 
@@ -108,7 +108,7 @@ class ShownEvents:
         return self.store.record(self.selection.seq(row))
 
     @property
-    def sorts(self) -> dict[str, Sort]:
+    def sorts(self) -> dict[str, ValueKind]:
         """What each field can be compared with."""
         return self.filter.sorts(self._watching)
 
@@ -155,7 +155,7 @@ class ShownEvents:
         """Text by field name."""
         return dict(self._values.values(event)) if isinstance(event, Record) else {}
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> SearchStep:
         """A text as it is shown, or a condition: `count > 4096`."""
         wanted = self._wanted(match)
         if self._ordered is not None:
@@ -168,10 +168,10 @@ class ShownEvents:
             found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._values)
             row = chosen.at(found.next) if direction > 0 else chosen.at(found.next + 1) - 1
             if found.seq is not None and (at := chosen.at(found.seq)) < chosen.next and chosen.seq(at) == found.seq:
-                return Found(at, at + direction, True)
+                return SearchStep(at, at + direction, True)
             if time.monotonic() >= deadline:
-                return Found(None, row, not chosen.first <= row < chosen.next)
-        return Found(None, row, True)
+                return SearchStep(None, row, not chosen.first <= row < chosen.next)
+        return SearchStep(None, row, True)
 
     def _condition(self, text: str) -> Condition:
         return condition(text, self.sorts, self.store.comm, self.store.cgroups)
@@ -182,7 +182,7 @@ class ShownEvents:
         except ConditionError:
             return text
 
-    def _find_by_row(self, text: str, row: int, direction: int, budget: float) -> Found:
+    def _find_by_row(self, text: str, row: int, direction: int, budget: float) -> SearchStep:
         """In another order than the store's nothing can be said of many rows at once."""
         from events.search.text_match import TextMatch
 
@@ -193,10 +193,10 @@ class ShownEvents:
         while self.first_seq <= row < self.next_seq:
             try:
                 if holds(self.record(row)):
-                    return Found(row, row + direction, True)
+                    return SearchStep(row, row + direction, True)
             except IndexError:
                 pass  # it was dropped
             row += direction
             if time.monotonic() >= deadline:
-                return Found(None, row, False)
-        return Found(None, row, True)
+                return SearchStep(None, row, False)
+        return SearchStep(None, row, True)

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.dialogs import dialogs
-from tui.views.events.filtered_pane import SORT, ChosenPane
+from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.events.preview_rows import PreviewRows
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
@@ -18,7 +18,7 @@ from widgets.number_format import grouped
 if TYPE_CHECKING:
     from events.record import Record
     from tui.preview import FirstRows
-    from tui.views.events.model import ShownEvents
+    from tui.views.events.model import EventTable
 
 _HUES: Final = ("", "task", "event")
 _LOOKED_AT: Final = 1 << 14
@@ -26,7 +26,7 @@ _LOOKED_AT: Final = 1 << 14
 _NO_EVENT: Final = "no event is on the screen"
 
 
-class EventsPane(ChosenPane):
+class EventsPane(FilteredPane):
     """Columns, their order and that of the rows, colours, marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,7 +47,7 @@ class EventsPane(ChosenPane):
         Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
     ]
 
-    shown: ShownEvents | None
+    shown: EventTable | None
 
     class KernelFilterWanted(Message):
         """Of the probe of the event under the cursor only what has a value shall be recorded."""
@@ -68,7 +68,7 @@ class EventsPane(ChosenPane):
 
     # -- from the view ------------------------------------------------------------------------------------------
 
-    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
+    def show(self, shown: EventTable | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         if shown is not None:  # while nothing is, it is not known which columns there will be

@@ -18,7 +18,7 @@ _NOT_YET: Final = "…"
 
 
 class _NotFound(NamedTuple):
-    """A step of a search that goes on when the store is there (`widgets.lists.tail_table.Found`)."""
+    """A step of a search that goes on when the store is there (`widgets.lists.tail_table.FoundRow`)."""
 
     next: int
     seq: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from events.store.outage_mark import task_text
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.status import detail_of, note_of
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.preview import FirstRows
-    from tui.views.events.model import ShownEvents
+    from tui.views.events.model import EventTable
     from widgets.events.event_detail import DetailField
     from widgets.events.times import Stamp
 
@@ -32,17 +32,17 @@ class EventsView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = EventsPane(self.name)
-        self._shown: ShownEvents | None = None
+        self._shown: EventTable | None = None
         self._fields: tuple[str, ...] = ()
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
-            from tui.views.events.model import ShownEvents
+            from tui.views.events.model import EventTable
 
             self._fields = fields
-            self._shown = ShownEvents(watching, store, self.filter)
+            self._shown = EventTable(watching, store, self.filter)
             self.pane.show(self._shown, fields)
         if self._columns:
             self._prefer(watching)
@@ -81,10 +81,10 @@ class EventsView(TableView):
         self.pane.names_changed()
 
     @property
-    def filtered(self) -> Counted:
+    def filtered(self) -> PassCount:
         """Events that are kept."""
         shown = self._shown
-        return Counted(*shown.counts, "events", shown.behind) if shown is not None else Counted(0, 0)
+        return PassCount(*shown.counts, "events", shown.behind) if shown is not None else PassCount(0, 0)
 
     def note(self, watching: Watch) -> str:
         """The order of the rows; recording, ended, disarmed."""

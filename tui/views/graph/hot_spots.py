@@ -6,9 +6,9 @@ import threading
 import time
 from typing import Final
 
-from events.graph.hot_spots import HotSpot, Spent, hot_spots, spent
+from events.graph.hot_spots import CallTimes, HotSpot, hot_spots, spent
 from events.graph.tree import CallTree
-from events.search.filtered_rows import Selected
+from events.search.filtered_rows import FilteredRows
 from tui.views.graph.search import passing_rows
 
 _EVERY: Final = 1.0
@@ -21,10 +21,10 @@ class HotSpots:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._counted: list[HotSpot] | None = None
-        self._asked: tuple[CallTree, int, int | None, Selected | None] | None = None
+        self._asked: tuple[CallTree, int, int | None, FilteredRows | None] | None = None
         self._at = 0.0
 
-    def ask(self, tree: CallTree, task: int | None, chosen: Selected | None = None) -> bool:
+    def ask(self, tree: CallTree, task: int | None, chosen: FilteredRows | None = None) -> bool:
         """Count the calls of a task that pass, where something changed; whether a count is under way, or due."""
         if self._thread is not None and self._thread.is_alive():
             return True
@@ -48,5 +48,5 @@ class HotSpots:
         counted, self._counted = self._counted, None
         return counted
 
-    def _count(self, calls: Spent) -> None:
+    def _count(self, calls: CallTimes) -> None:
         self._counted = hot_spots(calls)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from events.graph.begin_end_columns import What
-from events.graph.live_tree import GrowingTree, has_graph
+from events.graph.begin_end_columns import RowKind
+from events.graph.live_tree import LiveTree, has_graph
 from events.graph.record_ends import NO_RETURNS
-from events.graph.tree import LIMIT, CallTree, Flag, Row
-from events.graph.visible_rows import Visible, Wanted
-from events.search.search import Found
+from events.graph.tree import LIMIT, CallRow, CallRowFlag, CallTree
+from events.graph.visible_rows import VisibleOptions, VisibleRows
+from events.search.search import SearchStep
 from tui.present.call_ends import ends_of
 from tui.views.graph.names import GraphNames
-from tui.views.graph.row_text import GraphLines
+from tui.views.graph.row_text import GraphRowText
 from tui.views.graph.search import NO_RESULT, Wanting, either, named, passing_rows, reading, returning, scan, slower
 from widgets.events.graph_rows import GraphText
 from widgets.number_format import duration, grouped
@@ -24,31 +24,35 @@ from widgets.number_format import duration, grouped
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
-    from tui.views.calls.call_text import ShownCalls
+    from tui.views.calls.call_text import CallTexts
 
 _EVERY: Final = 1 << 16
 _PIECE: Final = 1 << 9
 """Rows of a search until the first look at the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
 """Youngest calls that tell what is slow."""
-_BESIDE: Final = {What.IRQ: "interrupts", What.SOFTIRQ: "softirqs"}
-_COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
+_BESIDE: Final = {RowKind.IRQ: "interrupts", RowKind.SOFTIRQ: "softirqs"}
+_COUNTED: Final = {
+    CallRowFlag.NO_ENTRY: "without entry",
+    CallRowFlag.NO_EXIT: "without exit",
+    CallRowFlag.LOST: "cut by losses",
+}
 
 
-class ShownGraph:
-    """The calls of a store as a tree that can be walked; a `widgets.events.graph_table.Tree`."""
+class GraphModel:
+    """The calls of a store as a tree that can be walked; a `widgets.events.graph_table.GraphTree`."""
 
     def __init__(
         self,
         watching: Watch,
         store: Store,
         names: GraphNames,
-        call_text: ShownCalls | None = None,
+        call_text: CallTexts | None = None,
         limit: int = LIMIT,
-        chosen: Selected | None = None,
+        chosen: FilteredRows | None = None,
     ) -> None:
         """Take what makes the calls.
 
@@ -62,9 +66,9 @@ class ShownGraph:
         """
         self.store = store
         self.chosen = chosen
-        self.growing = GrowingTree(store, ends_of(watching.known.plans), limit)
-        self.lines = GraphLines(watching, store, names, call_text, traced=self.growing.traced)
-        self.visible = self._visible(Wanted())
+        self.growing = LiveTree(store, ends_of(watching.known.plans), limit)
+        self.lines = GraphRowText(watching, store, names, call_text, traced=self.growing.traced)
+        self.visible = self._visible(VisibleOptions())
         self.slow = 0
         self._said_slow = 0
         self._searching: tuple[str, int, int] | None = None
@@ -91,7 +95,7 @@ class ShownGraph:
     @property
     def knows_errors(self) -> bool:
         """Whether it is known of any call what it returned: not every kernel records that, nor do our own pairs."""
-        return bool((self.tree.columns.column("flags") & Flag.RETVAL).any())
+        return bool((self.tree.columns.column("flags") & CallRowFlag.RETVAL).any())
 
     @property
     def lacks_returns(self) -> bool:
@@ -115,14 +119,14 @@ class ShownGraph:
             self.visible.tick(settled=following)
         return more, changed
 
-    def choose(self, chosen: Selected | None) -> None:
+    def choose(self, chosen: FilteredRows | None) -> None:
         """Show the calls of which an event passes; None: all."""
         self.chosen, self._waits = chosen, True
         self.visible = self._visible(self.visible.wanted)
 
-    def _visible(self, wanted: Wanted) -> Visible:
+    def _visible(self, wanted: VisibleOptions) -> VisibleRows:
         passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
-        return Visible(self.tree, wanted, passing)
+        return VisibleRows(self.tree, wanted, passing)
 
     def outdated(self, watching: Watch) -> bool:
         """Whether a tree of what is known now would be another one: a tracer, or another probe at both ends."""
@@ -132,7 +136,7 @@ class ShownGraph:
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
-    def row(self, place: int) -> Row:
+    def row(self, place: int) -> CallRow:
         """The row of the tree at a place. Raises IndexError where it was dropped."""
         at = place - self.visible.dropped
         if not 0 <= at < len(self.visible):
@@ -143,7 +147,7 @@ class ShownGraph:
         """A line. Raises IndexError where it was dropped."""
         return self.line(self.row(place))
 
-    def line(self, row: Row) -> GraphText:
+    def line(self, row: CallRow) -> GraphText:
         """What is shown of a row."""
         inside = self.visible.has_inside(row.row)
         return self.lines.line(row, self.visible.folded(row.row) if inside else None)
@@ -152,7 +156,7 @@ class ShownGraph:
         """Name of the function at a place, without its module; empty: it is none."""
         with contextlib.suppress(IndexError):
             row = self.row(place)
-            return self.lines.name(row).split(" ")[0] if row.what == What.CALL else ""
+            return self.lines.name(row).split(" ")[0] if row.what == RowKind.CALL else ""
         return ""
 
     # -- what is on the list ----------------------------------------------------------------------------------------
@@ -168,14 +172,14 @@ class ShownGraph:
         visible.fold(row.row, folded)
         return self._place(row.row)
 
-    def _first_inside(self, place: int, row: Row) -> int:
+    def _first_inside(self, place: int, row: CallRow) -> int:
         following = range(place + 1, min(place + _EVERY, self.next))
         return next((n for n in following if self.row(n).parent == row.row), place)
 
     def unfold_to(self, place: int, levels: int) -> int:
         """Show so many levels."""
         row = self.row(place).row if self.first <= place < self.next else self.tree.first
-        self.visible.want(self.visible.wanted._replace(levels=levels or Wanted().levels))
+        self.visible.want(self.visible.wanted._replace(levels=levels or VisibleOptions().levels))
         return self._place(row)
 
     def only_task(self, place: int) -> int:
@@ -206,7 +210,7 @@ class ShownGraph:
 
     def _usual_slow(self) -> int:
         took, what = (self.tree.columns.column(name)[-_SAMPLE:] for name in ("duration", "what"))
-        took = took[(took >= 0) & (what == What.CALL)]  # a task may be off its CPU for ever
+        took = took[(took >= 0) & (what == RowKind.CALL)]  # a task may be off its CPU for ever
         return int(np.percentile(took, 99)) if len(took) else 0
 
     def _place(self, row: int) -> int:
@@ -218,7 +222,7 @@ class ShownGraph:
 
     # -- search -----------------------------------------------------------------------------------------------------
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+    def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
         """One step of a search for part of what a call shows: its function, what it was given and returned.
 
         Folded rows are searched, too; what is found is unfolded.
@@ -229,7 +233,7 @@ class ShownGraph:
         found, at = scan(self.tree, self._holding(text.lower()), at, direction, budget, _PIECE)
         done = found is not None or not self.tree.first <= at < self.tree.next
         self._searching = None if done else (text, direction, at)
-        return Found(None if found is None else self._reveal(found), at, done)
+        return SearchStep(None if found is None else self._reveal(found), at, done)
 
     def _row_from(self, place: int, direction: int) -> int:
         """The row at a place, which may be one outside of the list; folded rows between two places count."""
@@ -282,7 +286,7 @@ class ShownGraph:
         words *= counting
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
-        words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
+        words += [f"{wanted.levels} levels" if wanted.levels < VisibleOptions().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]
         words += [NO_RETURNS if self.lacks_returns else ""]
         return ", ".join(word for word in words if word)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from btf.errors import BtfError
 from btf.types import Int, Void
 from btf.walk import stripped
-from events.graph.arguments import Argument, ArgumentTypes, registers_of
+from events.graph.arguments import ArgumentTypes, CallArgument, registers_of
 from events.graph.switch_events import SOFTIRQS
-from events.graph.tree import Flag, Row
+from events.graph.tree import CallRow, CallRowFlag
 from events.names.errnos import errno_name, errno_names
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MOST_UNNAMED: Final = 6
 """Registers that are shown of a function that BTF does not know."""
 
 
-class GivenValue(NamedTuple):
+class ArgumentValue(NamedTuple):
     """An argument of a call."""
 
     name: str
@@ -44,10 +44,10 @@ class GivenValue(NamedTuple):
     text: str
 
 
-class Given(NamedTuple):
+class ArgumentValues(NamedTuple):
     """The arguments of a call."""
 
-    known: tuple[GivenValue, ...]
+    known: tuple[ArgumentValue, ...]
     is_cut: bool
     """There are more, which the record does not hold."""
 
@@ -106,17 +106,19 @@ class GraphNames:
             + ")"
         )
 
-    def given(self, function: str, record: Record) -> Given:
+    def given(self, function: str, record: Record) -> ArgumentValues:
         """Return what a call was given, as far as its record holds it."""
         registers = registers_of(record)
         found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
         if found is None:
             kept = registers[: self._most]
-            return Given(tuple(GivenValue("", value, self._short(value)) for value in kept), kept != registers)
-        known = (GivenValue(one.name or "?", one.value, self._argument(one)) for one in found.known)
-        return Given(tuple(known), found.is_cut)
+            return ArgumentValues(
+                tuple(ArgumentValue("", value, self._short(value)) for value in kept), kept != registers
+            )
+        known = (ArgumentValue(one.name or "?", one.value, self._argument(one)) for one in found.known)
+        return ArgumentValues(tuple(known), found.is_cut)
 
-    def _argument(self, argument: Argument) -> str:
+    def _argument(self, argument: CallArgument) -> str:
         value = argument.value
         number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
         if value < _FAR or (number and number.is_signed):
@@ -124,9 +126,9 @@ class GraphNames:
         # A large number without sign may be an address, or a size: nothing of it may be missing.
         return hex(value) if number else self._short(value)
 
-    def returned(self, function: str, row: Row) -> tuple[str, bool]:
+    def returned(self, function: str, row: CallRow) -> tuple[str, bool]:
         """What a call returned, and whether that is an error; by the function's type where BTF knows it."""
-        return self.result(function, row.retval) if row.flags & Flag.RETVAL else ("", False)
+        return self.result(function, row.retval) if row.flags & CallRowFlag.RETVAL else ("", False)
 
     def result(self, function: str, retval: int) -> tuple[str, bool]:
         """Return the same of a register that held what a function returned, as a signed number of 64 bits."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from events.graph.begin_end_columns import What
-from events.graph.tree import Flag
-from events.store.outage_mark import EVENT, LineCut
+from events.graph.begin_end_columns import RowKind
+from events.graph.tree import CallRowFlag
+from events.store.outage_mark import EVENT, Outage
 
 if TYPE_CHECKING:
-    from events.graph.tree import Row
-    from tui.views.graph.model import ShownGraph
+    from events.graph.tree import CallRow
+    from tui.views.graph.model import GraphModel
 
 
-def object_of_row(shown: ShownGraph, row: Row) -> dict[str, Any]:
+def object_of_row(shown: GraphModel, row: CallRow) -> dict[str, Any]:
     """Return a call, an interrupt, a time off the CPU or another event of a task."""
     text = shown.line(row)
-    is_call = row.what == What.CALL
+    is_call = row.what == RowKind.CALL
     return {
         "ts": row.ts,
         "task": text.task,
@@ -27,7 +27,7 @@ def object_of_row(shown: ShownGraph, row: Row) -> dict[str, Any]:
         "address": f"0x{row.function:x}" if is_call and shown.growing.traced else None,
         "arguments": text.arguments,
         "returned": text.returned or None,
-        "retval": row.retval if row.flags & Flag.RETVAL else None,
+        "retval": row.retval if row.flags & CallRowFlag.RETVAL else None,
         "failed": text.failed,
         "duration": text.took,
         "self": row.own if row.own >= 0 else None,
@@ -35,7 +35,7 @@ def object_of_row(shown: ShownGraph, row: Row) -> dict[str, Any]:
     }
 
 
-def object_of_cut(cut: LineCut) -> dict[str, Any]:
+def object_of_cut(cut: Outage) -> dict[str, Any]:
     """Return the gap that a cut line leaves, as `events.export.formats.json_lines` has it; null where a time is not
     known.
     """

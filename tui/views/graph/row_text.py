@@ -6,9 +6,9 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from events.calls.pairing import Call, probe_and_address
-from events.graph.begin_end_columns import What
+from events.graph.begin_end_columns import RowKind
 from events.graph.decode import is_graph
-from events.graph.tree import Flag, Row
+from events.graph.tree import CallRow, CallRowFlag
 from probes.plans.plan import titles_of
 from tui.views.graph.names import GraphNames
 from widgets.events.graph_rows import GraphText
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
-    from tui.views.calls.call_text import ShownCalls
+    from tui.views.calls.call_text import CallTexts
 
 _NOTES: Final = {
-    Flag.NO_ENTRY: "its entry was not seen",
-    Flag.NO_EXIT: "its exit was not seen",
-    Flag.LOST: "events were lost here",
+    CallRowFlag.NO_ENTRY: "its entry was not seen",
+    CallRowFlag.NO_EXIT: "its exit was not seen",
+    CallRowFlag.LOST: "events were lost here",
 }
 _DROPPED: Final = "its event was dropped"
 """A tree keeps its rows longer than a store the events, where there are more of these than it has room for."""
 
 
-class GraphLines:
+class GraphRowText:
     """Rows of a tree in words."""
 
     def __init__(
-        self, watching: Watch, store: Store, names: GraphNames, call_text: ShownCalls | None, *, traced: bool
+        self, watching: Watch, store: Store, names: GraphNames, call_text: CallTexts | None, *, traced: bool
     ) -> None:
         """Take where rows come from.
 
@@ -53,18 +53,18 @@ class GraphLines:
         self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
         """Whether the tracer records what calls are given."""
 
-    def records(self, row: Row) -> tuple[Record | None, Record | None]:
+    def records(self, row: CallRow) -> tuple[Record | None, Record | None]:
         """First and last event of a row; None: not seen, or dropped."""
         leave = None if row.leave < 0 else self._record(row.leave)
-        if row.flags & Flag.NO_ENTRY:
+        if row.flags & CallRowFlag.NO_ENTRY:
             return None, leave
         return self._record(row.seq), leave
 
-    def lacks_values(self, row: Row) -> bool:
+    def lacks_values(self, row: CallRow) -> bool:
         """Return whether values of a row can't be shown any more: they are in an event that the store dropped."""
-        has_values = row.what == What.COMMENT
-        if row.what == What.CALL:
-            recorded = self._gives and not row.flags & Flag.NO_ENTRY
+        has_values = row.what == RowKind.COMMENT
+        if row.what == RowKind.CALL:
+            recorded = self._gives and not row.flags & CallRowFlag.NO_ENTRY
             has_values = recorded if self._traced else self._call_text is not None
         return has_values and row.seq < self._store.first_seq
 
@@ -73,9 +73,9 @@ class GraphLines:
             return self._store.record(seq)
         return None
 
-    def line(self, row: Row, folded: bool | None) -> GraphText:
+    def line(self, row: CallRow, folded: bool | None) -> GraphText:
         """What is shown of a row; `folded`: whether what is inside is not, None: nothing is."""
-        notes = ("" if row.what == What.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
+        notes = ("" if row.what == RowKind.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
         note = ", ".join(filter(None, notes))
         line = GraphText(
             row.ts,
@@ -88,11 +88,11 @@ class GraphLines:
             note=note,
             seq=row.seq,
         )
-        if row.what != What.CALL:
+        if row.what != RowKind.CALL:
             return line._replace(kind=_KINDS[row.what])
         return self._with_values(line, row)
 
-    def _with_values(self, line: GraphText, row: Row) -> GraphText:
+    def _with_values(self, line: GraphText, row: CallRow) -> GraphText:
         """Add what a call was given and what it returned."""
         if not self._traced:
             return self._with_pair(line, row)
@@ -101,21 +101,21 @@ class GraphLines:
         kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
         return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
 
-    def given(self, row: Row) -> str:
+    def given(self, row: CallRow) -> str:
         """Return the arguments of a call that the tracer recorded, with brackets; empty: it recorded none."""
-        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
+        first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names.arguments(self.name(row), first) if first else ""
 
-    def has(self, row: Row, text: str) -> bool:
+    def has(self, row: CallRow, text: str) -> bool:
         """Return whether what a call was given or returned holds a text in small letters."""
         line = self.line(row, None)
         return text in line.arguments.lower() or text in line.returned.lower()
 
-    def _with_pair(self, line: GraphText, row: Row) -> GraphText:
+    def _with_pair(self, line: GraphText, row: CallRow) -> GraphText:
         """What our own probes recorded at both ends."""
         if self._call_text is None:
             return line
-        ends = (None if row.flags & Flag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
+        ends = (None if row.flags & CallRowFlag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
         try:
             call = self._call_text.text_of(Call(*ends))
         except (IndexError, KeyError):
@@ -128,17 +128,17 @@ class GraphLines:
         )
         return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
 
-    def name(self, row: Row) -> str:
+    def name(self, row: CallRow) -> str:
         """Function, interrupt, thread or event."""
         number = row.function
         match row.what:
-            case What.CALL:
+            case RowKind.CALL:
                 return self.name_of(number)
-            case What.SOFTIRQ:
+            case RowKind.SOFTIRQ:
                 return self.names.softirq(number)
-            case What.SWITCH:
+            case RowKind.SWITCH:
                 return f"then {self.task(number)}"
-            case What.COMMENT:
+            case RowKind.COMMENT:
                 record = self._record(row.seq)
                 values = self._watching.known.values(record) if record else []
                 return " ".join((self._store.event(number), *(f"{name}={value}" for name, value in values)))
@@ -159,16 +159,16 @@ class GraphLines:
         return f"{self._store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
 
 
-def _note(flags: Flag) -> str:
+def _note(flags: CallRowFlag) -> str:
     """What is not known of a call."""
-    if flags & Flag.OPEN:
+    if flags & CallRowFlag.OPEN:
         return "runs"
     return next((text for flag, text in _NOTES.items() if flags & flag), "")
 
 
 _KINDS: Final = {
-    What.IRQ: "interrupt",
-    What.SOFTIRQ: "softirq",
-    What.SWITCH: "off the CPU,",
-    What.COMMENT: "event",
+    RowKind.IRQ: "interrupt",
+    RowKind.SOFTIRQ: "softirq",
+    RowKind.SWITCH: "off the CPU,",
+    RowKind.COMMENT: "event",
 }

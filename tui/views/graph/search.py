@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import What
-from events.graph.tree import CallTree, Flag
-from events.search.filtered_rows import Selected
+from events.graph.begin_end_columns import RowKind
+from events.graph.tree import CallRowFlag, CallTree
+from events.search.filtered_rows import FilteredRows
 
 Wanting = Callable[[slice], NDArray[np.bool_]]
 """Which of some rows of the columns are wanted."""
@@ -55,7 +55,7 @@ def named(tree: CallTree, decide: Callable[[int], bool]) -> Wanting:
     def wanted(part: slice) -> NDArray[np.bool_]:
         numbers, places = np.unique(tree.columns.column("function")[part], return_inverse=True)
         hits = np.array([hit(number) for number in numbers.tolist()], np.bool_)
-        found: NDArray[np.bool_] = hits[places] & (tree.columns.column("what")[part] == What.CALL)
+        found: NDArray[np.bool_] = hits[places] & (tree.columns.column("what")[part] == RowKind.CALL)
         return found
 
     return wanted
@@ -92,7 +92,7 @@ def returning(tree: CallTree, key: Callable[[int], Hashable], hit: Callable[[int
 
     def wanted(part: slice) -> NDArray[np.bool_]:
         functions, results, flags = (tree.columns.column(name)[part] for name in ("function", "retval", "flags"))
-        found: NDArray[np.bool_] = possible(part) & ((flags & Flag.RETVAL) != 0)
+        found: NDArray[np.bool_] = possible(part) & ((flags & CallRowFlag.RETVAL) != 0)
         at = np.flatnonzero(found)
         found[at] = [is_hit(*pair) for pair in zip(functions[at].tolist(), results[at].tolist(), strict=True)]
         return found
@@ -119,7 +119,7 @@ def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
     def wanted(part: slice) -> NDArray[np.bool_]:
         columns = tree.columns
         slow: NDArray[np.bool_] = columns.column("duration")[part] >= least
-        slow &= columns.column("what")[part] == What.CALL
+        slow &= columns.column("what")[part] == RowKind.CALL
         if task is not None:
             slow &= columns.column("task")[part] == task
         return slow
@@ -127,7 +127,7 @@ def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
     return wanted
 
 
-def passing_rows(tree: CallTree, chosen: Selected) -> Wanting:
+def passing_rows(tree: CallTree, chosen: FilteredRows) -> Wanting:
     """Rows of which the first or the last event passes the filter."""
 
     def wanted(part: slice) -> NDArray[np.bool_]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tui.app.ways_out import RUNNING_KERNEL, TRACE_CALLS
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap, note_of_recording
-from tui.views.calls.call_text import ShownCalls, detail_of_call
+from tui.views.calls.call_text import CallTexts, detail_of_call
 from tui.views.graph.hot_spots import HotSpots
-from tui.views.graph.model import ShownGraph
+from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
-from tui.views.view import Place, TableView
+from tui.views.view import TableView, ViewPlace
 from widgets.events.event_detail import DetailField
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_rows import GraphRows
 from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotText
 from widgets.events.times import Stamp, kernel_stamp
-from widgets.lists.tail_table import Nothing, TailTable
+from widgets.lists.tail_table import EmptyTable, TailTable
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class GraphView(TableView):
         self.pane: GraphPane = GraphPane(id=self.name)
         self.pane.timed = self._timed
         self.pane.turned = self._count
-        self._shown: ShownGraph | None = None
+        self._shown: GraphModel | None = None
         self._watching: Watch | None = None
         self._names: GraphNames | None = None
         self._hot = HotSpots()
@@ -58,7 +58,7 @@ class GraphView(TableView):
         self._stamp: Stamp = kernel_stamp
 
     @property
-    def shown(self) -> ShownGraph | None:
+    def shown(self) -> GraphModel | None:
         """What is on the screen."""
         return self._shown
 
@@ -92,7 +92,7 @@ class GraphView(TableView):
             self.pane.post_message(TailTable.Followed(True))  # the lines around it say how many there are
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
-    def _of(self, watching: Watch, store: Store) -> ShownGraph:
+    def _of(self, watching: Watch, store: Store) -> GraphModel:
         """The tree of this store."""
         shown, chosen = self._shown, self.filter.of(watching, store)
         stale = shown is None or shown.store is not store or shown.outdated(watching)
@@ -103,10 +103,10 @@ class GraphView(TableView):
             return shown
         if self._names is None or self._watching is not watching:
             self._names = GraphNames(watching.connection)
-        calls = ShownCalls(watching, store)
+        calls = CallTexts(watching, store)
         calls.learn()
         self._watching = watching
-        self._shown = shown = ShownGraph(watching, store, self._names, calls, chosen=chosen)
+        self._shown = shown = GraphModel(watching, store, self._names, calls, chosen=chosen)
         rows = GraphRows(shown)
         rows.stamp = self._stamp
         self.graph.show(rows)
@@ -115,7 +115,7 @@ class GraphView(TableView):
     def forget(self) -> None:
         """Show nothing."""
         self._shown = None
-        self.graph.show(Nothing())
+        self.graph.show(EmptyTable())
         self.pane.hot.count(())
 
     def show_times(self, stamp: Stamp) -> None:
@@ -143,20 +143,20 @@ class GraphView(TableView):
         return "hot-spots" if self.pane.table is self.pane.hot else ""
 
     @property
-    def filtered(self) -> Counted:
+    def filtered(self) -> PassCount:
         """Rows of the tree that are kept; of hot spots calls."""
         shown = self._shown
         if shown is None:
-            return Counted(0, 0, "rows")
+            return PassCount(0, 0, "rows")
         behind = shown.chosen.behind if shown.chosen is not None else 0
         if self.pane.table is self.pane.hot:
-            return Counted(self._hot_calls, shown.tree.closed - shown.tree.left_out, "calls", behind)
-        return Counted(len(shown.visible), shown.tree.next - shown.tree.first, "rows", behind)
+            return PassCount(self._hot_calls, shown.tree.closed - shown.tree.left_out, "calls", behind)
+        return PassCount(len(shown.visible), shown.tree.next - shown.tree.first, "rows", behind)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ViewPlace:
         """Where the tree stands; hot spots are of all that is kept, paused or not."""
-        return Place() if self.pane.table is self.pane.hot else super().place
+        return ViewPlace() if self.pane.table is self.pane.hot else super().place
 
     def lacks(self, watching: Watch) -> str:
         """Calls: nothing is traced, and no probe has both ends."""

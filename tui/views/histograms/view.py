@@ -9,7 +9,7 @@ from tui.app.ways_out import GIVE_TRIGGER, SUM_UP
 from tui.filter.filter import Filter
 from tui.present.status import note_of
 from tui.views.histograms.pane import HistogramsPane, TableLines
-from tui.views.view import Place, View
+from tui.views.view import View, ViewPlace
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -71,9 +71,9 @@ class HistogramsView(View):
         return "not filtered: the kernel counts all"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ViewPlace:
         """Follows always, and shows no events."""
-        return Place()
+        return ViewPlace()
 
     def lacks(self, watching: Watch) -> str:
         """A trigger that counts."""

@@ -15,7 +15,7 @@ from widgets.events.summary_panel import SummaryPanel
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
-    from kernel.watch.histogram import Histograms, Read
+    from kernel.watch.histogram import HistogramReading, Histograms
 
 _EVERY: Final = 1.0
 """Seconds between two looks at the kernel's histograms."""
@@ -28,7 +28,12 @@ class SummaryPane(SummaryPanel):
         """The kernel's histograms as they are, or an end of counting; `error`: what failed."""
 
         def __init__(
-            self, histograms: Histograms, reads: tuple[Read, ...] = (), error: str = "", *, changed: bool = False
+            self,
+            histograms: Histograms,
+            reads: tuple[HistogramReading, ...] = (),
+            error: str = "",
+            *,
+            changed: bool = False,
         ) -> None:
             super().__init__()
             self.changed = changed
@@ -111,7 +116,7 @@ class SummaryPane(SummaryPanel):
 
     @work(thread=True, group="histograms")
     def _change(self, histograms: Histograms, action: Callable[[], None], failed: str) -> None:
-        found: tuple[Read, ...] = ()
+        found: tuple[HistogramReading, ...] = ()
         error = ""
         try:
             action()

@@ -15,8 +15,8 @@ from tui.present.status import note_of_gap
 from tui.present.summary_values import (
     QUANTILES,
     SHOWN,
-    Shown,
     Subject,
+    SummaryValue,
     kernel_tasks,
     kernel_values,
     powers_of,
@@ -29,10 +29,10 @@ from widgets.number_format import duration, grouped
 if TYPE_CHECKING:
     from events.summary.distribution import Distribution
     from events.summary.summary import Summary
-    from kernel.watch.histogram import Read
+    from kernel.watch.histogram import HistogramReading
 
 
-def bars_of(title: str, shown: list[Shown], total: int) -> Bars:
+def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
     """Values below their title, and at the end what is not shown."""
     bars = [Bar(one.label, one.hits, one.error, one.number) for one in shown]
     rest = total - sum(one.hits for one in shown)
@@ -40,7 +40,7 @@ def bars_of(title: str, shown: list[Shown], total: int) -> Bars:
 
 
 def of_events(
-    watching: Watch, summary: Summary, subject: Subject, values: list[Shown], tasks: list[Shown]
+    watching: Watch, summary: Summary, subject: Subject, values: list[SummaryValue], tasks: list[SummaryValue]
 ) -> SummaryText:
     """From what is in the store, or was; `values` and `tasks` as the functions above give them."""
     title = f"process  {_how_many(len(summary.tasks), summary.seen, summary.tasks.exact)}"
@@ -138,7 +138,7 @@ def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
 # -- in the kernel ------------------------------------------------------------------------------------------------
 
 
-def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> SummaryText:
+def of_kernel(watching: Watch, reads: tuple[HistogramReading, ...], subject: Subject) -> SummaryText:
     """From the histograms that the kernel keeps."""
     if not reads:
         return SummaryText("in the kernel: its histograms are being set up")
@@ -164,13 +164,13 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
     )
 
 
-def _kernel_rates(reads: Iterable[Read]) -> Iterable[Rate]:
+def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
     for read in reads:
         if read.kept.is_task:
             yield Rate(read.kept.event.event, (), read.histogram.hits, None)
 
 
-def _kernel_latencies(reads: Iterable[Read]) -> Bars:
+def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
     bars: list[Bar] = []
     for read in reads:
         if read.kept.what != LATENCY:
@@ -184,7 +184,7 @@ def _kernel_latencies(reads: Iterable[Read]) -> Bars:
     )
 
 
-def kernel_figures(read: Read) -> list[Bar]:
+def kernel_figures(read: HistogramReading) -> list[Bar]:
     """`p50 ≤ 4.10 us  …  mean …`: a power of two is all that the kernel keeps of a time."""
     powers = powers_of(read.histogram.entries)
     total = sum(power.hits for power in powers)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from events.names.event_names import regrouped_path
 from kernel.watch.counting_states import Phase
-from tui.filter.filter import Counted, Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of
 from tui.present.summary_values import (
-    Shown,
     Subject,
+    SummaryValue,
     first_subject,
     has_values,
     preferred,
@@ -23,7 +23,7 @@ from tui.present.summary_values import (
 )
 from tui.views.summary.pane import SummaryPane
 from tui.views.summary.text import of_events, of_kernel
-from tui.views.view import Place, View
+from tui.views.view import View, ViewPlace
 from widgets.events.summary_panel import SummaryText
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widget import Widget
 
-    from events.search.filtered_rows import Selected
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from events.summary.summary import Summary
-    from kernel.watch.histogram import Read
+    from kernel.watch.histogram import HistogramReading
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from probes.plans.plan import Plan
@@ -61,7 +61,7 @@ class SummaryView(View):
         self._summary: Summary | None = None
         self._watching: Watch | None = None
         self._store: Store | None = None
-        self._passing: Selected | None = None
+        self._passing: FilteredRows | None = None
         self._plans: tuple[Plan, ...] = ()
         self._subjects: tuple[Subject, ...] = (Subject(),)
         self._own: tuple[Subject, ...] = ()
@@ -73,14 +73,14 @@ class SummaryView(View):
         """A person chose it, so that it stays."""
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
         """Probes of the preset that was armed last, and its columns."""
-        self._reads: tuple[Read, ...] = ()
+        self._reads: tuple[HistogramReading, ...] = ()
         self._asked = False
         """Whether the kernel is to count: what was asked for last, where a worker may not have begun it."""
         self._drawn = 0.0
         self._next_picture: Timer | None = None
-        self._values: list[Shown] = []
+        self._values: list[SummaryValue] = []
         """As they are on the screen."""
-        self._tasks: list[Shown] = []
+        self._tasks: list[SummaryValue] = []
 
     @property
     def focus(self) -> Widget:
@@ -217,12 +217,12 @@ class SummaryView(View):
             self._show()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ViewPlace:
         """Follows always; of events it shows those that were counted."""
         summary = self._summary
         if summary is None or self.in_kernel:
-            return Place(shown=None)
-        return Place(shown=summary.seen, of=summary.of if self._passing is not None else 0)
+            return ViewPlace(shown=None)
+        return ViewPlace(shown=summary.seen, of=summary.of if self._passing is not None else 0)
 
     @property
     def table_name(self) -> str:
@@ -230,11 +230,11 @@ class SummaryView(View):
         return "kernel-summary" if self.in_kernel else self.name
 
     @property
-    def filtered(self) -> Counted | str:
+    def filtered(self) -> PassCount | str:
         """Events that were counted, also those that are not kept any more."""
         if self.in_kernel:
             return "not filtered: the kernel counts all"
-        return Counted(self._summary.seen, self._summary.of) if self._summary is not None else Counted(0, 0)
+        return PassCount(self._summary.seen, self._summary.of) if self._summary is not None else PassCount(0, 0)
 
     def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - of every view
         """While the kernel counts, only what was armed when it began."""
