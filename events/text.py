@@ -1,22 +1,18 @@
-"""The kernel's text of events: lines of trace and trace_pipe read, and the same text made from records.
+"""Read lines of trace and trace_pipe: the event, its fields, and notes of lost events.
 
-Formats: kernel/trace/trace_output.c:trace_print_context, kernel/trace/trace_probe.c:print_probe_args.
+Format: kernel/trace/trace_output.c:trace_print_context; records are turned into the same text by
+`events.kernel_text`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from events.decode import Scalar, Value, char_of
-from events.format import PROBE_FIELDS, EventFormat, Field, FieldKind
-from events.names.kallsyms import Symbols
-from events.print_format import Conversion, PrintFormat
-
-if TYPE_CHECKING:
-    from events.record import Record
+from events.decode import Scalar, Value
+from events.format import EventFormat, Field, FieldKind
+from events.print_format import PrintFormat
 
 FAULT = "(fault)"
 
@@ -205,76 +201,3 @@ def _scalar(field: Field, text: str, *, quoted: bool) -> Scalar:
         return int(text, 0)
     except ValueError:
         return text
-
-
-def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "", user: bool = False) -> str:
-    """What the kernel prints behind the time stamp, byte for byte for events of probes.
-
-    Args:
-        record: an event; of text the text itself comes back.
-        symbols: for instruction pointers and `symbol` values; without it they are numbers, as with no kallsyms.
-        attached: `group.event` that an event probe is attached to, which its format does not say.
-        user: it is of a probe in a program, whose addresses are no symbols of the kernel.
-    """
-    fmt = record.format
-    if record.text or fmt is None:
-        return record.text
-    symbols = symbols or Symbols()
-    values = record.values
-    if fmt.printing is None or not (fmt.is_probe or attached):
-        printed = " ".join(f"{name}={show(value)}" for name, value in values.items() if name not in PROBE_FIELDS)
-        return f"{fmt.name}: {printed}".rstrip()
-    literals, conversions = fmt.printing.literals, fmt.printing.conversions
-    parts = [f"{fmt.name}: ", f"({attached})" if attached else ""]
-    unquoted = False
-    for literal, conversion in zip(literals, conversions, strict=False):
-        conversion = _swapped(conversion)
-        value = _element(values, conversion)
-        head = literal[1:] if unquoted else literal
-        unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
-        parts.append(head.removesuffix('"') if unquoted else head)
-        if user and conversion.field in PROBE_FIELDS and isinstance(value, int):
-            parts.append(f"{value:#x}")
-        else:
-            parts.append(_convert(conversion, value, symbols))
-    parts.append(literals[-1][1:] if unquoted else literals[-1])
-    return "".join(parts)
-
-
-def _swapped(conversion: Conversion) -> Conversion:
-    """A return probe prints `caller <- function`, its print fmt says them the other way round."""
-    other = {"__probe_func": "__probe_ret_ip", "__probe_ret_ip": "__probe_func"}.get(conversion.field)
-    return replace(conversion, field=other) if other else conversion
-
-
-def _element(values: Mapping[str, Value], conversion: Conversion) -> Scalar:
-    value = values.get(conversion.field)
-    if isinstance(value, tuple):
-        at = conversion.index or 0
-        return value[at] if at < len(value) else None
-    return value
-
-
-def _convert(conversion: Conversion, value: Scalar, symbols: Symbols) -> str:
-    if value is None:
-        return FAULT
-    if isinstance(value, str | bytes):
-        return show(value)
-    if conversion.field in PROBE_FIELDS:
-        return symbols.instruction(value, offset=conversion.field != "__probe_func")
-    if conversion.spec.startswith("p") and len(conversion.spec) > 1:
-        return symbols.text(value, offset=conversion.spec[1] in "SFB")
-    if conversion.spec[-1:] in ("x", "X"):
-        return f"{value & 0xFFFFFFFFFFFFFFFF:x}"
-    if conversion.spec[-1:] == "c":
-        return char_of(value)
-    return str(int(value))
-
-
-def show(value: Value) -> str:
-    """A value as plain text: arrays in braces, `(fault)` where there is none."""
-    if value is None:
-        return FAULT
-    if isinstance(value, tuple):
-        return "{" + ",".join(map(show, value)) + "}"
-    return value.hex() if isinstance(value, bytes) else str(value)

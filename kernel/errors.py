@@ -20,9 +20,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernel.guards.limits import MeasuredRate
     from probes.facts.facts import Trouble
-    from probes.plans.plan import Plan
     from probes.verdict import Verdict
 
 
@@ -80,15 +78,6 @@ class ProbeRefused(KernelError):
         error = verdict.error
         super().__init__(error.message if error else "refused", error.hint if error else "")
         self.verdict = verdict
-
-
-class TooFast(KernelError):
-    """A probe was not armed: its events would come faster than the limits allow."""
-
-    def __init__(self, message: str, remedy: str, plan: Plan, measured: MeasuredRate) -> None:
-        super().__init__(message, remedy)
-        self.plan = plan
-        self.measured = measured
 
 
 class SettingChanged(KernelError):

@@ -10,7 +10,8 @@ from pathlib import Path
 from events.search.condition_parser import joined
 from kernel.cleanup.undo import words_of
 from kernel.connection.text_note import text_note
-from kernel.errors import KernelError, ProbeRefused, TooFast
+from kernel.errors import KernelError, ProbeRefused
+from kernel.guards.limits import TooFast
 from kernel.session.arm_steps import Mode
 from kernel.session.rearm import ArmedState
 from kernel.session.session import Armed

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from events.format import EventFormat, Field, FieldKind
+from events.kernel_text import show
 from events.record import Record
 from events.store.outage_mark import task_text
-from events.text import show
 
 if TYPE_CHECKING:
     from events.store.columns import Columns, Mask

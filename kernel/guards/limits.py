@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kernel.errors import TooFast
+from kernel.errors import KernelError
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
 
@@ -101,3 +101,12 @@ def _figure(rate: float) -> str:
         return f"{rate:.0f}"
     unit = 10 ** (len(f"{rate:.0f}") - 2)
     return f"{round(rate / unit) * unit:,}"
+
+
+class TooFast(KernelError):
+    """A probe was not armed: its events would come faster than the limits allow."""
+
+    def __init__(self, message: str, remedy: str, plan: Plan, measured: MeasuredRate) -> None:
+        super().__init__(message, remedy)
+        self.plan = plan
+        self.measured = measured

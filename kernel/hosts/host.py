@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from events.clocks.clock_offset import Clock, ClockOffset
 from kernel.cleanup.undo import words_of
-from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
-from kernel.guards.limits import Limits
+from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
+from kernel.guards.limits import Limits, TooFast
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest, ArmResult, carry_out

@@ -12,9 +12,9 @@ from functools import partialmethod
 import pytest
 
 from kernel.connection.planner import Connection
-from kernel.errors import ProbeRefused, TooFast
+from kernel.errors import ProbeRefused
 from kernel.guards import limits, rate_meter
-from kernel.guards.limits import Limits
+from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.arm_steps import Mode

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from events.kernel_text import kernel_text
 from events.record import Record
-from events.text import kernel_text
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect

@@ -9,7 +9,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from kernel.errors import KernelError, ProbeRefused, SingleTargetOnly, TooFast
+from kernel.errors import KernelError, ProbeRefused, SingleTargetOnly
+from kernel.guards.limits import TooFast
 from probes.presets.errors import PresetError
 from tui.cli.console.early import reaching
 from tui.cli.console.once import forget_said, is_news

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel.cleanup import leftovers
-from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
+from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards import rate_meter
-from kernel.guards.limits import Limits
+from kernel.guards.limits import Limits, TooFast
 from kernel.guards.rate_meter import KEYS
 from kernel.session.arm_steps import Mode
 from kernel.session.session import Session
