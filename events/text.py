@@ -1,7 +1,7 @@
 """Read lines of trace and trace_pipe: the event, its fields, and notes of lost events.
 
 Format: kernel/trace/trace_output.c:trace_print_context; records are turned into the same text by
-`events.kernel_text`.
+`events.names.kernel_text`.
 """
 
 from __future__ import annotations
@@ -201,3 +201,12 @@ def _scalar(field: Field, text: str, *, quoted: bool) -> Scalar:
         return int(text, 0)
     except ValueError:
         return text
+
+
+def show(value: Value) -> str:
+    """A value as plain text: arrays in braces, `(fault)` where there is none."""
+    if value is None:
+        return FAULT
+    if isinstance(value, tuple):
+        return "{" + ",".join(map(show, value)) + "}"
+    return value.hex() if isinstance(value, bytes) else str(value)

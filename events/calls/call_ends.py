@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.pairing import PROBE_BITS, End, EndRole, function_of, idle_task
+from events.calls.call_values import PROBE_BITS, End, EndRole, function_of, idle_task
 from events.decode import Value
 from events.record import Record
 from events.store.columns import Columns, FormatTable, is_number
@@ -27,9 +27,9 @@ class CallEnds(NamedTuple):
     seqs: NDArray[np.int64]
     stamps: NDArray[np.int64]
     tasks: NDArray[np.int64]
-    """As `events.calls.pairing.End.task`."""
+    """As `events.calls.call_values.End.task`."""
     functions: NDArray[np.int64]
-    """As `events.calls.pairing.End.function`."""
+    """As `events.calls.call_values.End.function`."""
     at_exit: NDArray[np.bool_]
     proofs: NDArray[np.uint64]
     frames: NDArray[np.int64]

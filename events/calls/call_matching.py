@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_ends import CallEnds, ends_among
-from events.calls.pairing import PROBE_BITS, Call, End, EndRole, Pairing, UnpairedReason
+from events.calls.call_values import PROBE_BITS, Call, End, EndRole, UnpairedReason
+from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_matching import CallMatching, FinishedCalls
-from events.calls.pairing import Call, EndRole, UnpairedReason
+from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.losses import Loss
 from events.store.columns import Columns
 from events.store.outage_mark import EVENT

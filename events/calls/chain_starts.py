@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from events.calls.call_ends import CallEnds
-    from events.calls.pairing import End
+    from events.calls.call_values import End
+from events.calls.call_values import OF_THE_TRACER, PROBE
 
-PROBE: Final = (1 << 16) - 1
-"""Bits of `End.function` that say the number of the probe."""
-OF_THE_TRACER: Final = -1
-"""`End.function` of records of the function_graph tracer, of which there is one call in a place (a depth)."""
 _MOST_STACKS: Final = 1 << 14
 """Stacks of which it is known; of the one that was still for longest it is forgotten."""
 _NOTHING: Final = -(1 << 62)

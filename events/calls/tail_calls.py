@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from events.calls.pairing import End
+    from events.calls.call_values import End
 
 STACK_BITS: Final = 14
 """THREAD_SIZE of the kernel is not smaller."""

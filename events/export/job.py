@@ -10,7 +10,7 @@ from events.export.catalogue import Format
 from events.export.filtered import ExportFilter
 from events.export.formats.parquet import require_pyarrow
 from events.export.source import Source, Writer
-from events.graph.record_ends import NO_RETURNS
+from events.graph.record_ends import NO_RETURNS, lacks_returns
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -82,7 +82,7 @@ class Job:
     def notes(self) -> tuple[str, ...]:
         """What is not in the file, a line each."""
         gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
-        returns = (NO_RETURNS,) if self._store.lacks_returns else ()
+        returns = (NO_RETURNS,) if lacks_returns(self._store.decoder.formats.values()) else ()
         return (*((gone,) if self.dropped else ()), *self._writer.notes, *returns)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from events.decode import Value
 from events.format import PROBE_FIELDS, EventFormat
 from events.graph.record_ends import EVENTS

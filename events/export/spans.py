@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from events.calls.call_ends import end_of
-from events.calls.pairing import End, EndRole, Pairing, UnpairedReason
+from events.calls.call_values import End, EndRole, UnpairedReason
+from events.calls.pairing import Pairing
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
 

@@ -14,11 +14,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.pairing import idle_task
+from events.calls.call_values import idle_task
 from events.graph.call_ends import EndKind, GraphEnds
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 Deeper = Callable[[Any, Any, Any], Any]
 """Whether a call at the first place can be inside a call at the second, and whether both are of one function; for
 arrays, and for numbers."""
@@ -58,7 +59,7 @@ class BeginEndColumns(NamedTuple):
     seq: Ints
     """Row of the event in the store."""
     task: NDArray[np.int32]
-    """Thread id; of an idle task `events.calls.pairing.idle_task`."""
+    """Thread id; of an idle task `events.calls.call_values.idle_task`."""
     cpu: NDArray[np.int16]
     edge: NDArray[np.uint8]
     what: NDArray[np.uint8]
@@ -158,3 +159,16 @@ def _with_returns(made: BeginEndColumns) -> BeginEndColumns:
     both = together([made, ends])
     order = np.argsort(np.concatenate((np.arange(made.size) * 2, switch * 2 + 1)), kind="stable")
     return both.of(order)
+
+
+class Nesting(NamedTuple):
+    """One row an event, in the order in which they were given; places are of that order, -1: none."""
+
+    partner: Places
+    """The other end."""
+    parent: Places
+    """The begin that is around it; not for an END with a partner."""
+    level: Ints
+    """Number of those."""
+    over: Places
+    """BEGIN: the event that shows that it has ended, though its end was not seen."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from events.calls.call_ends import ends_among
 from events.calls.call_matching import CallMatching
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from events.graph.begin_end_columns import BeginEndColumns, by_depth, by_stack, of_graph
 from events.graph.decode import ends_of, is_graph
 from events.graph.probe_pairs import of_pairs

@@ -8,30 +8,24 @@ begin before it, have missed something: there what is left is gone through one b
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, BeginEndColumns, Deeper, Edge, Ints, Mask, RowKind
+from events.graph.begin_end_columns import (
+    NOWHERE,
+    BeginEndColumns,
+    Deeper,
+    Edge,
+    Ints,
+    Mask,
+    Nesting,
+    Places,
+    RowKind,
+)
 from events.graph.stepwise import step_over, step_through
 
-Places = NDArray[np.intp]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-
-
-class Nesting(NamedTuple):
-    """One row an event, in the order in which they were given; places are of that order, -1: none."""
-
-    partner: Places
-    """The other end."""
-    parent: Places
-    """The begin that is around it; not for an END with a partner."""
-    level: Ints
-    """Number of those."""
-    over: Places
-    """BEGIN: the event that shows that it has ended, though its end was not seen."""
 
 
 def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from events.calls.chain_starts import OF_THE_TRACER
-from events.calls.pairing import End, idle_task
+from events.calls.call_values import OF_THE_TRACER, End, idle_task
 from events.format import EventFormat
 from events.record import Record
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from events.graph.begin_end_columns import NOWHERE, BeginEndColumns, Deeper, Edge, RowKind
 
 if TYPE_CHECKING:
-    from events.graph.nesting import Nesting
+    from events.graph.begin_end_columns import Nesting
 
 
 class _Event(NamedTuple):

@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 
 from events.decode import Value
-from events.kernel_text import kernel_text, show
 from events.names.kallsyms import Symbols
+from events.names.kernel_text import kernel_text
 from events.record import Record
+from events.text import show
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """enum in include/linux/interrupt.h; names as in /proc/softirqs."""

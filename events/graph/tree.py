@@ -15,9 +15,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import BeginEndColumns, Deeper, Edge, Ints, Mask, RowKind, by_depth
+from events.graph.begin_end_columns import (
+    BeginEndColumns,
+    Deeper,
+    Edge,
+    Ints,
+    Mask,
+    Nesting,
+    Places,
+    RowKind,
+    by_depth,
+)
 from events.graph.call_columns import DTYPES, CallColumns
-from events.graph.nesting import Nesting, Places, nest
+from events.graph.nesting import nest
 from events.graph.open_calls import AbandonedCalls, OpenCalls, counted
 
 LIMIT: Final = 1 << 20

@@ -13,11 +13,11 @@ from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
 from events.format import PROBE_FIELDS, Field, FieldKind
-from events.kernel_text import show
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
+from events.names.number_format import NumberFormat
 from events.names.syscalls import call_name
-from events.search.search import NumberFormat
+from events.text import show
 
 _MAX_ERRNO = 4095
 

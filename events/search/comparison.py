@@ -38,7 +38,7 @@ Comm = Callable[[int], str]
 """Thread id -> name of the task."""
 
 LATENCY: Final = "latency"
-"""Of a call from its entry to its exit, in nanoseconds; see `events.calls.joined_ends`."""
+"""Of a call from its entry to its exit, in nanoseconds; see `events.search.joined_ends`."""
 _CALLED: Final = ("calltime", "rettime")
 """Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
 RETVAL: Final = "retval"

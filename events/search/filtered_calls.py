@@ -1,6 +1,6 @@
 """The calls that a filter passes, found as they end: those of which the entry or the exit passes.
 
-An exit passes for its call, too, see `events.calls.joined_ends`.
+An exit passes for its call, too, see `events.search.joined_ends`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from events.search.row_numbers import RowNumbers
 from events.store.columns import Mask
-from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
     from events.calls.calls import Calls

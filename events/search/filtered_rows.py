@@ -1,8 +1,8 @@
 """The rows of a store that a filter passes, found as they come.
 
 An event passes where the condition holds of it. Where it holds of neither end of a call but of both together, the
-exit passes (`events.calls.joined_ends`); the mark of a cut line passes always. A selection numbers its rows and never
-shifts them, as the store does with its own.
+exit passes (`events.search.joined_ends`); the mark of a cut line passes always. A selection numbers its rows and
+never shifts them, as the store does with its own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from events.calls.joined_ends import JoinedEnds
+from events.search.joined_ends import JoinedEnds
+from events.search.row_numbers import RowNumbers
 from events.store.columns import PIECE, Columns, Ints, Mask
 from events.store.outage_mark import is_mark
-from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
-    from events.calls.pairing import EndRole
+    from events.calls.call_values import EndRole
     from events.search.condition import Condition
     from events.store.store import Store
 

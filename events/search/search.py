@@ -10,14 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
 from events.format import EventFormat, Field, FieldKind
-from events.kernel_text import show
 from events.record import Record
 from events.store.outage_mark import task_text
+from events.text import show
 
 if TYPE_CHECKING:
     from events.store.columns import Columns, Mask
     from events.store.store import Store
+from events.names.number_format import NumberFormat
 
 Match = Callable[[Record], bool]
 
@@ -49,17 +52,6 @@ class Sieve(Protocol):
 
     def candidates(self, columns: Columns) -> Mask:
         """Rows that may match; every row that does is among them."""
-
-
-class NumberFormat(NamedTuple):
-    """How the numbers of a field read; anything else than this is decimal."""
-
-    hexadecimal: bool = False
-    """Above 9."""
-    names: Callable[[int], str] | None = None
-    """Text of a number that may have a name; None: none has one."""
-    only_errors: bool = False
-    """Only -4095 to -1 can have a name."""
 
 
 class LineStyle(Protocol):
@@ -133,5 +125,15 @@ def _some(
         rows = range(seq, after, 1 if distance > 0 else -1)
         return (rows if events is None else [row for row in rows if store.row(row).id in events]), after
     first, stop = (seq, after) if distance > 0 else (after + 1, seq + 1)
-    found = store.candidates(match, first, stop, events)
+    found = _candidates(store, match, first, stop, events)
     return (found if distance > 0 else found[::-1]), after
+
+
+def _candidates(store: Store, sieve: Sieve, start: int, stop: int, events: frozenset[int] | None) -> list[int]:
+    """Return rows from `start` to before `stop` that may match, the oldest first."""
+    columns = store.columns(start, stop)
+    rows = sieve.candidates(columns)
+    if events is not None:
+        rows = rows & np.isin(columns.run.ids, list(events))
+    found: list[int] = (np.flatnonzero(rows) + columns.first).tolist()
+    return found

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from events.decode import text_of
 from events.format import EventFormat, Field
+from events.names.number_format import NumberFormat
 from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
-from events.search.search import LineStyle, NumberFormat
+from events.search.search import LineStyle
 from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_number, is_string
 from events.text import FAULT
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.export.formats.stack_addresses import stack_of, stacks_in
+from events.stacks.addresses import stack_of, stacks_in
 from events.stacks.tracer_frames import own_frames
 
 if TYPE_CHECKING:

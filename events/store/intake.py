@@ -15,11 +15,11 @@ from events.decode import Decoder
 from events.format import EventFormat
 from events.losses import Loss, RingLosses
 from events.names.event_names import regrouped_path
-from events.stacks.owners import StackOwners
 from events.store import page_headers, page_walk
 from events.store.blocks import Blocks, Slab
 from events.store.gaps import Gaps
 from events.store.row_columns import EMPTY, RowColumns, joined, run_of
+from events.store.stack_owners import StackOwners
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
 from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 

@@ -20,11 +20,8 @@ from numpy.typing import NDArray
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
-from events.graph.record_ends import lacks_returns
 from events.losses import RingLosses
 from events.record import Record
-from events.search.search import PLAIN, LineStyle, Match, SearchStep, Sieve, step
-from events.search.text_match import TextMatch
 from events.store.blocks import Blocks
 from events.store.cgroups import TELLING, Cgroups
 from events.store.columns import Columns
@@ -257,11 +254,6 @@ class Store:
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
             self.losses.forget(self._blocks.first_seq)
 
-    @property
-    def lacks_returns(self) -> bool:
-        """Whether the function_graph tracer writes here, and records no return values."""
-        return lacks_returns(self.decoder.formats.values())
-
     def lost_between(self, start: int, end: int) -> bool:
         """Whether an end of a call may be missing from `start` to `end`: as `events_lost`, or its probe was away."""
         return self.events_lost(start, end) or self._inflow.changes.between(start, end)
@@ -329,38 +321,6 @@ class Store:
         pid = self.decoder.pid(raw)
         layout = self.decoder.layout(number)
         return Record(seq, ts, slab.cpu, pid, self.comm(pid), layout.format.path, layout.format, raw, "", layout)
-
-    def find(
-        self,
-        match: Match | str,
-        start: int,
-        direction: int = 1,
-        budget: float = 0.01,
-        events: frozenset[int] | None = None,
-        style: LineStyle = PLAIN,
-    ) -> SearchStep:
-        """One step of a search that goes on at `SearchStep.next` until `SearchStep.done`.
-
-        Args:
-            match: what a record must do (an `events.search.search.Sieve` is faster), or a text that its line must
-                contain.
-            start: sequence number to begin with.
-            direction: 1 to younger rows, -1 to older ones.
-            budget: seconds that the step may take.
-            events: ids of formats; other rows are passed without decoding them.
-            style: how the line reads in which a text is looked for.
-        """
-        wanted = TextMatch(match, style, self.comm, self.comms) if isinstance(match, str) else match
-        return step(self, wanted, start, 1 if direction >= 0 else -1, budget, events)
-
-    def candidates(self, sieve: Sieve, start: int, stop: int, events: frozenset[int] | None) -> list[int]:
-        """Rows from `start` to before `stop` that may match, the oldest first."""
-        columns = self.columns(start, stop)
-        rows = sieve.candidates(columns)
-        if events is not None:
-            rows = rows & np.isin(columns.run.ids, list(events))
-        found: list[int] = (np.flatnonzero(rows) + columns.first).tolist()
-        return found
 
     @property
     def comms(self) -> set[str]:

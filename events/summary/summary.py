@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_matching import CallMatching
-from events.calls.pairing import MOST_OPEN, EndRole
+from events.calls.call_values import EndRole
+from events.calls.pairing import MOST_OPEN
 from events.record import Record
 from events.store.columns import PIECE, Columns
 from events.summary.distribution import Distribution

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import exported_name, regrouped_path
+from events.names.number_format import NumberFormat
 from events.names.value_names import Namer
 from events.record import Record
-from events.search.search import NumberFormat
 from events.stacks.stack import NO_EVENT, is_stack
 from events.store.outage_mark import task_text
 from kernel.errors import TargetLost

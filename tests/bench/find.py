@@ -11,6 +11,7 @@ from events.decode import Decoder
 from events.recording.reader import Recording
 from events.search.condition_parser import condition
 from events.search.field_kinds import ValueKind
+from events.search.find import find
 from events.search.search import Match
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
@@ -72,7 +73,7 @@ def longest(store: Store, name: str, direction: int) -> float:
     most = 0
     while found is None or not found.done:
         began = time.process_time_ns()
-        found = store.find(NEEDLES[name], at, direction, STEP)
+        found = find(store, NEEDLES[name], at, direction, STEP)
         most = max(most, time.process_time_ns() - began)
         assert found.seq is None
         at = found.next

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from events.calls.pairing import UnpairedReason
+from events.calls.call_values import UnpairedReason
 from events.recording.reader import Recording, RecordingWriter
 from kernel.connection.open_target import shipped_recording
 from kernel.recording.target import FACT_BLOBS

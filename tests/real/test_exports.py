@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from events.kernel_text import kernel_text
+from events.names.kernel_text import kernel_text
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from events.graph.begin_end_columns import RowKind
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from events.calls.call_values import UnpairedReason
 from events.calls.calls import Calls
-from events.calls.pairing import UnpairedReason
 from events.store.store import Store
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from events.search.row_numbers import RowNumbers
 from events.store.columns import Ints, Mask
-from events.store.row_numbers import RowNumbers
 
 if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from events.export.clocked import timed
 from events.export.source import UNNAMED, ProbeNote, Source
 from events.graph.record_ends import EVENTS

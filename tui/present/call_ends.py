@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from probes.plans.plan import Plan, PlannedEvent
 from probes.syntax.text import is_pattern
 

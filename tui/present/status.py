@@ -161,10 +161,10 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
-    from events.kernel_text import show
     from events.record import detail
     from events.stacks.stack import is_stack
     from events.store.outage_mark import is_mark, mark_values
+    from events.text import show
     from tui.present.stack_rows import stack_rows
     from tui.present.value_text import ValueStyle
     from widgets.events.event_detail import DetailField

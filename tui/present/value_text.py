@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from events.decode import Value
 from events.format import EventFormat, Field
+from events.names.number_format import NumberFormat
 from events.record import Record
-from events.search.search import NumberFormat
 from events.store.outage_mark import task_text
 from probes.static_events import Latency
 from widgets.number_format import duration

@@ -24,11 +24,11 @@ from events.decode import Value
 from events.export.catalogue import having
 from events.export.escape import exact_values
 from events.export.source import Source
-from events.kernel_text import show
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
 from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
+from events.text import show
 
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
 """Those of ASCII, their full-width and their small forms (which NFKC makes those of ASCII)."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from events.calls.pairing import idle_task
+from events.calls.call_values import idle_task
 from events.export.catalogue import having, left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans

@@ -20,11 +20,11 @@ from events.export.escape import exact_values
 from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
 from events.export.source import CommonField, Source
 from events.format import Field, FieldKind
-from events.kernel_text import show
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
 from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
+from events.text import show
 
 if TYPE_CHECKING:
     import pyarrow

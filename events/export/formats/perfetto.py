@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
-from events.calls.pairing import idle_task
+from events.calls.call_values import idle_task
 from events.decode import Scalar, Value
 from events.export.escape import exact_values
 from events.export.formats.protobuf import content, double, number, string

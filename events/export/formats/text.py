@@ -3,7 +3,7 @@
     head-221     [001] ...1.    18.307518: rd: (vfs_read+0x4/0x490) count=1024
 
 Sources: kernel/trace/trace_output.c, trace_print_context() and trace_print_lat_fmt(); what stands behind the time
-stamp is made by `events.kernel_text.kernel_text`. An event that came as text has no flags: they stand where the
+stamp is made by `events.names.kernel_text.kernel_text`. An event that came as text has no flags: they stand where the
 kernel's option `irq-info` is off. Strings are the bytes that were recorded, whatever they are.
 
 The calls of the function_graph tracer have no lines of their own there: the kernel draws a graph of them. They are
@@ -19,7 +19,7 @@ from events.export.catalogue import left_out_note
 from events.export.escape import exact_values, unescaped
 from events.export.source import Source
 from events.graph.record_ends import EVENTS
-from events.kernel_text import kernel_text
+from events.names.kernel_text import kernel_text
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, is_stack, kernel_frames, user_frames
 

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from events.batch import Batch, Chunk
+from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.calls.calls import Calls
-from events.calls.pairing import Call, EndRole, UnpairedReason
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree

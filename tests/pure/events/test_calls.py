@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
+from events.calls.call_values import Call, End, EndRole, UnpairedReason, idle_task
 from events.calls.calls import Calls
-from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, idle_task
+from events.calls.pairing import Pairing
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.calls.call_ends import CallEnds
+from events.calls.call_values import End
 from events.calls.chain_starts import ChainStarts
-from events.calls.pairing import End
 
 STACK = -(1 << 40)
 STEPS = st.lists(

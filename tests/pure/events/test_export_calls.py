@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.calls.pairing import EndRole, UnpairedReason
+from events.calls.call_values import EndRole, UnpairedReason
 from events.export.escape import unescaped
 from events.export.formats.folded import FoldedStacks
 from events.export.formats.perfetto import PerfettoTrace
 from events.export.formats.protobuf import varint
-from events.export.formats.stack_addresses import stack_of
 from events.export.source import ProbeNote, Source
 from events.export.spans import NOT_OVER, SpanItem, SpanPart, Spans
 from events.format import parse_format
 from events.names.kallsyms import Symbols
 from events.record import Record
+from events.stacks.addresses import stack_of
 from tests.pure.export_events import format_of, record_of
 
 TrackEvent = perfetto_trace_pb2.TrackEvent

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.calls.pairing import EndRole
+from events.calls.call_values import EndRole
 from events.export.catalogue import FORMATS, format_named
 from events.export.formats.csv_table import HEADS as OF_TRACE
 from events.export.formats.otlp import LogEncoder

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, function_of, idle_task
+from events.calls.call_values import Call, End, EndRole, UnpairedReason, function_of, idle_task
+from events.calls.pairing import Pairing
 
 
 @dataclass

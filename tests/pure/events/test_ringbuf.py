@@ -8,11 +8,11 @@ import pytest
 
 from events.decode import Decoder
 from events.format import HeaderPage
-from events.kernel_text import kernel_text, show
+from events.names.kernel_text import kernel_text
 from events.record import Record
 from events.recording.reader import parse_cmdlines
 from events.subbuffer import count, missed, walk
-from events.text import parse_line
+from events.text import parse_line, show
 from tests.events_data import KERNELS, SETS, archive, captured, fgraph_text, formats_of, sample, store_of, to_big
 
 

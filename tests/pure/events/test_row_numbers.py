@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.store.row_numbers import RowNumbers
+from events.search.row_numbers import RowNumbers
 
 STEPS = st.lists(st.tuples(st.lists(st.integers(1, 4), max_size=1500), st.integers(0, 3000)), max_size=6)
 """Distances of the numbers that are added, and how far the oldest that is kept moves on."""

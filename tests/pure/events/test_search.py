@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage
+from events.names.number_format import NumberFormat
 from events.record import Record
-from events.search.search import PLAIN, NumberFormat, plain_text
+from events.search.search import PLAIN, plain_text
 from events.search.text_match import TextMatch
 from events.store.store import Store
 from tests.events_data import captured, entry, event, page, store_of

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
-from events.export.formats.stack_addresses import stack_of
 from events.format import EventFormat, HeaderPage
 from events.names.kallsyms import Symbols
 from events.search.condition_parser import condition
 from events.search.field_kinds import ValueKind
 from events.search.filtered_rows import AllRows, FilteredRows
+from events.search.find import find
 from events.search.sorted_rows import ordered
+from events.stacks.addresses import stack_of
 from events.stacks.stack import KERNEL_STACKS, Frame, is_stack, kernel_frames
 from events.stacks.tracer_frames import own_frames
 from events.store.store import Store
@@ -211,7 +212,7 @@ def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
     assert store.by_event(store.totals) == counted
     assert {path: round(rate) for path, rate in store.by_event(store.rates()).items()}.keys() == counted.keys()
     hits, seq = [], 0
-    while (found := store.find(is_stack, seq, budget=10.0)).seq is not None:
+    while (found := find(store, is_stack, seq, budget=10.0)).seq is not None:
         hits.append(found.seq)
         seq = found.next
     assert hits == [4]

@@ -15,6 +15,7 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import detail
+from events.search.find import find
 from events.store.blocks import BLOCK_ROWS
 from events.store.store import Store
 from events.summary.summary import Summary
@@ -341,14 +342,14 @@ def test_find_both_ways_and_in_steps():
     for ts in range(3000):
         store.feed(Batch((Chunk(0, sub_buffer([ts], first=ts)),), True))
     store.flush()
-    assert store.find("N=1234", 0, budget=10).seq is None
-    assert store.find("n=1234", 0, budget=10) == (1234, 1235, True)
-    assert store.find("n=1234", 2999, -1, budget=10) == (1234, 1233, True)
-    assert store.find(lambda r: str(r.values["n"]).endswith("999"), 1000, budget=10).seq == 1999
-    assert store.find("n=7", 0, budget=10, events=frozenset((3,))) == (None, 3000, True)
+    assert find(store, "N=1234", 0, budget=10).seq is None
+    assert find(store, "n=1234", 0, budget=10) == (1234, 1235, True)
+    assert find(store, "n=1234", 2999, -1, budget=10) == (1234, 1233, True)
+    assert find(store, lambda r: str(r.values["n"]).endswith("999"), 1000, budget=10).seq == 1999
+    assert find(store, "n=7", 0, budget=10, events=frozenset((3,))) == (None, 3000, True)
     steps, at = 0, 0
     while True:
-        found = store.find("nowhere", at, budget=0.0)
+        found = find(store, "nowhere", at, budget=0.0)
         steps += 1
         assert found.next > at
         at = found.next

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage
-from events.kernel_text import kernel_text
+from events.names.kernel_text import kernel_text
 from events.record import detail
 from events.store.store import Store
 from events.subbuffer import WORD_BITS, WORD_MASK, commit, count, index, missed, payload, trim, walk

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.calls.pairing import Call, End, EndRole, Pairing, UnpairedReason, idle_task
+from events.calls.call_values import Call, End, EndRole, UnpairedReason, idle_task
+from events.calls.pairing import Pairing
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.store.store import Store

@@ -8,10 +8,10 @@ import pytest
 
 from events.decode import Layout
 from events.format import parse_format
-from events.kernel_text import kernel_text, show
 from events.names.kallsyms import Symbols
+from events.names.kernel_text import kernel_text
 from events.record import Record
-from events.text import text_values
+from events.text import show, text_values
 from tests.events_data import entry
 
 KALLSYMS = b"""\

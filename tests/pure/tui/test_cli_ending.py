@@ -44,7 +44,7 @@ def stopped(arguments):
     print("taken away", flush=True)
     return 0
 
-module = sys.modules["tui.cli.console.waiting"] = types.ModuleType("tui.cli.console.waiting")
+module = sys.modules["tui.cli.commands.waiting"] = types.ModuleType("tui.cli.commands.waiting")
 module.run = {command}
 sys.exit(tui.cli.main.run(types.SimpleNamespace(command="waiting")))
 """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from events.export.filtered import ExportFilter
 from events.export.job import Job
 from events.export.source import Writer
-from events.graph.record_ends import NO_RETURNS
+from events.graph.record_ends import NO_RETURNS, lacks_returns
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
@@ -86,7 +86,7 @@ class Export:
             job.step(math.inf)
             self.idle()
         watch.unshown += job.dropped
-        self._lacks_returns = store.lacks_returns
+        self._lacks_returns = lacks_returns(store.decoder.formats.values())
         self._ended_by = watch.error
         self.end()
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from events.calls.pairing import MOST_OPEN, Call, UnpairedReason
+from events.calls.call_values import Call, UnpairedReason
+from events.calls.pairing import MOST_OPEN
 from events.export.escape import exact_values
 from events.losses import EVENT, Loss
 from events.names.event_names import exported_name

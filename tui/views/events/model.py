@@ -11,6 +11,7 @@ from events.record import Record
 from events.search.condition import Condition
 from events.search.condition_parser import ConditionError, condition
 from events.search.field_kinds import ValueKind
+from events.search.find import find
 from events.search.search import SearchStep
 from kernel.watch.watch import Watch
 from tui.filter.filter import Filter
@@ -165,7 +166,7 @@ class EventTable:
         row = max(start, chosen.first) if direction > 0 else start  # where it goes on may have been dropped meanwhile
         while chosen.first <= row < chosen.next:
             left = max(0.0, deadline - time.monotonic())
-            found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._values)
+            found = find(self.store, wanted, chosen.seq(row), direction, left, style=self._values)
             row = chosen.at(found.next) if direction > 0 else chosen.at(found.next + 1) - 1
             if found.seq is not None and (at := chosen.at(found.seq)) < chosen.next and chosen.seq(at) == found.seq:
                 return SearchStep(at, at + direction, True)

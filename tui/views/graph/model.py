@@ -10,7 +10,7 @@ import numpy as np
 
 from events.graph.begin_end_columns import RowKind
 from events.graph.live_tree import LiveTree, has_graph
-from events.graph.record_ends import NO_RETURNS
+from events.graph.record_ends import NO_RETURNS, lacks_returns
 from events.graph.tree import LIMIT, CallRow, CallRowFlag, CallTree
 from events.graph.visible_rows import VisibleOptions, VisibleRows
 from events.search.search import SearchStep
@@ -100,7 +100,7 @@ class GraphModel:
     @property
     def lacks_returns(self) -> bool:
         """Whether the tracer is one that records no return values."""
-        return self.growing.traced and self.store.lacks_returns
+        return self.growing.traced and lacks_returns(self.store.decoder.formats.values())
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Take what came; whether there is more, and whether rows look different now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from events.calls.pairing import Call, probe_and_address
+from events.calls.call_values import Call, probe_and_address
 from events.graph.begin_end_columns import RowKind
 from events.graph.decode import is_graph
 from events.graph.tree import CallRow, CallRowFlag
@@ -145,7 +145,7 @@ class GraphRowText:
         return str(number) if number < 1 << 63 else ""
 
     def name_of(self, number: int) -> str:
-        """Name of a function by its address, or by what `events.calls.pairing.function_of` made."""
+        """Name of a function by its address, or by what `events.calls.call_values.function_of` made."""
         if self._traced:
             return self.names.function(number)
         probe, address = probe_and_address(number)

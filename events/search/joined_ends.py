@@ -19,7 +19,7 @@ from events.store.columns import PIECE, Columns, Ints, Mask
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from events.calls.pairing import EndRole
+    from events.calls.call_values import EndRole
     from events.search.condition import Condition
     from events.store.store import Store
 

@@ -16,7 +16,7 @@ from events.print_format import Conversion
 
 if TYPE_CHECKING:
     from events.record import Record
-from events.text import FAULT
+from events.text import FAULT, show
 
 
 def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "", user: bool = False) -> str:
@@ -81,12 +81,3 @@ def _convert(conversion: Conversion, value: Scalar, symbols: Symbols) -> str:
     if conversion.spec[-1:] == "c":
         return char_of(value)
     return str(int(value))
-
-
-def show(value: Value) -> str:
-    """A value as plain text: arrays in braces, `(fault)` where there is none."""
-    if value is None:
-        return FAULT
-    if isinstance(value, tuple):
-        return "{" + ",".join(map(show, value)) + "}"
-    return value.hex() if isinstance(value, bytes) else str(value)

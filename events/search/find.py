@@ -1,0 +1,36 @@
+"""Find a row of a store by a match or by a text, one bounded step at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from events.search.search import PLAIN, LineStyle, Match, SearchStep, step
+from events.search.text_match import TextMatch
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+
+
+def find(
+    store: Store,
+    match: Match | str,
+    start: int,
+    direction: int = 1,
+    budget: float = 0.01,
+    events: frozenset[int] | None = None,
+    style: LineStyle = PLAIN,
+) -> SearchStep:
+    """Take one step of a search that goes on at `SearchStep.next` until `SearchStep.done`.
+
+    Args:
+        store: the rows.
+        match: condition on a record (an `events.search.search.Sieve` is faster), or a text that its line must
+            contain.
+        start: sequence number to begin with.
+        direction: 1 to younger rows, -1 to older ones.
+        budget: seconds that the step may take.
+        events: ids of formats; other rows are passed without decoding them.
+        style: form of the line in which a text is looked for.
+    """
+    wanted = TextMatch(match, style, store.comm, store.comms) if isinstance(match, str) else match
+    return step(store, wanted, start, 1 if direction >= 0 else -1, budget, events)
