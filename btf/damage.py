@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from btf.errors import BtfError
-
-if TYPE_CHECKING:
-    from btf.btf import Btf
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -57,14 +54,23 @@ def exact_types() -> Iterator[None]:
         _EXACT.reset(token)
 
 
+class DamagedTypes(Protocol):
+    """Types that carry their damage, as `btf.btf.Btf` does."""
+
+    damage: Damage
+
+
+_B = TypeVar("_B", bound=DamagedTypes)
+
+
 def instead(
     empty: Callable[[], _T],
-) -> Callable[[Callable[Concatenate[Btf, _P], _T]], Callable[Concatenate[Btf, _P], _T]]:
+) -> Callable[[Callable[Concatenate[_B, _P], _T]], Callable[Concatenate[_B, _P], _T]]:
     """Give an empty answer where a question to types ends in a BtfError that is not to be raised."""
 
-    def decorate(ask: Callable[Concatenate[Btf, _P], _T]) -> Callable[Concatenate[Btf, _P], _T]:
+    def decorate(ask: Callable[Concatenate[_B, _P], _T]) -> Callable[Concatenate[_B, _P], _T]:
         @wraps(ask)
-        def answer(b: Btf, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        def answer(b: _B, /, *args: _P.args, **options: _P.kwargs) -> _T:
             try:
                 return ask(b, *args, **options)
             except BtfError as error:

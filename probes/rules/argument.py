@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from probes.facts.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERATIONS
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
-from probes.rules.fetch import Fetch
+from probes.rules.fetch import read_fetch
+from probes.rules.fetch_state import Fetch
 from probes.rules.messages.guesses import texts_in, type_meant
 from probes.rules.parsed_event import ParsedArgument
 from probes.rules.site import Site
@@ -89,8 +90,7 @@ def _default_name(word: str, number: int, site: Site) -> str:
 
 def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType, int, bool]:
     kind = _parse_type(body, start, site)
-    fetch = Fetch(site, start)
-    fetch.parse(body.split(":", 1)[0])
+    fetch = read_fetch(site, start, body.split(":", 1)[0])
     # Up to 6.12 errors behind the expression stand at the type; later ones are shifted by the outermost `+N(`. Behind
     # a field path the kernel's column is lost up to 7.2 (a difference of unrelated pointers): the type's own then.
     lost = fetch.walked and not site.dialect.typecast
@@ -142,9 +142,8 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
 
 def _own_bits(value: str, start: int, site: Site) -> int:
     """The width of a value that is written without a type; 0: not known, for it is memory of no type."""
-    fetch = Fetch(site, start)
     try:
-        fetch.parse(value)
+        fetch = read_fetch(site, start, value)
     except Refused:
         return 0
     if fetch.last is not None:

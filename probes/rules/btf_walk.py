@@ -16,7 +16,7 @@ from probes.rules.messages.guesses import name_hint, name_meant, ways_to
 from probes.syntax.refused import Refused
 
 if TYPE_CHECKING:
-    from probes.rules.fetch import Fetch
+    from probes.rules.fetch_state import Fetch
 
 NAMELESS = "\0"
 """In place of an empty name, which no member has; anonymous members must not match."""

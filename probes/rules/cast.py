@@ -17,7 +17,7 @@ from probes.syntax.operand import operand_of
 from probes.syntax.refused import Refused
 
 if TYPE_CHECKING:
-    from probes.rules.fetch import Fetch
+    from probes.rules.fetch_state import Fetch
 
 
 def cast_field(fetch: Fetch, text: str) -> None:

@@ -6,180 +6,143 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 
 from __future__ import annotations
 
-from probes.facts.dialect import MAX_OPERATIONS
 from probes.rules.btf_walk import walk
 from probes.rules.cast import bare_field, cast, cast_field, per_cpu
+from probes.rules.fetch_state import Fetch
 from probes.rules.site import Site
 from probes.rules.variable import variable
 from probes.syntax.operand import PER_CPU
 from probes.syntax.refused import Refused
 from probes.syntax.text import begins_name, kstrtol, kstrtoul
 
-_NESTED_LIMIT = 8
-"""Casts and dereferences in one argument, where the kernel counts them (7.3)."""
+
+def read_fetch(site: Site, offset: int, text: str) -> Fetch:
+    """Return the parse of one expression. Raises Refused."""
+    fetch = Fetch(site, offset, read)
+    fetch.parse(text)
+    return fetch
 
 
-class Fetch:
-    """The parse of one expression; `ops`, `offset` and `last` are what the kernel's context holds after it."""
+def read(fetch: Fetch, text: str) -> None:
+    """Read an expression. Raises Refused."""
+    first = text[:1]
+    if first == "$":
+        variable(fetch, text)
+    elif first == "%":
+        _register(fetch, text)
+    elif first == "@":
+        _address(fetch, text)
+    elif first and first in "+-":
+        _dereference(fetch, text)
+    elif first == "\\":
+        _immediate(fetch, text)
+    elif first == "(" and fetch.site.dialect.typecast:
+        cast(fetch, text)
+    elif first == "(" and fetch.site.dialect.typecast_known:
+        cast_field(fetch, text)
+    elif fetch.site.dialect.typecast and text.startswith(PER_CPU):
+        per_cpu(fetch, text)
+    elif fetch.site.dialect.typecast and fetch.site.on_event and begins_name(text):
+        bare_field(fetch, text)
+    elif fetch.site.dialect.btf_args and begins_name(text):
+        if not fetch.site.on_function:
+            raise _no_name(fetch, "NOSUP_BTFARG", text)
+        walk(fetch, text)
+    else:
+        raise _no_name(fetch, "BAD_FETCH_ARG", text)
 
-    def __init__(self, site: Site, offset: int) -> None:
-        self.site = site
-        self.offset = offset
-        """Column the kernel would put a caret at, within the word."""
-        self.ops: list[str] = [""]
-        self.last: int | None = None
-        """BTF type id of the value, modifiers left out; None: not known to BTF."""
-        self.bits = (0, 0)
-        """Bit offset and size of a bit-field, size 0 where it is none."""
-        self.walked = False
-        """Whether a field path came last: up to 7.2 the kernel's column is lost then."""
-        self.symbols: list[str] = []
-        """`SYM+offset` of each `@`, looked up when the whole argument is read."""
-        self.field: str | None = None
-        """Field of an event that is looked for when the whole argument is read; `comm` needs none (6.1)."""
-        self._depth = 0
 
-    @property
-    def op(self) -> str:
-        """The operation that was stored last."""
-        return self.ops[-1]
+def _no_name(fetch: Fetch, code: str, text: str) -> Refused:
+    """A name where none is looked up; that of an event's field wants a `$` only."""
+    if not fetch.site.on_event or not begins_name(text):
+        return Refused(code, fetch.offset, text)
+    fields = tuple(f"${name}" for name in fetch.site.fields or ())
+    return Refused(code, fetch.offset, text, names=fields, hint="A field of the event is written with a $")
 
-    def advance(self) -> None:
-        """Go to the next operation, like `++code == end`."""
-        if len(self.ops) >= MAX_OPERATIONS:
-            raise Refused("TOO_MANY_OPS", self.offset)
-        self.ops.append("")
 
-    def parse(self, text: str) -> None:
-        """Read an expression. Raises Refused."""
-        first = text[:1]
-        if first == "$":
-            variable(self, text)
-        elif first == "%":
-            self._register(text)
-        elif first == "@":
-            self._address(text)
-        elif first and first in "+-":
-            self._dereference(text)
-        elif first == "\\":
-            self._immediate(text)
-        elif first == "(" and self.site.dialect.typecast:
-            cast(self, text)
-        elif first == "(" and self.site.dialect.typecast_known:
-            cast_field(self, text)
-        elif self.site.dialect.typecast and text.startswith(PER_CPU):
-            per_cpu(self, text)
-        elif self.site.dialect.typecast and self.site.on_event and begins_name(text):
-            bare_field(self, text)
-        elif self.site.dialect.btf_args and begins_name(text):
-            if not self.site.on_function:
-                raise self._no_name("NOSUP_BTFARG", text)
-            walk(self, text)
-        else:
-            raise self._no_name("BAD_FETCH_ARG", text)
+def _registers_elsewhere(fetch: Fetch) -> str:
+    if fetch.site.on_event:
+        return "An event has fields, no registers: $FIELD"
+    if fetch.site.tracepoint:
+        return "A tracepoint has arguments, no registers: name them, or count them, $arg1"
+    return "An fprobe has no registers: a kprobe has, p in place of f"
 
-    def _no_name(self, code: str, text: str) -> Refused:
-        """A name where none is looked up; that of an event's field wants a `$` only."""
-        if not self.site.on_event or not begins_name(text):
-            return Refused(code, self.offset, text)
-        fields = tuple(f"${name}" for name in self.site.fields or ())
-        return Refused(code, self.offset, text, names=fields, hint="A field of the event is written with a $")
 
-    def _registers_elsewhere(self) -> str:
-        if self.site.on_event:
-            return "An event has fields, no registers: $FIELD"
-        if self.site.tracepoint:
-            return "A tracepoint has arguments, no registers: name them, or count them, $arg1"
-        return "An fprobe has no registers: a kprobe has, p in place of f"
+def _register(fetch: Fetch, text: str) -> None:
+    if fetch.site.no_registers:
+        # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
+        code = "BAD_VAR" if fetch.site.dialect.typecast else "BAD_FETCH_ARG"
+        raise Refused(code, fetch.offset, text, hint=_registers_elsewhere(fetch))
+    known = fetch.site.dialect.registers
+    if not text[1:] or (known is not None and text[1:] not in known):
+        names = tuple(f"%{name}" for name in sorted(known or ()))
+        raise Refused("BAD_REG_NAME", fetch.offset, text, names=names)
+    fetch.store("REG")
 
-    def nest(self, text: str) -> None:
-        """Count a cast or a dereference. Raises Refused."""
-        self._depth += 1
-        if self.site.dialect.typecast and self._depth > _NESTED_LIMIT:
-            raise Refused("TOO_MANY_NESTED", self.offset, text)
 
-    def store(self, op: str) -> None:
-        """Put the operation at the current place."""
-        self.ops[-1] = op
+def _address(fetch: Fetch, text: str) -> None:
+    body, user = text[1:], fetch.site.user
+    if body[:1].isascii() and body[:1].isdigit():
+        if kstrtoul(body) is None:
+            raise Refused("BAD_MEM_ADDR", fetch.offset, text)
+        fetch.store("IMM")
+    elif body.startswith("+"):
+        if not user:
+            raise Refused("FILE_ON_KPROBE", fetch.offset, text)
+        if kstrtol(body[1:]) is None:
+            raise Refused("BAD_FILE_OFFS", fetch.offset, text)
+        fetch.store("FOFFS")
+    else:
+        if user:
+            raise Refused("SYM_ON_UPROBE", fetch.offset, text)
+        fetch.symbols.append(body)
+        fetch.store("SYMBOL")
+        fetch.advance()
+        fetch.store("IMM")
+    fetch.advance()
+    fetch.store("DEREF")
 
-    def _register(self, text: str) -> None:
-        if self.site.no_registers:
-            # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
-            code = "BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG"
-            raise Refused(code, self.offset, text, hint=self._registers_elsewhere())
-        known = self.site.dialect.registers
-        if not text[1:] or (known is not None and text[1:] not in known):
-            names = tuple(f"%{name}" for name in sorted(known or ()))
-            raise Refused("BAD_REG_NAME", self.offset, text, names=names)
-        self.store("REG")
 
-    def keep_entry(self, number: str) -> None:
-        """Take an argument that is kept from the entry."""
-        self.store("EDATA")
-        if number not in self.site.entry_args:
-            self.site.entry_args.append(number)
+def _dereference(fetch: Fetch, text: str) -> None:
+    op = "UDEREF" if text[1:2] == "u" else "DEREF"
+    body = text[0] + text[2:] if op == "UDEREF" else text
+    body = body.removeprefix("+")  # kstrtol() is given the number without it
+    number, brace, rest = body.partition("(")
+    if not brace:
+        raise Refused("DEREF_NEED_BRACE", fetch.offset, text)
+    if kstrtol(number) is None:
+        raise Refused("BAD_DEREF_OFFS", fetch.offset, text)
+    fetch.nest(text)
+    fetch.offset += len(number) + 1 + (0 if number.startswith("-") else 1)
+    here = fetch.offset
+    end = rest.rfind(")")
+    if end < 0:
+        raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
+    fetch.parse(rest[:end])
+    fetch.offset = here
+    if fetch.op in ("COMM", "DATA"):
+        raise Refused("COMM_CANT_DEREF", here, rest[:end])
+    fetch.advance()
+    fetch.store(op)
+    fetch.last = None
+    fetch.walked = False
 
-    def _address(self, text: str) -> None:
-        body, user = text[1:], self.site.user
-        if body[:1].isascii() and body[:1].isdigit():
-            if kstrtoul(body) is None:
-                raise Refused("BAD_MEM_ADDR", self.offset, text)
-            self.store("IMM")
-        elif body.startswith("+"):
-            if not user:
-                raise Refused("FILE_ON_KPROBE", self.offset, text)
-            if kstrtol(body[1:]) is None:
-                raise Refused("BAD_FILE_OFFS", self.offset, text)
-            self.store("FOFFS")
-        else:
-            if user:
-                raise Refused("SYM_ON_UPROBE", self.offset, text)
-            self.symbols.append(body)
-            self.store("SYMBOL")
-            self.advance()
-            self.store("IMM")
-        self.advance()
-        self.store("DEREF")
 
-    def _dereference(self, text: str) -> None:
-        op = "UDEREF" if text[1:2] == "u" else "DEREF"
-        body = text[0] + text[2:] if op == "UDEREF" else text
-        body = body.removeprefix("+")  # kstrtol() is given the number without it
-        number, brace, rest = body.partition("(")
-        if not brace:
-            raise Refused("DEREF_NEED_BRACE", self.offset, text)
-        if kstrtol(number) is None:
-            raise Refused("BAD_DEREF_OFFS", self.offset, text)
-        self.nest(text)
-        self.offset += len(number) + 1 + (0 if number.startswith("-") else 1)
-        here = self.offset
-        end = rest.rfind(")")
-        if end < 0:
-            raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
-        self.parse(rest[:end])
-        self.offset = here
-        if self.op in ("COMM", "DATA"):
-            raise Refused("COMM_CANT_DEREF", here, rest[:end])
-        self.advance()
-        self.store(op)
-        self.last = None
-        self.walked = False
-
-    def _immediate(self, text: str) -> None:
-        body = text[1:]
-        if body.startswith('"'):
-            string = body[1:]
-            if not string.endswith('"') and (string or not self.site.dialect.lone_quote):
-                raise Refused("IMMSTR_NO_CLOSE", self.offset + 2 + len(string), text)
-            self.store("DATA")
-            return
-        number: int | None = None
-        if body[:1].isascii() and body[:1].isdigit():
-            number = kstrtoul(body)
-        elif body.startswith("-"):
-            number = kstrtol(body)
-        elif body.startswith("+"):
-            number = kstrtol(body[1:])
-        if number is None:
-            raise Refused("BAD_IMM", self.offset + 1, body)
-        self.store("IMM")
+def _immediate(fetch: Fetch, text: str) -> None:
+    body = text[1:]
+    if body.startswith('"'):
+        string = body[1:]
+        if not string.endswith('"') and (string or not fetch.site.dialect.lone_quote):
+            raise Refused("IMMSTR_NO_CLOSE", fetch.offset + 2 + len(string), text)
+        fetch.store("DATA")
+        return
+    number: int | None = None
+    if body[:1].isascii() and body[:1].isdigit():
+        number = kstrtoul(body)
+    elif body.startswith("-"):
+        number = kstrtol(body)
+    elif body.startswith("+"):
+        number = kstrtol(body[1:])
+    if number is None:
+        raise Refused("BAD_IMM", fetch.offset + 1, body)
+    fetch.store("IMM")

@@ -13,7 +13,7 @@ from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 
 if TYPE_CHECKING:
-    from probes.rules.fetch import Fetch
+    from probes.rules.fetch_state import Fetch
     from probes.rules.site import Site
 
 

@@ -15,12 +15,12 @@ from probes.presets.errors import PresetError
 from tui.cli.console.early import reaching
 from tui.cli.console.once import forget_said, is_news
 from tui.cli.follow.ending import Ending, keep_endings
+from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
 
 if TYPE_CHECKING:
     import argparse
     from types import FrameType, SimpleNamespace, TracebackType
 
-DONE, REFUSED, USAGE, UNUSABLE, PARTIAL = range(5)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What write(2) says of a file that takes no more."""
 
@@ -57,9 +57,9 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
             status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
-        from tui.cli.commands.check import refusal, show_verdict
         from tui.cli.console.journal import Level, saying
         from tui.cli.console.output import emit
+        from tui.cli.console.verdict import refusal, show_verdict
 
         if getattr(arguments, "json", False):
             emit(refusal(error.verdict.command, error.verdict))

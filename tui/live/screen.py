@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
-    from tui.preview import FirstRows, Preview
+    from tui.present.first_row import FirstRows
+    from tui.preview import Preview
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView

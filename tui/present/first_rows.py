@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from events.batch import Batch
 from events.store.outage_mark import cut_of, gap_seconds
 from kernel.recording.plans import recorded_plans
+from tui.present.first_row import FirstRow, FirstRows
 from tui.present.watched_events import fields_of
-from tui.preview import FirstRow, FirstRows
 
 if TYPE_CHECKING:
     from events.format import EventFormat

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
-    from tui.preview import FirstRows, Preview
+    from tui.present.first_row import FirstRows
+    from tui.preview import Preview
     from widgets.events.event_detail import DetailField
 
 

@@ -23,7 +23,8 @@ from kernel.watch.reconnect import what_becomes
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost
 from tui.__main__ import main
 from tui.cli.args.parser import parse
-from tui.cli.main import USAGE, run
+from tui.cli.main import run
+from tui.cli.status import USAGE
 
 HOSTS = ["-t", "ssh://one", "-t", "ssh://two"]
 

@@ -11,7 +11,7 @@ from kernel.connection.open_target import shipped_recording
 from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal, Verdict
 from tui.__main__ import main
-from tui.cli.commands.check import show_verdict
+from tui.cli.console.verdict import show_verdict
 from widgets.spec.layout import column_in
 
 

@@ -13,7 +13,7 @@ from kernel.connection.open_target import require_target
 from kernel.errors import TargetUnusable
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.follow.ending import AGAIN
-from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED, USAGE
 from tui.opening import Opening
 from tui.preview import PreviewReader
 

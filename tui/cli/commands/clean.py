@@ -9,7 +9,7 @@ from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
 from kernel.errors import SettingChanged, TargetUnusable
 from tui.cli.console.output import connect, emit, plain, require_line
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from kernel.facts.missing_features import lacks, unseen
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.json_values import facts_to_dict
 from tui.cli.console.output import connect, emit, plain, require_line
-from tui.cli.main import DONE, UNUSABLE
+from tui.cli.status import DONE, UNUSABLE
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from tui.cli.exports.export_options import BadExportOption, ExportRequest, wante
 from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
 from tui.cli.follow.clock import UNKNOWN
 from tui.cli.follow.filter import FilterRefused, check_words, filter_of, tell_refused
-from tui.cli.main import UNUSABLE, USAGE
+from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from probes.presets.schema import PresetChoice
 from probes.presets.substitute import substituted
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.cli.commands.check import show_verdict
 from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.verdict import show_verdict
 from tui.cli.follow.follow import probes_of
 from tui.cli.follow.preset_specs import asked_for, expand, of_any_duration
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 from tui.compose.probe_exports import exported, plans_for, save
 
 

@@ -24,7 +24,7 @@ from tui.cli.follow.follow import account, importing, take_away
 from tui.cli.follow.graph_bounds import GraphBounds
 from tui.cli.follow.reconnect import comes_back, despite_cuts
 from tui.cli.follow.signals import SignalStop, give_out, stoppable, whole
-from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 from widgets.number_format import duration

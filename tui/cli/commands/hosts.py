@@ -37,7 +37,7 @@ from tui.cli.follow.signals import Forced, SignalStop, give_out, stoppable, tell
 from tui.cli.follow.translation import with_triggers
 from tui.cli.host_stream.export import giving_of_hosts, wanted_of_hosts
 from tui.cli.host_stream.stream import HostStream
-from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
+from tui.cli.status import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.present.event_times import ClockFace
 
 _PATIENCE = 0.1

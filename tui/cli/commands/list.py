@@ -14,7 +14,7 @@ from probes.attaching.values import ALL, Attachability
 from probes.probe import ProbeKind
 from tui.cli.console.output import connect, json_line, plain, require_line
 from tui.cli.console.waiting import waiting
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,10 +14,10 @@ from probes.presets.schema import Preset
 from probes.presets.search import matches
 from probes.presets.write import new_text
 from probes.syntax.text import collapsed
-from tui.cli.commands.check import show_verdict
 from tui.cli.console.output import connect, emit, plain
+from tui.cli.console.verdict import show_verdict
 from tui.cli.follow.preset_specs import found, tell_passed_over, values_of
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:

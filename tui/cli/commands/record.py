@@ -16,7 +16,7 @@ from tui.cli.follow.follow import account, arm, follow, how_of, importing, limit
 from tui.cli.follow.preset_specs import asked_for, expand
 from tui.cli.follow.reconnect import despite_cuts
 from tui.cli.follow.signals import SignalStop, stoppable
-from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
 from tui.output.sink import counted
 

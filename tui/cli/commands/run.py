@@ -44,7 +44,7 @@ from tui.cli.follow.preset_specs import ArmPlan, asked_for, expand, of_any_durat
 from tui.cli.follow.reconnect import despite_cuts
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
-from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front
 from tui.present.stack_rows import stack_lines

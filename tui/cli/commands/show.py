@@ -19,7 +19,7 @@ from probes.functions.capture_tree import CaptureNode
 from tui.cli.console.output import connect, emit, plain, require_line
 from tui.cli.console.waiting import waiting
 from tui.cli.follow import attach_text
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
 _TAGGED = (Kind.STRUCT, Kind.UNION, Kind.ENUM)

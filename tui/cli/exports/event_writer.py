@@ -25,7 +25,7 @@ from tui.cli.console.output import emit, plain, size_of
 from tui.cli.exports.export_options import STDOUT, ExportRequest
 from tui.cli.follow.filter import tell_passing
 from tui.cli.follow.signals import Forced, force, has_been_asked
-from tui.cli.main import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED
 from tui.output.sink import Sink
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from tui.cli.exports.export_options import STDOUT, ExportRequest, words_of
 from tui.cli.exports.sinks import BadSetting, SinkRequest, outlet_of
 from tui.cli.follow.filter import FilterRefused, passing_of, tell_refused
 from tui.cli.follow.signals import Forced
-from tui.cli.main import REFUSED, UNUSABLE, USAGE
+from tui.cli.status import REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import source_of, timed_source_of
 from tui.output.export_file import ExportFile, ExportRefused
 from tui.output.sink import Sink

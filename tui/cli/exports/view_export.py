@@ -18,7 +18,7 @@ from tui.cli.exports.open_export import REFUSALS, refuse, refused
 from tui.cli.follow.filter import filter_of
 from tui.cli.follow.follow import account, follow
 from tui.cli.follow.summary_printer import count_in_kernel
-from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
 from tui.output.export_file import ExportFile
 from tui.output.view_job import ViewJob

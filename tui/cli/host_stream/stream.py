@@ -18,9 +18,9 @@ from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
 from probes.check import armable
 from probes.verdict import Verdict
-from tui.cli.commands.check import show_verdict
 from tui.cli.console.journal import Level, saying
 from tui.cli.console.output import emit, line, plain
+from tui.cli.console.verdict import show_verdict
 from tui.cli.exports.event_writer import Export
 from tui.cli.follow.follow import all_told
 from tui.cli.follow.hist_printer import tell_tables_of

@@ -17,7 +17,7 @@ from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.record import Record
-    from tui.preview import FirstRows
+    from tui.present.first_row import FirstRows
     from tui.views.events.model import EventTable
 
 _HUES: Final = ("", "task", "event")

@@ -10,7 +10,7 @@ from widgets.events.event_rows import EventColumn, EventRows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tui.preview import FirstRow, FirstRows
+    from tui.present.first_row import FirstRow, FirstRows
     from widgets.events.event_rows import Event
 
 _NOT_YET: Final = "…"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.command import Armable
-    from tui.preview import FirstRows
+    from tui.present.first_row import FirstRows
     from tui.views.events.model import EventTable
     from widgets.events.event_detail import DetailField
     from widgets.events.times import Stamp
