@@ -1,7 +1,8 @@
-"""What the kernel makes of one expression: parse_probe_arg and its helpers in kernel/trace/trace_probe.c, as a value.
+"""Parse an expression as the kernel does: parse_probe_arg and its helpers in kernel/trace/trace_probe.c.
 
-Nothing is fetched here: the result is the list of operations the kernel would store, the BTF type of the value, and
-the column it would put a caret at. Errors come in the kernel's order, at the kernel's columns, its oddities included.
+The module fetches no values: the result is the list of operations the kernel would store, the BTF type of the value,
+and the column where the kernel would put a caret. Errors come in the kernel's order, at the kernel's columns, its
+oddities included.
 """
 
 from __future__ import annotations
@@ -16,42 +17,42 @@ from probes.syntax.refused import Refused
 from probes.syntax.text import begins_name, kstrtol, kstrtoul
 
 _NESTED_LIMIT = 8
-"""Casts and dereferences in one argument, where the kernel counts them (7.3)."""
+"""Most casts and dereferences in an argument, where the kernel counts them (7.3)."""
 
 
 class Fetch:
-    """The parse of one expression; `ops`, `offset` and `last` are what the kernel's context holds after it."""
+    """State of parsing an expression; `ops`, `offset` and `last` are what the kernel's context has afterwards."""
 
     def __init__(self, site: Site, offset: int) -> None:
         self.site = site
         self.offset = offset
-        """Column the kernel would put a caret at, within the word."""
+        """Column within the word where the kernel would put a caret."""
         self.ops: list[str] = [""]
         self.last: int | None = None
-        """BTF type id of the value, modifiers left out; None: not known to BTF."""
+        """BTF type id of the value, without modifiers; None: BTF doesn't have the type."""
         self.bits = (0, 0)
-        """Bit offset and size of a bit-field, size 0 where it is none."""
+        """Bit offset and size of a bit-field, size 0: no bit-field."""
         self.walked = False
-        """Whether a field path came last: up to 7.2 the kernel's column is lost then."""
+        """True if the expression ended in a field path, after which kernels up to 7.2 lose the column."""
         self.symbols: list[str] = []
-        """`SYM+offset` of each `@`, looked up when the whole argument is read."""
+        """`SYM+offset` of each `@`, looked up after the whole argument is parsed."""
         self.field: str | None = None
-        """Field of an event that is looked for when the whole argument is read; `comm` needs none (6.1)."""
+        """Field of an event, looked up after the whole argument is parsed; `comm` needs none (6.1)."""
         self._depth = 0
 
     @property
     def op(self) -> str:
-        """The operation that was stored last."""
+        """The operation stored last."""
         return self.ops[-1]
 
     def advance(self) -> None:
-        """Go to the next operation, like `++code == end`."""
+        """Go to the next operation, like `++code == end`. Raises Refused."""
         if len(self.ops) >= MAX_OPERATIONS:
             raise Refused("TOO_MANY_OPS", self.offset)
         self.ops.append("")
 
     def parse(self, text: str) -> None:
-        """Read an expression. Raises Refused."""
+        """Parse an expression. Raises Refused."""
         first = text[:1]
         if first == "$":
             variable(self, text)
@@ -73,19 +74,19 @@ class Fetch:
             bare_field(self, text)
         elif self.site.dialect.btf_args and begins_name(text):
             if not self.site.on_function:
-                raise self._no_name("NOSUP_BTFARG", text)
+                raise self._name_error("NOSUP_BTFARG", text)
             walk(self, text)
         else:
-            raise self._no_name("BAD_FETCH_ARG", text)
+            raise self._name_error("BAD_FETCH_ARG", text)
 
-    def _no_name(self, code: str, text: str) -> Refused:
-        """A name where none is looked up; that of an event's field wants a `$` only."""
+    def _name_error(self, code: str, text: str) -> Refused:
+        """Return the error for a name where the kernel looks up none; an event's field only lacks its `$`."""
         if not self.site.on_event or not begins_name(text):
             return Refused(code, self.offset, text)
         fields = tuple(f"${name}" for name in self.site.fields or ())
         return Refused(code, self.offset, text, names=fields, hint="A field of the event is written with a $")
 
-    def _registers_elsewhere(self) -> str:
+    def _no_registers_hint(self) -> str:
         if self.site.on_event:
             return "An event has fields, no registers: $FIELD"
         if self.site.tracepoint:
@@ -99,22 +100,22 @@ class Fetch:
             raise Refused("TOO_MANY_NESTED", self.offset, text)
 
     def store(self, op: str) -> None:
-        """Put the operation at the current place."""
+        """Store the operation at the current position."""
         self.ops[-1] = op
 
     def _register(self, text: str) -> None:
         if self.site.no_registers:
-            # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
+            # Up to 7.2 the kernel logs BAD_VAR first and this error after it: it found no fetch method.
             code = "BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG"
-            raise Refused(code, self.offset, text, hint=self._registers_elsewhere())
-        known = self.site.dialect.registers
-        if not text[1:] or (known is not None and text[1:] not in known):
-            names = tuple(f"%{name}" for name in sorted(known or ()))
+            raise Refused(code, self.offset, text, hint=self._no_registers_hint())
+        registers = self.site.dialect.registers
+        if not text[1:] or (registers is not None and text[1:] not in registers):
+            names = tuple(f"%{name}" for name in sorted(registers or ()))
             raise Refused("BAD_REG_NAME", self.offset, text, names=names)
         self.store("REG")
 
     def keep_entry(self, number: str) -> None:
-        """Take an argument that is kept from the entry."""
+        """Store an entry argument that is available at the exit."""
         self.store("EDATA")
         if number not in self.site.entry_args:
             self.site.entry_args.append(number)
@@ -144,7 +145,7 @@ class Fetch:
     def _dereference(self, text: str) -> None:
         op = "UDEREF" if text[1:2] == "u" else "DEREF"
         body = text[0] + text[2:] if op == "UDEREF" else text
-        body = body.removeprefix("+")  # kstrtol() is given the number without it
+        body = body.removeprefix("+")  # the kernel passes kstrtol() the number without its plus
         number, brace, rest = body.partition("(")
         if not brace:
             raise Refused("DEREF_NEED_BRACE", self.offset, text)
@@ -152,14 +153,14 @@ class Fetch:
             raise Refused("BAD_DEREF_OFFS", self.offset, text)
         self.nest(text)
         self.offset += len(number) + 1 + (0 if number.startswith("-") else 1)
-        here = self.offset
+        column = self.offset
         end = rest.rfind(")")
         if end < 0:
-            raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
+            raise Refused("DEREF_OPEN_BRACE", column + len(rest), text)
         self.parse(rest[:end])
-        self.offset = here
+        self.offset = column
         if self.op in ("COMM", "DATA"):
-            raise Refused("COMM_CANT_DEREF", here, rest[:end])
+            raise Refused("COMM_CANT_DEREF", column, rest[:end])
         self.advance()
         self.store(op)
         self.last = None

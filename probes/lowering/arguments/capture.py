@@ -185,9 +185,9 @@ class Capturer:
     def _agrees(self, expression: Variable | ReturnValue) -> bool:
         """Return whether the kernel reads the path's value correctly. Raises ValueUnavailable for a wrong path.
 
-        Kernels misread bit-fields. They shift eight bytes of the record although the field has fewer, which damages data
-        already written after it, text above all; they read a bit-field of whole bytes in the width of its type; and they
-        count from the lowest bit on big-endian machines too (parse_btf_bitfield, fetch_apply_bitfield).
+        Kernels misread bit-fields. They shift eight bytes of the record although the field has fewer, which damages
+        data already written after it, text above all; they read a bit-field of whole bytes in the width of its type;
+        and they count from the lowest bit on big-endian machines too (parse_btf_bitfield, fetch_apply_bitfield).
         """
         if any(hop.op == "[]" for hop in expression.path):
             return False
