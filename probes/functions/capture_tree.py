@@ -110,7 +110,7 @@ class CaptureTree:
                 yield child if base is not None else self._in_registers(signature, child)
 
     def _in_registers(self, signature: Signature, node: CaptureNode) -> CaptureNode:
-        """A member of what is passed by value may lie where nothing can be read."""
+        """Return a member of a struct passed by value, without its fetcharg if no probe can read the member."""
         if node.expression is None or node.fetcharg is None:
             return node
         try:
