@@ -97,9 +97,7 @@ def check_typed(
 
 
 def _kind_missing(text: str, facts: TargetFacts) -> bool:
-    """Return whether a text is of a probe kind that this kernel lacks: it rejects such a text before reading the
-    rest.
-    """
+    """Return whether this kernel lacks a text's kind of probe, so that it rejects the text without reading on."""
     features = {"f": Feature.FPROBE_EVENTS, "t": Feature.TPROBE_EVENTS, "e": Feature.EPROBE_EVENTS}
     wanted = features.get(text.split(maxsplit=1)[0].partition(":")[0]) if text.strip() else None
     return wanted is not None and not facts.has(wanted)

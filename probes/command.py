@@ -43,8 +43,7 @@ class UserProbe:
     symbol: str = ""
     """A function, or a static probe as `sdt_PROVIDER:NAME`. Symbols are probewright's; the kernel takes numbers."""
     filter: str = ""
-    """Filter on the recorded fields. Only probewright takes it here; the kernel takes it in the event's `filter`
-    file."""
+    """Filter on the recorded fields. Probewright's own syntax; the kernel takes it in the event's `filter` file."""
 
     @property
     def returns(self) -> bool:
@@ -102,9 +101,7 @@ class SyntheticEvent:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Deletion of an event: `-:group/event`, then place and arguments of a single probe where several share the
-    event.
-    """
+    """Deletion: `-:group/event`, then place and arguments of a probe where several share the event."""
 
     name: str
     match: tuple[str, ...] = ()

@@ -58,9 +58,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class AllArguments:
-    """`$arg*` (the kernel's: every argument raw) or `$$args` (probewright's: each with its best type, always
-    lowered).
-    """
+    """`$arg*` (the kernel's: every argument raw) or `$$args` (probewright's: each with its best type)."""
 
     best: bool = False
     rest: str = ""
@@ -158,9 +156,7 @@ class CurrentTask:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`(sk_buff)skbaddr->len`, `(file,f_path.dentry)($arg1)->f_mode`: the type that the value points to, and a path
-    in it.
-    """
+    """`(sk_buff)skbaddr->len`, `(file,f_path.dentry)($arg1)->f_mode`: the pointed-to type, and a path in it."""
 
     struct: str
     inner: Expression

@@ -79,9 +79,7 @@ def kernel_verdict(
 
 
 def _as_written(text: str) -> str:
-    """Decode Latin-1 characters as the UTF-8 bytes they stand for; a character cut at a column's end becomes
-    U+FFFD.
-    """
+    """Decode Latin-1 characters as the UTF-8 bytes they stand for; a character cut in two becomes U+FFFD."""
     return text.encode("latin-1", errors="replace").decode(errors="replace")
 
 
@@ -145,8 +143,8 @@ def _triggers(lines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _file_of(line: str) -> str:
-    """Return the tracefs file of a command if it can be told: it precedes the command, or a mere name begins a
-    synthetic event.
+    """Return the tracefs file of a command: the file before it, or by a mere name at its beginning; empty:
+    unknown.
     """
     file, bar, _ = line.partition("|")
     if bar and (file.startswith("events/") or file in _FILES):

@@ -18,8 +18,7 @@ _LARGEST = 1 << 63
 
 
 def require_types(of: type, plain: Mapping[str, Any]) -> None:
-    """Raise TypeError where a value's type differs from the dataclass's field of that name, or an integer exceeds 64
-    bits.
+    """Raise TypeError for a value of another type than the dataclass's field, or an integer above 64 bits.
 
     Fields of types that are not plain values are not checked, nor are values without a field.
     """

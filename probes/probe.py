@@ -101,7 +101,7 @@ class Probe:
     separator: str = "/"
     """Separator of group and event, as written: `/` or `.`."""
     suffix: bool | None = None
-    """True if `%return` was written although `r` or `$retval` says exit already; False: it was not; None: as
+    """True if `%return` was written although `r` or `$retval` says exit already; False: not written; None: as
     usual."""
     maxactive: str = ""
     """Number of calls a kretprobe follows at a time, as written after the `r`; empty: the kernel's default.
@@ -126,9 +126,7 @@ class Probe:
 
     @property
     def returns_by_value(self) -> bool:
-        """True if a fetcharg with `$retval` makes an `f` an exit probe: the kernel looks for these letters, even in a
-        string.
-        """
+        """True if `$retval` makes an `f` an exit probe: the kernel looks for these letters, even in a string."""
         return self.kind is ProbeKind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
 
     def __str__(self) -> str:

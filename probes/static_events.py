@@ -1,5 +1,4 @@
-"""Parse the two requests for events that the kernel already has: an event unchanged, and the latency between two
-events.
+"""Parse the two requests for existing events: an event unchanged, and the latency between two events.
 
 Only probewright has these; the kernel has no command for them. `on GROUP/EVENT if FILTER` switches an event on in our
 instance. The time from one event to another is measured by the kernel itself, by two hist triggers and a synthetic

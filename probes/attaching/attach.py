@@ -148,9 +148,7 @@ class _FunctionFacts:
 
     @property
     def _blacklisted(self) -> bool:
-        """True if the function is on the kprobe blacklist; a clone counts as its function
-        (within_kprobe_blacklist()).
-        """
+        """True on the kprobe blacklist; a clone counts as its function (within_kprobe_blacklist())."""
         return not self._facts.blacklist.isdisjoint((self.name, self.name.partition(".")[0]))
 
     # -- traceable -------------------------------------------------------------------------------------------------
@@ -171,7 +169,7 @@ class _FunctionFacts:
         return kinds, [*reasons, *self._notes()]
 
     def _takes_kernels_own(self) -> bool:
-        """Return whether a kprobe takes the kernel's own function of a name that modules have too, as newer kernels
+        """Return whether a kprobe takes the kernel's own function where modules have the name too: newer kernels
         do.
         """
         own = [symbol for symbol in self.symbols or () if not symbol.module]
@@ -217,8 +215,8 @@ class _FunctionFacts:
         return next((name for name in symbols[0].aliases if self._index.count(name) == 1), "")
 
     def aliased(self) -> tuple[frozenset[ProbeKind], list[Reason]]:
-        """Return probes and reasons for a function with an `alias`: kprobes use its address, fprobes only if based on
-        function-graph tracing.
+        """Return probes and reasons for a function with an `alias`. Only fprobes on the graph tracer take an
+        alias.
         """
         kinds, reasons = _FunctionFacts(self.alias, self._facts, self._btf, UNSEEN).listed()
         text, kinds = f"another name of {self.alias}", kinds if not self._blacklisted else kinds - _KPROBES
@@ -251,8 +249,7 @@ class _FunctionFacts:
         return self._without_symbol()
 
     def lent(self) -> frozenset[ProbeKind]:
-        """Return the probes for a symbol with a suffix, whose permission comes from the function it is named after
-        (trace_kprobe.c).
+        """Return the probes for a symbol with a suffix; the function it is named after decides (trace_kprobe.c).
 
         Return probes are excluded: a part that is jumped to has no return address in the expected place.
         """

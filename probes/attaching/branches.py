@@ -69,9 +69,7 @@ def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
 
 
 def _arm(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
-    """Yield branches on arm64: `bl` (100101 imm26), `b` (000101 imm26); distances count instructions from the
-    branch.
-    """
+    """Yield branches on arm64: `bl` (100101 imm26), `b` (000101 imm26); distances count instructions."""
     tails = set()
     for target in targets:
         nearest, farthest = target - start >> 2, target - start - len(code) >> 2

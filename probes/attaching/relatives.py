@@ -1,6 +1,4 @@
-"""Find functions that take a structure of the same type as a function that can't be probed; they may not be
-callers.
-"""
+"""Find functions that take a struct of the same type as an unprobeable function; they may not be callers."""
 
 from __future__ import annotations
 

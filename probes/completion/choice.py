@@ -66,9 +66,7 @@ class Completions:
     """Reason for no items, or advice what to type."""
 
     def taken(self, text: str, item: Completion) -> tuple[str, int]:
-        """Return the text with an item inserted, and the cursor's position; a following operator or blank isn't
-        doubled.
-        """
+        """Return the text with an item inserted, and the cursor's position; no operator or blank is doubled."""
         new, rest = item.text, text[self.end :]
         for tail in ("->", " ", ".", "["):
             if new.endswith(tail) and rest.startswith(tail):

@@ -34,9 +34,7 @@ def memory(slip: Slip) -> Iterator[str]:
 
 
 def begins(slip: Slip) -> Iterator[str]:
-    """Yield corrections of an expression that begins unlike any of the kernel's: `%di` in an fprobe, `8(%di)`,
-    `*pos`, text.
-    """
+    """Yield corrections of an expression with an unknown beginning: `%di` in an fprobe, `8(%di)`, `*pos`, text."""
     name, expression, kind = slip.parts
     if expression.startswith("%") and slip.head[:1] == "f":
         yield f"p{slip.text[1:]}"
@@ -146,9 +144,7 @@ def c_type(slip: Slip) -> str:
 
 
 def of_c(slip: Slip) -> Iterator[str]:
-    """Yield a fetcharg type for a C type: `ulong` for `unsigned long`, with the kernel's width; `string` for `const
-    char *`.
-    """
+    """Yield a fetcharg type for a C type: `ulong` for `unsigned long`, `string` for `const char *`."""
     written = c_type(slip)
     words = written.removeprefix("const ").replace("*", " *").split()
     if not words:
@@ -166,7 +162,7 @@ def of_c(slip: Slip) -> Iterator[str]:
 
 
 def of_bpftrace(slip: Slip) -> Iterator[str]:
-    """Yield translations of bpftrace: `args.count` of fentry, `arg0`, counted from 0, `((struct file *)arg0)->f_pos`,
+    """Yield translations of bpftrace: `args.count`, `arg0`, counted from 0, `((struct file *)arg0)->f_pos`,
     `regs->di`.
     """
     name, expression, kind = slip.parts
@@ -196,7 +192,7 @@ def compared(slip: Slip) -> Iterator[str]:
 
 
 def not_an_argument(slip: Slip) -> Iterator[str]:
-    """Yield corrections of a word that is no argument: `ret`, a comparison, words with commas, a word in place of
+    """Yield corrections of a word that is no argument: `ret`, a comparison, a list with commas, another word for
     `if`.
     """
     name, expression, kind = slip.parts

@@ -134,9 +134,7 @@ def _is_spelling(token: str, name: str) -> bool:
 
 
 def _same_word(first: str, second: str) -> bool:
-    """Return whether words differ by a slip only: `lock` and `unlock`, or `open` and `openat`, are different
-    words.
-    """
+    """Return whether words differ by a slip only: `lock` and `unlock`, `open` and `openat` do not."""
     short, long = sorted((first, second), key=len)
     is_part = long.startswith(short) or long.endswith(short)
     return not (is_part and len(long) > len(short) + 1) and _similarity(first, second) >= _SAME_WORD

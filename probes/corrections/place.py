@@ -77,9 +77,7 @@ def named(slip: Slip) -> Iterator[str]:
 
 
 def no_place(slip: Slip) -> Iterator[str]:
-    """Yield corrections of an invalid place: a call in C, an offset in an fprobe, a path separated from its
-    offset.
-    """
+    """Yield corrections of an invalid place: a call in C, an offset in an fprobe, a path before its offset."""
     place = slip.place
     call = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.behind}")
     if call is not None and FILTER not in call[2]:

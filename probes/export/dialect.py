@@ -28,8 +28,7 @@ class ExportText(NamedTuple):
     text: str
     """Content of the file, which ends with a newline. Bytes that are not text are escaped, so it is ASCII."""
     notes: tuple[str, ...] = ()
-    """Differences from what probewright itself would show, each a line; in dialects with comments they are in the
-    text too."""
+    """Differences from probewright's own output, each a line; dialects with comments have them in the text too."""
 
 
 Writer = Callable[[Sequence[Plan], TargetFacts], ExportText]
@@ -47,8 +46,7 @@ class ExportDialect:
     """Suffix of a file with the export."""
     write: Writer
     without: frozenset[str] = frozenset()
-    """Features of the target that the tool can't express: probes are lowered as for a kernel without these
-    features."""
+    """Features that the tool can't express: probes are lowered as for a kernel without them."""
     beyond: frozenset[str] = frozenset()
     """Features that the tool has where the kernel's tracefs may lack them."""
 

@@ -12,9 +12,7 @@ from probes.rules.deletion import SYNTHETIC
 
 
 def events_of(plans: Sequence[Plan]) -> list[PlannedEvent]:
-    """Return the events of all plans, in the order of their creation. Raises CannotExport where two events share a
-    name.
-    """
+    """Return the events of all plans, in the order of creation. Raises CannotExport for two events of a name."""
     events = [event for plan in plans for event in plan.events]
     names = Counter(event.event if event.line else event.path for event in events)
     filtered = {event.path for event in events if event.filter and not event.line}
@@ -37,9 +35,7 @@ def is_synthetic(event: PlannedEvent) -> bool:
 
 
 def group_names(events: Sequence[PlannedEvent]) -> re.Pattern[str]:
-    """Return a pattern that matches the group of these events in a text that names an event: `GROUP` of
-    `GROUP/EVENT`.
-    """
+    """Return a pattern for the group of these events in texts that name them: `GROUP` of `GROUP/EVENT`."""
     defined = (event for event in events if event.line and not is_synthetic(event))
     paths = sorted({(event.group, event.event) for event in defined}, reverse=True)
     alternatives = "|".join(rf"{re.escape(group)}(?=[./]{re.escape(event)}(?!\w))" for group, event in paths)

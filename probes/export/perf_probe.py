@@ -104,9 +104,7 @@ def _calls(adds: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _event(event: PlannedEvent) -> tuple[list[tuple[str, str]], str]:
-    """Return the arguments that create an event's probes, each with its options, and those that record it. Raises
-    CannotExport.
-    """
+    """Return perf's arguments that create an event's probes, and those that record it. Raises CannotExport."""
     unsupported = [trigger for trigger in event.triggers if trigger != "stacktrace"]
     if unsupported:
         raise CannotExport(f"{event.event}: perf has no triggers: {unsupported[0]}")
@@ -161,9 +159,7 @@ def _argument(name: str, arg: FetchArg) -> str:
 
 
 def _existing(event: PlannedEvent, command: Probe) -> str:
-    """Return the arguments that record the event of an event probe: perf records all its fields. Raises
-    CannotExport.
-    """
+    """Return perf's arguments that record the event of an event probe, whole. Raises CannotExport."""
     group, name = split_name(command.place.symbol)
     if not re.fullmatch(r"[\w-]+", group) or not re.fullmatch(r"\w+", name):
         raise CannotExport(f"{event.event}: no name of an event: {command.place.symbol}")

@@ -75,9 +75,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
 
 
 def _options(script: Script, event: PlannedEvent) -> list[str]:
-    """Return the options that enable an event; filter and triggers apply to the event before them
-    (trace-cmd-record(1)).
-    """
+    """Return the options that enable an event; -f and -R apply to the -e before them (trace-cmd-record(1))."""
     words = [f"-e {script.group(event)}:{script.word(event.event)}"]
     if event.filter:
         words.append(f"-f {sh_word(event.filter)}")

@@ -106,13 +106,13 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
     typecast = Feature.TYPECAST in features or "(structname[,field])" in readme
     on_graph = ":mod:<module>" in readme
 
-    def mark(found: bool | None, otherwise: bool) -> bool:
-        return otherwise if found is None else found
+    def from_btf_or(in_btf: bool | None, default: bool) -> bool:
+        return default if in_btf is None else in_btf
 
     since_7_2 = "\n  synthetic_events\t" in readme
-    event_size = mark(marks.event_size, True)
-    logs_no_match = mark(marks.logs_no_match, on_graph)
-    cast_known = typecast or mark(marks.event_cast, since_7_2)
+    event_size = from_btf_or(marks.event_size, True)
+    logs_no_match = from_btf_or(marks.logs_no_match, on_graph)
+    cast_known = typecast or from_btf_or(marks.event_cast, since_7_2)
     return Dialect(
         btf_args=Feature.BTF_ARGS in features,
         entry_at_exit=Feature.ENTRY_ARGS_AT_EXIT in features,
@@ -120,15 +120,15 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         char=Feature.CHAR_TYPE in features,
         dentry=Feature.DENTRY_TYPE in features,
         fprobe_on_graph=on_graph,
-        late_symbols=mark(marks.late_symbols, on_graph),
+        late_symbols=from_btf_or(marks.late_symbols, on_graph),
         event_size=event_size,
         lone_quote=not (event_size or logs_no_match),
         logs_no_match=logs_no_match,
-        event_variable_at_name=on_graph and mark(marks.event_variable_at_name, False),
+        event_variable_at_name=on_graph and from_btf_or(marks.event_variable_at_name, False),
         typecast_known=cast_known,
         star_logged_once=since_7_2,
         typecast=typecast,
-        whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
+        whole_filters=from_btf_or(marks.whole_filters, Feature.BTF_ARGS not in features),
         saturates=since_7_2,
         registers=_REGISTERS.get(machine),
         argument_registers=_ARGUMENT_REGISTERS.get(machine, ()),

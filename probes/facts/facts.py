@@ -12,7 +12,7 @@ UNKNOWN = "unknown"
 """Value for a fact that could not be read, where empty means that it is absent."""
 
 MOST_FUNCTIONS = 400_000
-"""Largest number of lines of a list of functions: a distribution's kernel has 60,000, one with everything built in
+"""Largest number of functions in a list: a distribution's kernel has 60,000, a kernel with everything built in
 300,000."""
 LARGEST_LIST = 32 << 20
 """Largest size in bytes of a list of functions."""
@@ -94,8 +94,7 @@ class TargetFacts:
     bpf_programs: tuple[str, ...] = ()
     """Program types found by libbpf's probes; empty: unknown."""
     bpf_helpers: tuple[str, ...] = ()
-    """Helpers that kprobe programs may call, out of those needed for probing (`probe_read_kernel`); empty:
-    unknown."""
+    """Helpers that kprobe programs may call, out of those needed here (`probe_read_kernel`); empty: unknown."""
     troubles: tuple[Trouble, ...] = ()
 
     def has(self, feature: Feature) -> bool:

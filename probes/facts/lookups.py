@@ -55,8 +55,7 @@ class Environment:
     """Lookups on a machine; each None: unknown there."""
 
     event: Callable[[str, str], tuple[StaticEventField, ...] | None] | None = None
-    """Fields of an event that probes may attach to, by group and name, without the common ones; None: no such
-    event."""
+    """Fields of an event for probes, by group and name, without the common ones; None: no such event."""
     symbol: Callable[[str], SymbolCount] | None = None
     file_error: Callable[[str], str] | None = None
     """Error of a path, `FILE_NOT_FOUND` or `NO_REGULAR_FILE`; empty for a file that can have a uprobe."""

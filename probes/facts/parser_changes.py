@@ -1,5 +1,4 @@
-"""Find changes of the kernel's parser that the README doesn't announce in BTF, which describes the tracing code
-itself.
+"""Find unannounced changes of the kernel's parser in BTF, which describes the tracing code itself.
 
 Without BTF, the README's line that appeared closest to a change stands for it.
 """
@@ -32,8 +31,7 @@ class ParserChanges(NamedTuple):
     event_size: bool | None = None
     """True if the size of an event has a bound: TP_ERR_EVENT_TOO_BIG exists (not in 6.16 to 6.19)."""
     hist_fields_uncounted: bool | None = None
-    """True if `struct hist_field` has no `ref`: histograms were fixed together with it (seen from 7.2, and in late
-    6.1)."""
+    """True if `struct hist_field` has no `ref`: histograms were fixed with it (seen from 7.2, and in late 6.1)."""
     whole_filters: bool | None = None
     """True if a filter must not end in `&&` (seen in late 6.1, with find_synth_event_call)."""
     hist_stack_depth: int | None = None

@@ -1,5 +1,4 @@
-"""Build the tree of values that a probe on a function can capture: arguments, return value, and the fields behind
-them.
+"""Build the tree of values that a probe on a function can capture: arguments, return value, and their fields.
 
 A node's children are made when the node is opened. Each node has the fetcharg that ticking it adds, or the reason why
 it can't be captured.

@@ -62,8 +62,7 @@ class Convention:
     reads_stack: bool = False
     """True if the kernel reads `$argN` from the stack where N exceeds the registers."""
     memory_above: int = 0
-    """Bytes above which a struct goes on the stack, as do structs with misaligned members; 0: structs go in
-    registers."""
+    """Bytes above which a struct goes on the stack; so do structs with misaligned members. 0: in registers."""
     whole_sizes: bool = False
     """True if only structs of 1, 2, 4 or 8 bytes are passed directly."""
     even_pairs: bool = False
@@ -89,8 +88,7 @@ CONVENTIONS = {
     "s390x": Convention(8, 5, 20, 8, reads_stack=True, whole_sizes=True, struct_in_registers=()),
     **dict.fromkeys(_I386_MACHINES, _I386),
 }
-"""Calling conventions by `uname -m`. On s390x the first stack argument follows 160 bytes that belong to the
-callee."""
+"""Calling conventions by `uname -m`. The first stack argument on s390x follows 160 bytes of the callee."""
 
 
 @dataclass
@@ -229,8 +227,8 @@ def _leaves(btf: Btf, whole: int) -> list[_Leaf]:
             pending += [(kind.type_id, at + index * step) for index in range(min(kind.nelems, _MAX_PARTS))]
         else:
             leaves.append(_Leaf(at, size_of(btf, type_id), isinstance(kind, Float)))
-    what = f"a value of type {whole} has more than {_MAX_PARTS} parts"
-    btf.damage.met(BtfError(what, btf.offset(whole)))
+    problem = f"a value of type {whole} has more than {_MAX_PARTS} parts"
+    btf.damage.met(BtfError(problem, btf.offset(whole)))
     return leaves
 
 
@@ -275,8 +273,6 @@ def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()
 
 
 def is_plain(convention: FunctionConvention, number: int) -> bool:
-    """Return whether the kernel's own count gives this parameter's `$argN`, so that a probe may name the
-    parameter.
-    """
+    """Return whether the kernel's own count gives this parameter's `$argN`, so that its name may be used."""
     place = convention.params[number]
     return place.slots == (number + 1,) and not place.stack and not place.by_reference

@@ -96,9 +96,7 @@ def is_byte(btf: Btf, type_id: int) -> bool:
 
 
 def is_user(btf: Btf, type_id: int) -> bool:
-    """Return whether BTF's `user` type tag marks a pointer as one to user space (clang and newer gcc write the
-    tag).
-    """
+    """Return whether BTF's `user` type tag is on a pointer's target (clang and newer gcc write the tag)."""
     kind = btf.type(strip(btf, type_id))
     current = kind.type_id if isinstance(kind, Ptr) else 0
     while isinstance(tag := btf.type(current), TypeTag):

@@ -80,8 +80,8 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
 
 
 def tracepoints_like(name: str, facts: TargetFacts) -> tuple[str, ...]:
-    """Return tracepoints that a name may mean: those with its first letters, else all; none where it is a
-    tracepoint.
+    """Return tracepoints that a wrong name may mean: those with its first letters, else all; none for a right
+    name.
     """
     tracepoints = index_of(facts).tracepoints
     if name in tracepoints:

@@ -146,9 +146,7 @@ def member_names(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index:
 
 
 def operator_hint(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> str:
-    """Return a hint if the `index`-th step of a path needs the other of `->` and `.`; empty if it has the right
-    one.
-    """
+    """Return a hint if the `index`-th step of a path has the wrong one of `->` and `.`; empty: it is right."""
     if not index:
         return ""
     try:

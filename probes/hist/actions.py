@@ -97,9 +97,7 @@ class Actions:
             self._trace(action)
 
     def _track(self, action: HistAction) -> None:
-        """Refer to the variable of onmax or onchange, and store its last value (track_data_create). Raises
-        HistError.
-        """
+        """Refer to the variable of onmax or onchange, and store its value (track_data_create). Raises HistError."""
         creation, subject = self._creation, action.written.subject
         if not subject.startswith("$"):
             raise creation.error("ONX_NOT_VAR", subject)

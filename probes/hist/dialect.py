@@ -23,7 +23,7 @@ class HistDialect:
     """True if the kernel has `nohitcount`, and takes `hitcount` as a further field (README, seen from 6.12)."""
     stack_field: bool
     """True if `common_stacktrace` is a field and `.stacktrace` a modifier (README, seen from 6.12); else `stacktrace`
-    is a key only."""
+    is only a key."""
     comm_field: bool
     """True if `common_comm` is a field (seen from 6.16)."""
     shares: bool

@@ -172,9 +172,7 @@ class Expressions:
         return field
 
     def _local(self, path: EventName | None, name: str) -> str | None:
-        """Return the field that a variable of this command stands for, if it is a mere field
-        (local_field_var_ref).
-        """
+        """Return the field that a variable of this command stands for, if a mere field (local_field_var_ref)."""
         if path not in (None, self._creation.hist.file) or not is_reference(name):
             return None
         for variable, expression in self._creation.definitions:

@@ -66,9 +66,7 @@ SHOWN = (
 
 
 class HistError(Exception):
-    """Rejection of a command by the kernel; error_log's part has been noted, the exception's argument has the
-    rest.
-    """
+    """Rejection of a command by the kernel; error_log's part is noted, the argument has the rest."""
 
 
 @dataclass(eq=False, slots=True)

@@ -73,9 +73,7 @@ def trigger_refusal(
 def lowered_trigger(
     event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> str:
-    """Return a trigger as written for an event: its filter has numbers in place of names of errors and enum
-    values.
-    """
+    """Return a trigger as written for an event: its filter has numbers for names of errors and enum values."""
     return trigger_in_kernel_words(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
 
 

@@ -57,9 +57,7 @@ class EventWriter:
         return None
 
     def _type(self, arg: FetchArg) -> str | None:
-        """Return the type as written, else the field's own; the kernel itself would record any field as a hexadecimal
-        number.
-        """
+        """Return the type as written, else the field's own; the kernel's default is a hexadecimal number."""
         field = self._field(arg)
         if arg.type is None and field is not None:
             return field_type(self.group, field, self.site.dialect.bits)
@@ -102,13 +100,13 @@ def event_site(
     if not system or not name:
         raise CannotLower(_unnamed(probe, environment))
     if environment.event is not None:
-        found = environment.event(system, name)
-        if found is None:
+        event_fields = environment.event(system, name)
+        if event_fields is None:
             column = len(str(probe).split(" ")[0]) + 1
             wanted, message = probe.place.symbol, message_of("BAD_ATTACH_EVENT")
             hint, nearest = hint_for("BAD_ATTACH_EVENT", wanted, events_like(wanted, environment))
             raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, wanted, hint, nearest))
-        fields = {field.name: field for field in found}
+        fields = {field.name: field for field in event_fields}
     return Site(dialect_of(facts, btf), btf, None, on_event=True, fields=fields, environment=environment)
 
 
@@ -149,9 +147,7 @@ def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
 
 
 def _pointer_warning(field: StaticEventField, site: Site) -> list[str]:
-    """Warn of a pointer to text: older kernels read a byte of it (6.1 was fixed late), and no feature shows which
-    do.
-    """
+    """Warn of a pointer to text: older kernels read a single byte (6.1 was fixed late), undetectably."""
     if site.dialect.btf_args or not field.type.endswith("char *"):
         return []
     return [

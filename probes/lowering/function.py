@@ -91,9 +91,7 @@ def _implied_exit_note(probe: Probe) -> list[str]:
 
 
 def _no_function_reason(probe: Probe) -> str:
-    """Return why a place has no arguments: it is not the beginning of a function known to the kernel; empty: it
-    is.
-    """
+    """Return why a place has no arguments: it is no function's beginning; empty: it is one."""
     if probe.place.base is None and kstrtoul(probe.place.symbol) is not None:
         return "at an address the kernel knows of no function, its arguments and what it returns: name the function"
     return WAYS_OUT["NOFENTRY_ARGS"] if probe.place.offset else ""
@@ -139,9 +137,7 @@ def _symbol_notes(probe: Probe, facts: TargetFacts, environment: Environment) ->
 
 
 def _with_raw_result(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
-    """Give `$retval` a raw type: probes share an event only if their types are equal, and functions differ in
-    theirs.
-    """
+    """Give `$retval` a raw type: probes share an event only with equal types, and functions return different ones."""
     raw = f"x{facts.long_size * 8}"
     return [replace(arg, type=raw) if arg.type is None and needs_exit(arg.expression) else arg for arg in fetchargs]
 

@@ -110,9 +110,7 @@ def lower_latency(
 
 
 def _with_trigger(event: PlannedEvent, trigger: str) -> PlannedEvent:
-    """Return an end's event with its trigger. The event's filter goes into the trigger, to which it would not
-    apply.
-    """
+    """Return an end's event with its trigger, which takes over the event's filter."""
     condition = f" if {event.filter}" if event.filter else ""
     return replace(event, triggers=(*event.triggers, f"{trigger}{condition}"), filter="", recorded=False)
 

@@ -1,4 +1,4 @@
-"""Choose how a probe attaches on a target: by fprobe if the kernel has them and the function is traceable, else by
+"""Choose how a probe attaches on a target: by fprobe if the kernel can and the function is traceable, else by
 kprobe.
 """
 
@@ -21,8 +21,7 @@ from probes.verdict import Refusal
 COLD = ".cold"
 """Part of the name of code that the compiler moved away because it is unlikely to run."""
 _MAX_FUNCTIONS = 128
-"""Largest number of functions that a pattern may match where each needs a kprobe, which takes a kernel
-milliseconds."""
+"""Largest number of functions of a pattern where each needs a kprobe, which takes the kernel milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class Mechanism:
         return self.place.told
 
     def longest(self, frame: str) -> str:
-        """Return the longest text of a line besides its first word and its fetchargs: a place, and the field that
-        pairs ends.
+        """Return the longest text of a line besides its first word and its fetchargs: the place, and the frame
+        field.
         """
         place = max((self.target(at_exit=True), *self.others), key=len)
         return f"{place} {frame}=$stack" if frame else place
@@ -130,8 +129,7 @@ def _alias(place: ProbePlace, facts: TargetFacts, environment: Environment) -> s
 
 
 def _is_part(place: ProbePlace, facts: TargetFacts, environment: Environment) -> bool:
-    """Return whether a symbol is code split off a traceable function by the compiler (`vfs_read.cold`) that takes a
-    kprobe.
+    """Return whether a symbol is a part split off a traceable function (`vfs_read.cold`), and takes a kprobe.
 
     The kernel judges such a symbol by the function it is named after (within_notrace_func).
     """
@@ -159,8 +157,8 @@ def _symbols(place: ProbePlace, facts: TargetFacts, environment: Environment) ->
 
 
 def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
-    """Choose the mechanism for a pattern: for an fprobe the kernel matches names; kprobes are made for each
-    function.
+    """Choose the mechanism for a pattern: the kernel matches names for an fprobe; each function gets a kprobe
+    else.
     """
     index, pattern = index_of(facts), probe.place.symbol
     pattern_re = glob(pattern)
@@ -180,7 +178,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
         raise CannotLower(own("too_many_functions", pattern, column, hint))
     losses = (
         f"{pattern}: {len(functions)} functions are probed",
-        *(f"{name}: {why}" for name, why in excluded.items()),
+        *(f"{name}: {reason}" for name, reason in excluded.items()),
     )
     first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
     return replace(first, losses=losses, others=tuple(functions[1:]), functions=tuple(functions))

@@ -17,8 +17,8 @@ from probes.verdict import Refusal
 
 
 def lower_synthetic(event: SyntheticEvent, facts: TargetFacts) -> Plan:
-    """Lower a synthetic event, as `lower` does. It keeps its name, for the kernel has a single group and triggers
-    name it.
+    """Lower a synthetic event, as `lower` does. Its name is kept: triggers use it, and the kernel has a single
+    group.
     """
     if not facts.has(Feature.SYNTHETIC_EVENTS):
         raise CannotLower(own("missing_capability", "s", 0, "This kernel has no synthetic events"))

@@ -96,9 +96,7 @@ def _convention(btf: Btf | None, stub: str, facts: TargetFacts) -> FunctionConve
 
 
 def _absence_notes(name: str, facts: TargetFacts) -> list[str]:
-    """Return a note for a tracepoint that does not exist: a module may bring it later, so the kernel accepts the
-    name.
-    """
+    """Return a note for a nonexistent tracepoint, whose name the kernel accepts: a module may bring it later."""
     similar = tracepoints_like(name, facts)
     if not similar:
         return []
@@ -164,9 +162,7 @@ class _FieldWriter:
 def _by_event(
     probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
-    """Lower to an event probe on the tracepoint's event, for kernels without tracepoint probes. Raises
-    CannotLower.
-    """
+    """Lower to an event probe on the tracepoint's event, without tracepoint probes. Raises CannotLower."""
     name = probe.place.symbol
     groups = environment.groups_of(name) if environment.groups_of is not None else ()
     if not groups or not facts.has(Feature.EPROBE_EVENTS):

@@ -101,9 +101,7 @@ def lower_user(
 
 
 def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:
-    """Return the places in the file, and notes on unchecked offsets. Raises CannotLower with the column of the
-    symbol.
-    """
+    """Return the places in the file, and notes on unchecked offsets. Raises CannotLower at the symbol."""
     column = len(str(probe).split(" ")[0]) + 1
     try:
         if not probe.symbol:

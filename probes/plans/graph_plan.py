@@ -26,8 +26,7 @@ class GraphPlan:
     max_depth: int = 0
     """Depth of calls below a root, including the root; 0: unlimited (max_graph_depth)."""
     threshold_us: int = 0
-    """Least duration in microseconds of recorded calls, of which only the exits are recorded (tracing_thresh); 0:
-    all."""
+    """Least duration in microseconds of recorded calls, of which only exits are recorded (tracing_thresh); 0: all."""
     pids: tuple[int, ...] = ()
     """Threads to which tracing is limited (set_ftrace_pid, set_event_pid); empty: all except ours."""
     args: bool = True

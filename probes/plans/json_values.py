@@ -22,9 +22,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_dict(plain: dict[str, Any]) -> Plan:
-    """Build a plan from the values of `plan_to_dict`. Raises KeyError, TypeError, ValueError,
-    `probes.syntax.parse.ParseError`.
-    """
+    """Build a plan from the values of `plan_to_dict`. Raises KeyError, TypeError, ValueError, ParseError."""
     events = []
     if len(plain["events"]) > _MAX_EVENTS:
         raise ValueError("more events than a probe has")

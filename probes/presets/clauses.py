@@ -1,6 +1,4 @@
-"""Split a specification's filter from its place, and a filter into the clauses between its `&&`, outside of
-quotes.
-"""
+"""Split a specification from its filter, and a filter into the clauses between its `&&`, outside of quotes."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ _PARTS = re.compile(r"""\$\{[^{}]*\}|"[^"]*"|'[^']*'|[{}]| if """)
 
 
 def filter_of(text: str) -> tuple[str, str]:
-    """Return a specification without its filter, and the filter; a filter of a probe in braces is part of the
-    place.
-    """
+    """Return a specification without its filter, and the filter; filters of probes in braces stay in place."""
     depth = 0
     for match in _PARTS.finditer(text):
         depth += {"{": 1, "}": -1}.get(match[0], 0)

@@ -39,9 +39,7 @@ def _changes(before: Preset, after: Preset) -> Iterator[Change]:
 
 
 def _probe_changes(before_preset: Preset, after_preset: Preset) -> Iterator[Change]:
-    """Yield changes of probes. Probes of both presets are unchanged whatever their position; others are compared in
-    order.
-    """
+    """Yield changes of probes. Probes of both presets count as unchanged; the others are compared in order."""
     before = [texts for texts in before_preset.probes if texts not in after_preset.probes]
     after = [texts for texts in after_preset.probes if texts not in before_preset.probes]
     for number in range(max(len(before), len(after))):

@@ -12,8 +12,7 @@ _INLINE = re.compile(r"""(?:[{,]\s*)([A-Za-z0-9_-]+|"[^"]*"|'[^']*')\s*=""")
 
 
 def line_of(text: str, path: Sequence[str]) -> int:
-    """Return the line of a key, from 1, by its path of keys; if it isn't found, the line of the innermost table
-    found.
+    """Return the line of a key, from 1, by its path of keys; if it isn't found, that of the innermost table.
 
     Args:
         text: the text that the parser accepted.

@@ -39,8 +39,7 @@ class ParameterType(enum.StrEnum):
     SYSCALL = "syscall"
     """System call, as `openat` or its number; in a specification the number on the target's architecture."""
     ERRNO = "errno"
-    """Error, as `EACCES` or 13, with or without a minus; in a specification the negative number, as functions return
-    it."""
+    """Error, as `EACCES` or 13, with or without a minus; in a specification negative, as functions return it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,7 @@ def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = (
 
 
 def nearest(word: str, presets: Iterable[tuple[str, Preset | None]]) -> list[str]:
-    """Return up to three names of presets similar to a misspelled word; if there are none, similar words in
-    presets.
-    """
+    """Return up to three names of presets similar to a misspelled word, else similar words in presets."""
     entries = list(presets)
     names = sorted({name.lower() for name, _ in entries})
     words = sorted({known_word for name, preset in entries for known_word in _WORD.findall(_text_of(name, preset))})

@@ -50,9 +50,7 @@ def number_of(parameter: Parameter, typed: str) -> int:
 
 
 def check_value(parameter: Parameter, typed: str, machine: str = "") -> None:
-    """Check a typed value; a system call of any architecture is valid if the target's is unknown. Raises
-    PresetError.
-    """
+    """Check a typed value; if the target's architecture is unknown, any system call is valid. Raises PresetError."""
     if parameter.type is not ParameterType.SYSCALL or machine or typed.strip() not in call_names():
         written(parameter, typed, quoted=True, machine=machine)
 

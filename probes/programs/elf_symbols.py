@@ -171,9 +171,7 @@ def _versions(sections: Sequence[_Section], order: str) -> tuple[int, ...]:
 
 
 def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
-    """Yield the symbols of the compressed ELF file that Fedora and related distributions put in a stripped
-    program.
-    """
+    """Yield the symbols of the compressed ELF file that Fedora puts in stripped programs (`.gnu_debugdata`)."""
     packed = next((section.data for section in sections if section.name == ".gnu_debugdata"), b"")
     if not packed:
         return
@@ -186,8 +184,8 @@ def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]
 
 
 def _static(elf: ELFFile, sections: Sequence[_Section]) -> dict[str, tuple[StaticProbe, ...]]:
-    """Return the places of static probes: notes `stapsdt`, whose addresses are relative to the link-time address of
-    `.stapsdt.base`.
+    """Return the places of static probes: notes `stapsdt`, with addresses relative to `.stapsdt.base` at link
+    time.
     """
     order, size = "<" if elf.little_endian else ">", elf.elfclass // 8
     word = "Q" if size == 8 else "I"

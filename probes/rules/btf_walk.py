@@ -168,9 +168,7 @@ def _resolve(
 
 
 def _check_room(fetch: Fetch, hops: Sequence[tuple[str, str]], starts: Sequence[int]) -> None:
-    """Check the number of loads up to the last step: the kernel stores each before the next look-up. Raises
-    Refused.
-    """
+    """Check the number of loads up to the last step; the kernel stores each before it reads on. Raises Refused."""
     arrows = [start for (op, _), start in zip(hops[1:], starts[1:], strict=False) if op == "->"]
     room = MAX_OPERATIONS - len(fetch.ops)
     if len(arrows) > room:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def cast_field(fetch: Fetch, text: str) -> None:
-    """Parse a typecast in a kernel that takes them in event probes only; sets `fetch.last` to its type. Raises
-    Refused.
-    """
+    """Parse a typecast where only event probes take them; sets `fetch.last` to its type. Raises Refused."""
     site = fetch.site
     if not site.on_event:
         raise Refused("TYPECAST_NOT_EVENT", fetch.offset, text)

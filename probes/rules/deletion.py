@@ -1,4 +1,4 @@
-"""Check a deletion by the kernel's rules, `-:group/event` or `!p:group/event` (trace_dynevent.c, match of each
+"""Check a deletion, `-:group/event` or `!p:group/event`, by the kernel's rules (trace_dynevent.c, match of each
 kind).
 """
 

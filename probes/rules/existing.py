@@ -42,9 +42,7 @@ def _append(built: ParsedEvent, same: Sequence[ParsedEvent], environment: Enviro
 
 
 def _check_reference(built: ParsedEvent, existing: Sequence[ParsedEvent], environment: Environment) -> None:
-    """Check the reference counter: a place in a file has a single one, else the kernel rejects
-    (validate_ref_ctr_offset).
-    """
+    """Check that a place in a file has a single reference counter (validate_ref_ctr_offset). Raises RefusedWord."""
     place = _place(built, environment)
     for event in existing:
         if event.letter == "u" and event.reference != built.reference and _place(event, environment) == place:

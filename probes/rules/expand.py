@@ -103,9 +103,7 @@ def _zeroth_parameter(word: str, index: int, site: Site) -> str:
 
 
 def expand_dentry(words: list[str], site: Site) -> list[str]:
-    """Replace `:%pd` and `:%pD` by the path to the name. Raises Refused if it is too long (the kernel logs
-    nothing).
-    """
+    """Replace `:%pd` and `:%pD` by the path to the name. Raises Refused if too long; the kernel logs nothing."""
     if not site.dialect.dentry or site.user:
         return words
     offsets = dentry_offsets(site.btf)

@@ -1,6 +1,4 @@
-"""Represent a dynamic event as the kernel stores it after parsing; new events of the same name are compared with
-it.
-"""
+"""Represent a parsed dynamic event; new events of the same name are compared with the existing ones."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ class ParsedArgument(NamedTuple):
     width: int = 0
     """Bytes in the event's static part."""
     shifts: bool = False
-    """True for a bit-field read by its BTF name: the kernel shifts eight bytes of the record, whatever the field's
-    width."""
+    """True for a bit-field read by its BTF name: the kernel shifts eight bytes of the record, whatever its width."""
 
     def is_like(self, other: ParsedArgument) -> bool:
         """Return whether this argument lets two probes share an event (trace_probe_compare_arg_type)."""

@@ -225,9 +225,7 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
 
 
 def _land(symbol: str, offset: int, environment: Environment) -> SymbolLanding | None:
-    """Return the symbol at an offset, which may be beyond the named symbol's end (_kprobe_addr in
-    kernel/kprobes.c).
-    """
+    """Return the symbol at an offset, possibly beyond the named symbol (_kprobe_addr in kernel/kprobes.c)."""
     if not offset or environment.landing is None:
         return SymbolLanding(symbol, offset, 0, code=True)
     return environment.landing(symbol, offset)

@@ -274,9 +274,7 @@ def _arguments(words: list[str], site: Site, context: RuleContext) -> tuple[Pars
 
 
 def _too_many(words: list[str], dialect: Dialect) -> None:
-    """Check more than 128 arguments: 6.1 ignores the rest, 6.12 rejects silently, later kernels log it. Raises
-    RefusedWord.
-    """
+    """Check for more than 128 arguments: 6.1 ignores the rest, 6.12 logs nothing. Raises RefusedWord."""
     if dialect.btf_args:
         code = "TOO_MANY_ARGS" if dialect.fprobe_on_graph else "refused_without_message"
         raise RefusedWord(Refused(code, 0, words[2]), 2)
@@ -294,9 +292,7 @@ def _register(built: ParsedEvent, late: Refused | None, context: RuleContext) ->
 
 
 def _check_tracepoint(built: ParsedEvent, context: RuleContext) -> None:
-    """Check that a tracepoint takes a probe at registration: the first one, on a traceable stub. Raises
-    RefusedWord.
-    """
+    """Check that a tracepoint takes a probe: the first one, on a traceable stub. Raises RefusedWord."""
     stub = f"{STUB}{built.place}"
     if context.btf is None or context.btf.function(stub) is None:
         return  # the tracepoint may come with a module

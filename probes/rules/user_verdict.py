@@ -1,5 +1,5 @@
-"""Check the place of a uprobe by the kernel's rules: `/path:offset`, `%return`, a reference counter
-(trace_uprobe.c).
+"""Check the place of a uprobe by the kernel's rules (trace_uprobe.c): `/path:offset`, `%return`, a reference
+counter.
 """
 
 from __future__ import annotations

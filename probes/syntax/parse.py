@@ -140,8 +140,8 @@ def _split_offset(text: str) -> tuple[str, str, str]:
 
 
 def uses_own(text: str, has_filter: bool = False) -> bool:
-    """Return whether a text has syntax of probewright alone: `$$args`, `%both`, `[i]`, or a filter where the kernel
-    takes none.
+    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `[i]`, or a filter the kernel doesn't
+    take.
     """
     command = text.split("#", 1)[0]
     condition = _FILTER.search(command)

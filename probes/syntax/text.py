@@ -65,9 +65,7 @@ def _parse(text: str, base: int) -> int | None:
 
 
 def kstrtoul(text: str, base: int = 0, limit: int = ULONG_MAX) -> int | None:
-    """Parse an unsigned number: decimal, `0x…` or octal `0…`, a leading `+` allowed; None: not a number or too
-    large.
-    """
+    """Parse an unsigned number: decimal, `0x…` or octal `0…`, `+` allowed; None: not a number or too large."""
     value = _parse(text.removeprefix("+"), base)
     return None if value is None or value > limit else value
 

@@ -303,9 +303,7 @@ def _latency(pair: TimedClauses, machine: str) -> _TranslatedProbe:
 
 
 def _place_text(kind: str, rest: str) -> str:
-    """Return a probe's place in our syntax: the text before the last colon is a function's module or a tracepoint's
-    group. Raises Untranslatable.
-    """
+    """Return a probe's place in our syntax; a module or group is before the last colon. Raises Untranslatable."""
     before, colon, name = rest.rpartition(":")
     if kind in ("uprobe", "uretprobe"):
         if not colon or not before.startswith("/"):

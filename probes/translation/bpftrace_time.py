@@ -40,8 +40,7 @@ class TimedClauses(NamedTuple):
 
 
 def timed(clauses: Sequence[ProbeClause]) -> Iterator[ProbeClause | TimedClauses | Untranslatable]:
-    """Yield the probes of a program in order; two probes with a time between them become a pair, at the first one's
-    place.
+    """Yield the probes of a program in order, two with a time between them as a pair at the first one's place.
 
     Where the probes of a map can't be paired with certainty, an Untranslatable replaces all of them.
     """
@@ -71,9 +70,7 @@ def _statements(body: str) -> list[str]:
 
 
 def _pairs(clauses: Sequence[ProbeClause], first: list[int], second: list[int], name: str) -> list[tuple[int, int]]:
-    """Return the indices of the two probes of each time. Raises Untranslatable if several can't be paired by
-    function.
-    """
+    """Return the indices of the two probes of each time. Raises Untranslatable for ambiguous pairs."""
     if len(first) == len(second) == 1 and first != second:
         return [(first[0], second[0])]
     by_name = {_canonical(clauses[at].name): at for at in second}
@@ -124,9 +121,7 @@ def _between(begin: ProbeClause, end: ProbeClause, name: str) -> TimedClauses:
 
 
 def _with_time(text: str, read: str) -> str:
-    """Replace the difference by `TIME`; without brackets a following `/` divides only the stored value, which is no
-    time.
-    """
+    """Replace the difference by `TIME`. A following `/` divides only the stored value unless there are brackets."""
     since = rf"nsecs\s*+-\s*+{read}"
     return re.sub(rf"(?<!\w)\(\s*+{since}\s*+\)|{since}(?!\s*+[/*%])", TIME, text)
 

@@ -15,9 +15,7 @@ _VARIABLES: Final = {"$vars": "$$args", "$params": "$$args"}
 
 
 def is_definition(text: str) -> bool:
-    """Return whether a text is a definition of `perf probe` and can't be ours: `mine=vfs_read count`,
-    `vfs_read@fs/x.c`.
-    """
+    """Return whether a text is perf probe's syntax and not ours: `mine=vfs_read count`, `vfs_read@fs/x.c`."""
     words = text.split()
     match = _POINT.fullmatch(words[0]) if words else None
     return match is not None and bool(match["event"] or match["file"] or match["pattern"])

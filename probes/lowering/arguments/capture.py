@@ -1,6 +1,4 @@
-"""Write a fetcharg as the word a kernel takes: by BTF name where the kernel can, else by argument number and
-offsets.
-"""
+"""Write a fetcharg as a word for the kernel: by BTF name where possible, else by argument number and offsets."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ class Capturer:
         return alternatives or [word_of(name, str(arg.expression), self._type(arg.type))]
 
     def _own_width(self, arg: FetchArg) -> str | None:
-        """Return the type of a value that the kernel would assume to be wider; None: the kernel's default is
-        right.
-        """
+        """Return the type of a value that the kernel would assume to be wider; None: its default is right."""
         if self.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
             return None
         type_id, btf = self.locate(arg.expression).type_id, self.signature.btf
@@ -265,9 +261,7 @@ def type_there(kind: str | None, dialect: Dialect) -> str | None:
 
 
 def bit_type(offset: int, size: int, smallest: int) -> str:
-    """Return `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least `smallest` bits, that holds the
-    bits.
-    """
+    """Return `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least `smallest` bits, for the bits."""
     container = next((bits for bits in (8, 16, 32, 64) if bits >= max(smallest, offset + size)), 64)
     return f"b{size}@{offset}/{container}"
 

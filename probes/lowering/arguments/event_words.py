@@ -1,6 +1,4 @@
-"""Write the fetchargs of an event as words: named, checked as the kernel does, with errors placed in the probe's
-text.
-"""
+"""Write the fetchargs of an event as words: named, checked by the kernel's rules, with errors placed in the text."""
 
 from __future__ import annotations
 
@@ -188,9 +186,7 @@ def refused_at(
 
 
 def _offset_in_text(word: str, code: str, site: Site | None) -> int:
-    """Return the column of an error within the word a person wrote; 0 where the kernel gives another error for that
-    word.
-    """
+    """Return the column of an error within a person's word; 0 where the kernel gives that word another error."""
     try:
         if site is not None:
             check_argument(word, 0, [], 0, site)

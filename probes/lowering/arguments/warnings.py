@@ -28,9 +28,7 @@ def doubts(fields: Sequence[NamedField], columns: Sequence[PlanColumn], capturer
 
 
 def doubt(capturer: Capturer, arg: FetchArg) -> str:
-    """Return a warning that the recorded value is probably not what is meant; empty: none. Raises
-    ValueUnavailable.
-    """
+    """Return a warning that the recorded value is hardly what is meant; empty: none. Raises ValueUnavailable."""
     kind, declared = arg.type, capturer.column(replace(arg, type=None), "").btf_type
     if capturer.signature is None or declared is None:
         return ""

@@ -45,14 +45,14 @@ def checked_condition(
     names = {name: enum_names(btf, btf_type(btf, field)) for name, field in (fields or {}).items()}
     lowered = in_words_of_kernel(text, fields, names, group)
     try:
-        found = check_filter(lowered, fields, environment, dialect, cpus)
+        predicates = check_filter(lowered, fields, environment, dialect, cpus)
     except RefusedWord as error:
         refused = error.refused
         hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
         column = start + column_written(text, lowered, refused.offset)
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
-    refusal = misread(found, dialect.btf_args)
+    refusal = misread(predicates, dialect.btf_args)
     if refusal is not None and refusal.column is not None:
         column = start + column_written(text, lowered, refusal.column)
         raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))

@@ -23,9 +23,7 @@ from probes.verdict import Refusal
 
 
 def in_kernel_words(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
-    """Return a plan whose filters have numbers for names of errors and enum values, and patterns as they are
-    meant.
-    """
+    """Return a plan whose filters have numbers for names of errors and enum values, and lowered patterns."""
     if not any(event.filter or event.triggers for event in plan.events):
         return plan
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)

@@ -1,4 +1,4 @@
-"""Return the fields of events as the kernel defines them: static ones by format file, dynamic ones by their
+"""Return the fields of events as the kernel defines them: static events by format file, dynamic ones by
 definition.
 """
 

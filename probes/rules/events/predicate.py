@@ -63,9 +63,7 @@ class Predicates:
         """Predicates parsed so far, without lists of CPUs and functions."""
 
     def read(self, text: str, base: int) -> int:
-        """Parse the predicate at the beginning of a text; returns its length. Raises Refused, columns counted from
-        `base`.
-        """
+        """Parse the predicate at the beginning of a text; returns its length. Raises Refused, counted from `base`."""
         match = re.match(f"[{LETTERS}0-9_]*", text)
         name = match.group() if match else ""
         if not name:

@@ -1,6 +1,4 @@
-"""Guess the meaning of words that the kernel doesn't have: C types, words of other tools, members of nested
-structs.
-"""
+"""Guess the meaning of words that the kernel lacks: C types, words of other tools, members of nested structs."""
 
 from __future__ import annotations
 
@@ -195,9 +193,7 @@ def deeper(btf: Btf, struct: Struct, name: str) -> tuple[str, ...]:
 
 
 def texts_in(btf: Btf, type_id: int) -> tuple[str, ...]:
-    """Return the steps from a value that is no text to text: members that are text, or the type that shows its
-    name.
-    """
+    """Return the steps from a value that is no text to text: members, or the type that shows its name."""
     struct = struct_behind(btf, type_id)
     if struct is None:
         return ()
