@@ -215,9 +215,7 @@ class _FunctionFacts:
         return next((name for name in symbols[0].aliases if self._index.count(name) == 1), "")
 
     def aliased(self) -> tuple[frozenset[ProbeKind], list[Reason]]:
-        """Return probes and reasons for a function with an `alias`. Only fprobes on the graph tracer take an
-        alias.
-        """
+        """Return probes and reasons for a function with an `alias`: kprobes by address, fprobes by graph tracer."""
         kinds, reasons = _FunctionFacts(self.alias, self._facts, self._btf, UNSEEN).listed()
         text, kinds = f"another name of {self.alias}", kinds if not self._blacklisted else kinds - _KPROBES
         if ProbeKind.FPROBE in kinds and not dialect_of(self._facts).fprobe_on_graph:

@@ -171,7 +171,7 @@ def _versions(sections: Sequence[_Section], order: str) -> tuple[int, ...]:
 
 
 def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
-    """Yield the symbols of the compressed ELF file that Fedora puts in stripped programs (`.gnu_debugdata`)."""
+    """Yield the symbols of the compressed ELF file that Fedora and others leave in stripped programs."""
     packed = next((section.data for section in sections if section.name == ".gnu_debugdata"), b"")
     if not packed:
         return

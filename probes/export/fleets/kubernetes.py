@@ -1,4 +1,4 @@
-"""Write Kubernetes manifests: a DaemonSet that records on every node and sends the events to a sink.
+"""Write Kubernetes manifests: a DaemonSet that records headless on every node, and sends the events to a sink.
 
 The probes are in a ConfigMap as a preset, as they were written: each node lowers them for its own kernel. Another
 ConfigMap has the sink (`otlp:URL`, or `parquet:FOLDER/` on a volume).
