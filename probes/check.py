@@ -1,8 +1,8 @@
-"""The verdict on a probe or on a text: pure, and under a millisecond, so that it can follow every key.
+"""Compute the verdict on a probe or a text. Pure and under a millisecond, so that it can run at every keystroke.
 
-A text in the kernel's own syntax gets the kernel's own answer, computed (`probes.kernel_verdict`). What only
-probewright knows (`$$args`, `%both`, a filter, `[i]`, symbols of programs), and every probe as a value, is judged by
-whether the target can do it: by lowering, and by what the kernel says of the lines.
+A text in the kernel's own syntax gets the answer that the kernel would give, computed (`probes.kernel_verdict`).
+Syntax that only probewright has (`$$args`, `%both`, a filter, `[i]`, symbols of programs), and every `Probe` value,
+is judged by lowering it to the target and computing the kernel's answer to the lowered lines.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from probes.verdict import Refusal, Verdict
 
 __all__ = ["Checked", "armable", "as_there", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]
 
-_OF_NAME = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
-"""Refusals that another name of the event does away with."""
+_NAME_ERRORS = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
+"""Error codes of rejections that another event name avoids."""
 
 
 class Checked(NamedTuple):
-    """A verdict with the lines it is about."""
+    """A verdict, with the plan of the probe that was judged."""
 
     verdict: Verdict
     plan: Plan | None
-    """None where the probe is refused, or where its text is nothing to arm: a deletion."""
+    """The lowered probe; None where the probe is refused, or where the text arms nothing (a deletion)."""
     written: Verdict | None = None
-    """What the kernel says of the text as it was written, where that is refused and what it is lowered to is not."""
+    """The kernel's verdict on the text as typed, where the kernel rejects that text but takes its lowered lines."""
 
 
 def check(probe: Armable | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
-    """Say whether this target takes a probe, and if not why and where."""
+    """Return this target's verdict on a probe: accepted, or refused with reason and column."""
     return check_plan(probe, btf, facts).verdict
 
 
@@ -55,31 +55,22 @@ def check_plan(
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
 ) -> Checked:
-    """Like `check`, with the lines that would be written.
-
-    Args:
-        probe: a probe, or text in the specification language.
-        btf: types of the target; None: unknown.
-        facts: what the target can do.
-        group: group of the events; empty: the probe's own, else `probewright`.
-        environment: what can be asked of the target besides.
-        existing: lines of its dynamic_events.
-    """
+    """Return the verdict on a probe, with the lines that would be written."""
     if isinstance(probe, str):
         if not is_own(probe):
             verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
-            return _taken(probe, verdict, btf, facts, group, environment) if verdict.ok else Checked(verdict, None)
+            return _accepted(probe, verdict, btf, facts, group, environment) if verdict.ok else Checked(verdict, None)
         text = probe
         try:
             probe = armable(text)
         except ParseError as error:
-            return Checked(_unread(text, error), None)
+            return Checked(_unreadable(text, error), None)
     command = str(probe)
     try:
         plan = lower(probe, btf, facts, group, environment=environment)
     except CannotLower as error:
         return Checked(Verdict(command, error.refusal), None)
-    verdict = Verdict(command) if is_function(probe) else _of_lines(plan, btf, facts, environment, existing)
+    verdict = Verdict(command) if is_function(probe) else _lines_verdict(plan, btf, facts, environment, existing)
     return Checked(verdict, plan if verdict.ok else None)
 
 
@@ -91,29 +82,29 @@ def check_typed(
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
 ) -> Checked:
-    """Like `check_plan`, for a text as a person types it: what this kernel refuses may yet be lowered."""
+    """Check a text as a person types it: a text that this kernel rejects is lowered, if that makes it acceptable."""
     checked = check_plan(text, btf, facts, group, environment, existing)
     if checked.verdict.ok:
         return checked
     try:
         probe = armable(text)
     except ParseError as error:
-        return checked._replace(verdict=_unread(text, error)) if _is_missing(text, facts) else checked
+        return checked._replace(verdict=_unreadable(text, error)) if _kind_missing(text, facts) else checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
         return checked if _code(checked) == _code(other) else other
     return checked if comes_back(checked.verdict, other.plan) else other._replace(written=checked.verdict)
 
 
-def _is_missing(text: str, facts: TargetFacts) -> bool:
-    """Whether a text is of a kind that this kernel has not, so that it says no more of it than that."""
+def _kind_missing(text: str, facts: TargetFacts) -> bool:
+    """Return whether this kernel lacks a text's kind of probe, so that it rejects the text without reading on."""
     features = {"f": Feature.FPROBE_EVENTS, "t": Feature.TPROBE_EVENTS, "e": Feature.EPROBE_EVENTS}
     wanted = features.get(text.split(maxsplit=1)[0].partition(":")[0]) if text.strip() else None
     return wanted is not None and not facts.has(wanted)
 
 
-def _unread(text: str, error: ParseError) -> Verdict:
-    """The verdict on a text that can't be read."""
+def _unreadable(text: str, error: ParseError) -> Verdict:
+    """Return the verdict on a text that can't be parsed."""
     refusal = error.refusal
     hint = refusal.hint or hint_for(refusal.code, refusal.token)[0]
     return Verdict(" ".join(text.split()), replace(refusal, hint=hint))
@@ -124,20 +115,20 @@ def _code(checked: Checked) -> str:
 
 
 def comes_back(verdict: Verdict, plan: Plan) -> bool:
-    """Whether lowering what is refused gives what is refused again: the same line, only its event's name apart."""
+    """Return whether lowering a rejected text gives the same rejected line again, except for the event's name."""
     error, (head, *words) = verdict.error, verdict.command.split() or [""]
     letter = head.partition(":")[0]
     if error is not None and error.column is not None and 0 < error.column < len(letter):
         return any(line.split()[0].partition(":")[0] == letter for line in plan.lines)
-    if error is None or (error.column is not None and error.column <= len(head)) or error.code in _OF_NAME:
+    if error is None or (error.column is not None and error.column <= len(head)) or error.code in _NAME_ERRORS:
         return False
     return any(line.split()[1:] == words and line[0] == letter[:1] for line in plan.lines)
 
 
 def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
-    """The verdict on a text that was found for another: one that only waits for a tracepoint is not what was meant.
+    """Refuse a suggested text whose tracepoint does not exist, if tracepoints with similar names do.
 
-    The kernel takes the name of any tracepoint, for a module may bring it.
+    The kernel accepts any tracepoint name, for a module may define it later.
     """
     try:
         probe = armable(text) if verdict.ok else None
@@ -155,31 +146,31 @@ def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
     )
 
 
-def _of_lines(
+def _lines_verdict(
     plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment, existing: Sequence[str]
 ) -> Verdict:
-    """What the kernel says of the lines, one behind the other: lowering knows nothing of what is there already."""
-    there = list(existing)
+    """Compute the kernel's verdict on each line of a plan, in order. Lowering does not look at existing events."""
+    accumulated = list(existing)
     for line in (line for event in plan.events for line in event.lines):
-        verdict = kernel_verdict(line, btf, facts, there, environment=environment)
+        verdict = kernel_verdict(line, btf, facts, accumulated, environment=environment)
         if not verdict.ok:
             return verdict
-        there.append(line)
+        accumulated.append(line)
     return Verdict(str(plan.probe))
 
 
 def armable(text: str) -> Armable:
-    """Read a text that is to be armed. Raises ParseError."""
+    """Parse the text of a probe to arm. Raises ParseError, for a deletion too."""
     command = parse_command(text)
     if isinstance(command, Deletion):
         raise refuse("deletion", 0, command.head)
     return command
 
 
-def _taken(
+def _accepted(
     text: str, verdict: Verdict, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment
 ) -> Checked:
-    """The plan for a text the kernel takes; without one for what is lowered nowhere."""
+    """Add the plan to the verdict on a text that the kernel accepts; no plan where the text can't be lowered."""
     try:
         return Checked(verdict, lower(armable(text), btf, facts, group, environment=environment))
     except ParseError:

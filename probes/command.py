@@ -2,7 +2,7 @@
 
 A probe on a kernel function is a `Probe`; so are a tracepoint probe and an event probe, whose place is the tracepoint
 or the event. `parse_command` reads what `dynamic_events` takes, and what is ours: `$$args`, `%both`, a symbol in a
-program, a filter. The words are kept as they were written.
+program, a filter. Words keep the spelling in which they were written.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ class UserProbe:
 
     path: str
     offset: str
-    """As written: bytes from the file's beginning, or behind a symbol `+0x10` or nothing."""
+    """Offset as written: bytes from the beginning of the file; after a symbol `+0x10` or empty."""
     suffix: bool = False
-    """Whether `%return` stands behind the offset."""
+    """True if `%return` follows the offset."""
     fetchargs: tuple[FetchArg, ...] = ()
     reference: str | None = None
     """Offset of a reference counter, as written."""
     head: str = "p"
-    """The letter, and what stands behind it; the kernel ignores that."""
+    """The command's letter with any characters after it, which the kernel ignores."""
     name: str | None = None
-    """`group/event`; None: left to the kernel."""
+    """`group/event`; None: the kernel makes a name."""
     symbol: str = ""
-    """A function, or a static probe as `sdt_PROVIDER:NAME`: ours, the kernel takes numbers."""
+    """A function, or a static probe as `sdt_PROVIDER:NAME`. Symbols are probewright's; the kernel takes numbers."""
     filter: str = ""
-    """A filter on the recorded fields: ours, the kernel takes it elsewhere."""
+    """Filter on the recorded fields. Probewright's own syntax; the kernel takes it in the event's `filter` file."""
 
     @property
     def returns(self) -> bool:
-        """Whether it is at a function's exit."""
+        """True for a probe at the exit of a function."""
         return self.suffix or self.head.startswith("r")
 
     @property
     def subject(self) -> str:
-        """What it sits on."""
+        """Program and offset or symbol of the probe."""
         return f"{self.path}:{self.symbol}{self.offset}"
 
     def __str__(self) -> str:
@@ -64,11 +64,11 @@ class UserProbe:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticField:
-    """`unsigned int count`, `char comm[16]`."""
+    """Field of a synthetic event: `unsigned int count`, `char comm[16]`."""
 
     type: str
     name: str
-    """With its `[N]`."""
+    """Field name, with the `[N]` of an array."""
 
     def __str__(self) -> str:
         return f"{self.type} {self.name}"
@@ -76,19 +76,19 @@ class SyntheticField:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticEvent:
-    """`s:name type field; type field`, or without the `s:` as synthetic_events takes it."""
+    """Synthetic event: `s:name type field; type field`, or without the `s:` as synthetic_events takes it."""
 
     name: str
-    """With `synthetic/` where that was written."""
+    """Event name, with `synthetic/` where that was written."""
     fields: tuple[tuple[SyntheticField, ...], ...]
-    """Fields between two semicolons; the kernel still takes several, and none."""
+    """Groups of fields between semicolons; the kernel still accepts several fields in a group, and none."""
     separators: tuple[str, ...] = ()
-    """The semicolons as written; fewer than needed: `; `."""
+    """Semicolons as written, with blanks; missing ones are printed as `; `."""
     prefix: str = "s:"
 
     @property
     def subject(self) -> str:
-        """Its name, without the group that all of them have."""
+        """Event name without the group `synthetic/`, which all synthetic events have."""
         return self.name.removeprefix("synthetic/")
 
     def __str__(self) -> str:
@@ -101,19 +101,19 @@ class SyntheticEvent:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """`-:group/event`, with the place and arguments of one probe where several share the event."""
+    """Deletion: `-:group/event`, then place and arguments of a probe where several share the event."""
 
     name: str
     match: tuple[str, ...] = ()
     head: str = "-"
-    """`-`, or `!p`."""
+    """First word before the colon: `-` or `!p`."""
 
     def __str__(self) -> str:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
 Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency
-"""What can be lowered and armed."""
+"""Values that can be lowered and armed."""
 Command = Armable | Deletion
 
 
@@ -121,7 +121,7 @@ def parse_command(text: str) -> Command:
     """Read one command to dynamic_events. Raises ParseError with the column in it, its words joined by one space."""
     if is_static(text):
         return parse_static(text)
-    words = split(text)  # what the kernel takes for blanks: not all that Python does
+    words = split(text)  # as the kernel splits: Python's split() knows more blanks
     first = words[0].text[0] if words else ""
     if first in ("-", "!"):
         return _deletion(text)
@@ -135,12 +135,12 @@ def parse_command(text: str) -> Command:
 
 
 def is_function(probe: Armable) -> bool:
-    """Return whether a probe sits on a function of the kernel."""
+    """Return whether a probe is on a kernel function."""
     return isinstance(probe, Probe) and probe.kind not in (ProbeKind.TRACEPOINT, ProbeKind.EVENT)
 
 
 def is_own(text: str) -> bool:
-    """Whether the text uses what only probewright knows, so that the kernel would not take it as it stands."""
+    """Return whether the text uses syntax that only probewright has, so that the kernel would reject it."""
     if is_static(text):
         return True
     words = split(text)
@@ -153,7 +153,7 @@ def is_own(text: str) -> bool:
 
 
 def parse_synthetic(text: str) -> SyntheticEvent:
-    """Read a synthetic event, with or without `s:`. Raises ParseError."""
+    """Parse a synthetic event, with or without `s:`. Raises ParseError."""
     text = text.split("#", 1)[0].strip()
     prefix = "s:" if text.startswith("s:") else ""
     name, _, rest = text[len(prefix) :].replace("\t", " ", 1).partition(" ")
@@ -183,7 +183,7 @@ def _deletion(text: str) -> Deletion:
 
 
 def _event(text: str) -> Probe:
-    """A tracepoint probe or an event probe."""
+    """Parse a tracepoint probe or an event probe."""
     words, condition = words_of(text)
     head, name = _named(words[0].text)
     if len(words) < 2:
@@ -218,7 +218,7 @@ def _user(text: str) -> UserProbe:
 
 
 def _named(word: str) -> tuple[str, str | None]:
-    """Letter and name of a command's first word. Raises ParseError."""
+    """Return letter and event name of a command's first word. Raises ParseError."""
     head, colon, name = word.partition(":")
     if colon and (bad := check_name(name)) is not None:
         raise refuse(bad[0], len(head) + 1 + bad[1], name)

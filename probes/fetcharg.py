@@ -1,4 +1,4 @@
-"""What a probe captures: the expression of a fetcharg as a small tree, and its text.
+"""Represent the expression of a fetcharg as a small tree that prints as text.
 
 The text is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst); `str()` of a node prints it,
 `probes.syntax.parse` reads it back to an equal node. Numbers keep the spelling in which they were written, so that
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Hop(NamedTuple):
-    """One step of a field path: `->f_pos`, `.dentry` or `[3]`."""
+    """Step of a field path: `->f_pos`, `.dentry` or `[3]`."""
 
     op: str
     """`->`, `.` or `[]`."""
@@ -50,7 +50,7 @@ class Argument:
 
     number: int
     written: str = ""
-    """The digits as they were written, where they aren't plain (`01`)."""
+    """Digits as written, where they aren't plain (`01`)."""
 
     def __str__(self) -> str:
         return f"$arg{self.written or self.number}"
@@ -58,11 +58,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class AllArguments:
-    """`$arg*` (the kernel's: every argument raw) or `$$args` (ours: each with its best type, always lowered)."""
+    """`$arg*` (the kernel's: every argument raw) or `$$args` (probewright's: each with its best type)."""
 
     best: bool = False
     rest: str = ""
-    """What stands behind the `*`; the kernel ignores it."""
+    """Characters after the `*`, which the kernel ignores."""
 
     def __str__(self) -> str:
         return "$$args" if self.best else f"$arg*{self.rest}"
@@ -113,11 +113,11 @@ class Dereference:
     """`+8(inner)` or `+u8(inner)`: memory of the kernel or of the user at an offset in bytes."""
 
     offset: str
-    """With its sign, as written: `+8`, `-0x10`."""
+    """Offset with its sign, as written: `+8`, `-0x10`."""
     inner: Expression
     user: bool = False
     rest: str = ""
-    """What stands behind the closing bracket; the kernel ignores it."""
+    """Characters after the closing bracket, which the kernel ignores."""
 
     def __str__(self) -> str:
         sign, number = self.offset[0], self.offset[1:]
@@ -146,7 +146,7 @@ class EventField:
 
 @dataclass(frozen=True, slots=True)
 class CurrentTask:
-    """`$current->comm`: the running task, and its members."""
+    """`$current->comm`: the running task, with a path to a member."""
 
     path: tuple[Hop, ...] = ()
 
@@ -156,15 +156,15 @@ class CurrentTask:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`(sk_buff)skbaddr->len`, `(file,f_path.dentry)($arg1)->f_mode`: what the value points to, and a path there."""
+    """`(sk_buff)skbaddr->len`, `(file,f_path.dentry)($arg1)->f_mode`: the pointed-to type, and a path in it."""
 
     struct: str
     inner: Expression
     path: tuple[Hop, ...] = ()
     member: str | None = None
-    """Path of the member that the value points to, where it isn't the struct's beginning."""
+    """Path of the member that the value points to; None: it points to the beginning of the struct."""
     bracketed: bool = False
-    """Whether the expression stands in brackets."""
+    """True if the expression is in brackets."""
 
     def __str__(self) -> str:
         member = "" if self.member is None else f",{self.member}"
@@ -177,10 +177,10 @@ class PerCpu:
     """`this_cpu_ptr(@runqueues)` or `this_cpu_read(...)`: this CPU's instance of a per-CPU variable."""
 
     read: bool
-    """Its value, not its address."""
+    """True: the variable's value (`this_cpu_read`); False: its address (`this_cpu_ptr`)."""
     inner: Expression
     rest: str = ""
-    """What stands behind the closing bracket."""
+    """Characters after the closing bracket."""
 
     def __str__(self) -> str:
         return f"this_cpu_{'read' if self.read else 'ptr'}({self.inner}){self.rest}"
@@ -205,7 +205,7 @@ Expression = (
 
 
 def innermost(expression: Expression) -> Expression:
-    """Give what dereferences, casts and reads of per-CPU variables begin with."""
+    """Return the expression inside all dereferences, casts and per-CPU reads."""
     while isinstance(expression, Dereference | Cast | PerCpu):
         expression = expression.inner
     return expression

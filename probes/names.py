@@ -1,4 +1,4 @@
-"""Names of groups, events and fields: what the kernel takes, and how to make one it takes."""
+"""Check names of groups, events and fields by the kernel's rules, and make names that the kernel accepts."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ RESERVED_FIELDS = frozenset(
         "__probe_func",
     }
 )
-"""Fields every record has (reserved_field_names, kernel/trace/trace_probe.c)."""
+"""Names of fields that every record has (reserved_field_names, kernel/trace/trace_probe.c)."""
 
 
 def split_name(text: str) -> tuple[str, str]:
     """Split `group/event`, `group.event`, `group/` or `event`."""
     separator = "/" if "/" in text else "."
-    group, found, event = text.partition(separator)
-    return (group, event) if found else ("", text)
+    group, has_group, event = text.partition(separator)
+    return (group, event) if has_group else ("", text)
 
 
 def check_name(text: str) -> tuple[str, int] | None:
-    """Check what stands behind the `:` of a command's first word.
+    """Check the event name after the `:` of a command's first word.
 
     Returns:
-        Error code and offset in `text`; None where the kernel takes it.
+        Error code and offset in `text`; None where the kernel accepts the name.
     """
     separator = "/" if "/" in text else "."
-    group, found, event = text.partition(separator)
-    if found:
+    group, separated, event = text.partition(separator)
+    if separated:
         if not group:
             return "NO_GROUP_NAME", 0
         if len(group) > MAX_EVENT_NAME:
@@ -70,12 +70,12 @@ def identifier(text: str) -> str:
 
 
 def event_name(symbol: str, suffix: str, limit: int = MAX_EVENT_NAME) -> str:
-    """Name an event for a symbol; the symbol is cut where the name would be longer than `limit`."""
+    """Return an event name for a symbol, which is cut where the name would be longer than `limit`."""
     return identifier(symbol)[: limit - len(suffix)] + suffix
 
 
 def unique_field(wanted: str, taken: Container[str]) -> str:
-    """Give a field name the kernel takes beside those taken: the wanted one, or with a number behind it."""
+    """Return a field name that the kernel accepts and that is not in `taken`: the wanted name, or numbered."""
     base = identifier(wanted)[:MAX_FIELD_NAME]
     if base in RESERVED_FIELDS:
         base = f"{base}_"[:MAX_FIELD_NAME]

@@ -1,4 +1,4 @@
-"""Types of plain values that came from a file, before they become a dataclass."""
+"""Check the types of plain values read from a file, before a dataclass is made of them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _LARGEST = 1 << 63
 
 
 def require_types(of: type, plain: Mapping[str, Any]) -> None:
-    """Raise TypeError where a value is of another type than the dataclass's field of its name says, or too large.
+    """Raise TypeError for a value of another type than the dataclass's field, or an integer above 64 bits.
 
-    Fields of types that are no plain values are not looked at, nor is what has no field.
+    Fields of types that are not plain values are not checked, nor are values without a field.
     """
-    known = _known(of)
+    field_types = _plain_fields(of)
     for name, value in plain.items():
-        expected = known.get(name)
+        expected = field_types.get(name)
         if expected is None:
             continue
         of_wrong_type = not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)
-        if of_wrong_type or (isinstance(value, list | tuple) and not all(isinstance(one, str) for one in value)):
+        if of_wrong_type or (isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value)):
             raise TypeError(f"{name} is no {expected[0].__name__}")
         if isinstance(value, int) and not -_LARGEST <= value < 2 * _LARGEST:
             raise TypeError(f"{name} does not fit in 64 bits")
 
 
 @cache
-def _known(of: type) -> dict[str, tuple[type, ...]]:
-    found = {one.name: _TYPES.get(str(one.type)) for one in dataclasses.fields(of)}
-    return {name: types for name, types in found.items() if types is not None}
+def _plain_fields(of: type) -> dict[str, tuple[type, ...]]:
+    field_types = {field.name: _TYPES.get(str(field.type)) for field in dataclasses.fields(of)}
+    return {name: types for name, types in field_types.items() if types is not None}

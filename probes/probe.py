@@ -1,6 +1,6 @@
-"""The probe as a value: what a person means, for no kernel in particular.
+"""Represent a probe as a value, independent of any kernel.
 
-`probes.syntax.parse` reads one from text, `str()` prints it back, `probes.check` says what a kernel would answer,
+`probes.syntax.parse` reads one from text, `str()` prints it back, `probes.check` returns a kernel's verdict on it,
 `probes.lowering.lower` turns it into the lines that one kernel takes.
 """
 
@@ -17,7 +17,7 @@ _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 
 
 class ProbeEnds(enum.Enum):
-    """At which end of the call: `entry`, `exit`, or `both` (two events, paired)."""
+    """Ends of the call that a probe records: `entry`, `exit`, or `both` (two events, paired)."""
 
     ENTRY = "entry"
     EXIT = "exit"
@@ -25,7 +25,7 @@ class ProbeEnds(enum.Enum):
 
 
 class ProbeKind(enum.StrEnum):
-    """How the probe attaches; the letter is the kernel's own."""
+    """Mechanism of a probe; the letter is the kernel's own."""
 
     FPROBE = "f"
     KPROBE = "p"
@@ -33,17 +33,17 @@ class ProbeKind(enum.StrEnum):
     TRACEPOINT = "t"
     EVENT = "e"
     AUTO = "a"
-    """A function probe whose mechanism the target decides: fprobe where it has it, else kprobe and kretprobe."""
+    """Function probe for which the target decides: fprobe where the kernel has it, else kprobe and kretprobe."""
 
 
 TEXT = "_text"
-"""The symbol that begins the kernel's code: a place behind it is some function, by whatever name."""
+"""Symbol at the beginning of the kernel's code; a place relative to it is in some function of any name."""
 
 
 class SymbolBase(NamedTuple):
-    """A symbol that is the only one of its name, and how far behind it a function begins.
+    """A symbol with a unique name, and the distance from it to the beginning of a function.
 
-    Addresses belong to one boot of a kernel; within its code, or that of one module, nothing moves.
+    Addresses change with each boot of a kernel; distances within its code, or that of a module, do not.
     """
 
     symbol: str
@@ -53,26 +53,25 @@ class SymbolBase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbePlace:
-    """Where a probe sits."""
+    """Place of a probe: symbol and offset."""
 
     symbol: str
     """Function, tracepoint or `group/event`, by `Probe.kind`; for an address its number as text."""
     module: str | None = None
-    """Name of the module the symbol is in; None: the kernel itself, or wherever it is."""
+    """Name of the module that has the symbol; None: the kernel itself, or any module."""
     offset: int = 0
     """Bytes from the symbol."""
     written: str = ""
-    """The offset as it was written (`+0x10`, `+0`), in place of its plain decimal; with `base` the whole place."""
+    """Offset as written (`+0x10`, `+0`), instead of its plain decimal; with `base` the whole place as written."""
     base: SymbolBase | None = None
-    """How the kernel is told where the symbol is, where its name doesn't say: several functions have it. The symbol
-    is for people and for BTF then.
-    """
+    """Reference point written to the kernel instead of `symbol`, where several functions have that name. `symbol`
+    then serves people and BTF."""
     address: int = field(default=0, compare=False)
-    """Of the symbol, on this boot; 0: not known."""
+    """Address of the symbol on this boot; 0: unknown."""
 
     @property
     def told(self) -> str:
-        """The text for the kernel."""
+        """Place as written to the kernel."""
         module = f"{self.module}:" if self.module else ""
         if self.base is not None:
             return f"{module}{self.base.symbol}+{self.base.distance + self.offset}"
@@ -84,57 +83,55 @@ class ProbePlace:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a person wants to see; every tick of a field makes a new one (`dataclasses.replace`)."""
+    """A probe as a person selects it; every tick of a field makes a new value (`dataclasses.replace`)."""
 
     place: ProbePlace
     when: ProbeEnds = ProbeEnds.ENTRY
     kind: ProbeKind = ProbeKind.AUTO
     fetchargs: tuple[FetchArg, ...] = ()
     filter: str = ""
-    """A filter of the kernel on the recorded fields: `count > 4096`."""
+    """Kernel filter on the recorded fields: `count > 4096`."""
     stack: bool = False
-    """Record the kernel stack with each event (the `stacktrace` trigger)."""
+    """True to record the kernel stack with each event (the `stacktrace` trigger)."""
     group: str = ""
     event: str = ""
-    """Group and event name, where the user chose them."""
+    """Event name as the user chose it; `group` likewise. Empty: chosen by probewright."""
     triggers: tuple[str, ...] = ()
-    """Triggers as the user wrote them, one a line."""
+    """Triggers as the user wrote them, each a line."""
     separator: str = "/"
-    """Between group and event, as written: `/` or `.`."""
+    """Separator of group and event, as written: `/` or `.`."""
     suffix: bool | None = None
-    """Whether `%return` was written where the kernel knows without it, by `r` or `$retval`; None: as usual."""
+    """True if `%return` was written although `r` or `$retval` says exit already; False: not written; None: as
+    usual."""
     maxactive: str = ""
-    """How many calls a kretprobe follows at once, as written behind the `r`; empty: the kernel's default.
+    """Number of calls a kretprobe follows at a time, as written after the `r`; empty: the kernel's default.
 
-    It may be anything else that stands there and that the kernel doesn't look at.
-    """
+    Any other characters in that place, which the kernel ignores, are in here too."""
 
     def toggle(self, arg: FetchArg) -> Probe:
-        """Add the fetcharg, or take it away where one with the same expression is there."""
-        kept = tuple(a for a in self.fetchargs if a.expression != arg.expression)
-        if len(kept) == len(self.fetchargs):
-            kept += (arg,)
-        return replace(self, fetchargs=kept)
+        """Add the fetcharg, or remove the fetcharg that has the same expression."""
+        fetchargs = tuple(a for a in self.fetchargs if a.expression != arg.expression)
+        if len(fetchargs) == len(self.fetchargs):
+            fetchargs += (arg,)
+        return replace(self, fetchargs=fetchargs)
 
     def captures(self, arg: FetchArg) -> bool:
-        """Whether a fetcharg with this expression is ticked."""
+        """Return whether a fetcharg with this expression is selected."""
         return any(a.expression == arg.expression for a in self.fetchargs)
 
     @property
     def subject(self) -> str:
-        """What it sits on: a function, a tracepoint, an event."""
+        """Function, tracepoint or event that the probe is on."""
         return self.place.symbol
 
     @property
     def returns_by_value(self) -> bool:
-        """Whether a fetcharg of an `f` makes it an exit probe, as the kernel sees it: it looks for the letters, even
-        in a text.
-        """
+        """True if `$retval` makes an `f` an exit probe: the kernel looks for these letters, even in a string."""
         return self.kind is ProbeKind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
 
     def __str__(self) -> str:
         name = f"{self.group}{self.separator}{self.event}" if self.group else self.event
-        by_name = ProbeKind.FPROBE if self.place.base is None else ProbeKind.KPROBE  # an fprobe knows names only
+        by_name = ProbeKind.FPROBE if self.place.base is None else ProbeKind.KPROBE  # an fprobe takes names only
         letter = by_name if self.kind is ProbeKind.AUTO else self.kind
         suffix = {ProbeEnds.ENTRY: "", ProbeEnds.EXIT: "%return", ProbeEnds.BOTH: "%both"}[self.when]
         if letter is ProbeKind.KRETPROBE and not self.suffix:

@@ -1,4 +1,4 @@
-"""Refusals of our own: what is missing on a target, in one place."""
+"""Build probewright's own refusals: messages for what a target lacks, all in one module."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _MESSAGES = {
     "outside_function": "No instruction of the function begins there",
     "not_code": "The symbol is no code of this file",
 }
-_OF_WHAT_IS_SEEN = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})
-"""Codes of what README and the lists of functions of tracefs would have to say."""
+_CODES_FROM_TRACEFS = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})
+"""Codes of refusals that rest on tracefs' README and its lists of functions."""
 
 
 class CannotLower(Exception):
-    """A probe that this target can't do.
+    """A probe that this target can't run.
 
     Attributes:
-        refusal: why; its column is in `str(probe)`.
+        refusal: the reason; its column is in `str(probe)`.
     """
 
     def __init__(self, refusal: Refusal) -> None:
@@ -46,15 +46,15 @@ class CannotLower(Exception):
 
 
 def as_seen(refusal: Refusal, facts: TargetFacts) -> Refusal:
-    """Return a refusal for what is missing; where nobody could look whether it is, another one that says so."""
-    if refusal.code not in _OF_WHAT_IS_SEEN or (trouble := facts.unseen) is None:
+    """Return the refusal; where tracefs could not be read, return a refusal that says so instead."""
+    if refusal.code not in _CODES_FROM_TRACEFS or (unreadable := facts.unseen) is None:
         return refusal
-    hint = f"{trouble.what}; {trouble.remedy}" if trouble.remedy else trouble.what
+    hint = f"{unreadable.what}; {unreadable.remedy}" if unreadable.remedy else unreadable.what
     return own("unseen", refusal.token, refusal.column, hint[:1].upper() + hint[1:])
 
 
 def own(
     code: str, token: str = "", column: int | None = None, hint: str = "", nearest: tuple[str, ...] = ()
 ) -> Refusal:
-    """Build a refusal with a code of our own."""
+    """Build a refusal with one of probewright's own codes."""
     return Refusal(code, _MESSAGES[code], column, token, hint, nearest)

@@ -1,13 +1,14 @@
-"""What is asked for by events that the kernel has already: one as it is, and the time from one to another.
+"""Parse the two requests for existing events: an event unchanged, and the latency between two events.
 
-Both are ours, the kernel has no line for them. `on GROUP/EVENT if FILTER` switches an event on in our instance. The
-time from one event to another is measured by the kernel itself, by two hist triggers and a synthetic event:
+Only probewright has these; the kernel has no command for them. `on GROUP/EVENT if FILTER` switches an event on in our
+instance. The time from one event to another is measured by the kernel itself, by two hist triggers and a synthetic
+event:
 
     lat:NAME BEGIN to END by KEY[=KEY][,…] [with FIELD[,…]] [if FILTER]
 
-BEGIN and END are `group/event`, or a probe in braces that makes the event; KEY=KEY says by which field of the begin
-and which of the end the two are known to belong together; the fields are those of the end, else of the begin. What
-comes has the field `lat`, in nanoseconds, then the keys and the fields, and the filter is on these.
+BEGIN and END are `group/event`, or a probe in braces that defines the event. KEY=KEY names the field of BEGIN and the
+field of END whose equal values pair the two events. Each FIELD is a field of END, else of BEGIN. The resulting event
+has the field `lat`, in nanoseconds, then the keys and the fields; the filter applies to these.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _FILTER = re.compile(r"\sif\s")
 
 @dataclass(frozen=True, slots=True)
 class StaticEvent:
-    """An event of the kernel as it is, all its fields: `on tcp/tcp_retransmit_skb if dport == 80`."""
+    """A kernel event unchanged, with all its fields: `on tcp/tcp_retransmit_skb if dport == 80`."""
 
     path: str
     """`group/event`."""
     filter: str = ""
-    """On its fields."""
+    """Filter on the event's fields."""
 
     @property
     def subject(self) -> str:
@@ -46,12 +47,12 @@ class StaticEvent:
 
 
 class LatencyKey(NamedTuple):
-    """A value that both events have."""
+    """Pair of fields, from the begin and the end event, whose equal values pair the two events."""
 
     begin: str
-    """Field of the first event."""
+    """Field of the begin event."""
     end: str
-    """Field of the second."""
+    """Field of the end event."""
 
     def __str__(self) -> str:
         return self.begin if self.begin == self.end else f"{self.begin}={self.end}"
@@ -59,17 +60,17 @@ class LatencyKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The time from one event to another with the same keys: see the module."""
+    """Latency from an event to another with the same keys; see the module for the syntax."""
 
     name: str
     begin: str
     """`group/event`, or the text of a probe."""
     end: str
     keys: tuple[LatencyKey, ...]
-    """One to three."""
+    """Keys, one to three."""
     fields: tuple[str, ...] = ()
     filter: str = ""
-    """On `lat`, the keys (named as at the end) and the fields."""
+    """Filter on `lat`, the keys (with the names they have in the end event) and the fields."""
 
     @property
     def subject(self) -> str:
@@ -85,13 +86,13 @@ class Latency:
 
 
 def is_static(text: str) -> bool:
-    """Whether a text is one of these two."""
+    """Return whether a text is an `on` or a `lat` request."""
     first = text.split(maxsplit=1)[:1]
     return first == [ON] or (bool(first) and _LATENCY.fullmatch(first[0]) is not None)
 
 
 def parse_static(text: str) -> StaticEvent | Latency:
-    """Read one of the two. Raises ParseError."""
+    """Parse an `on` or a `lat` request. Raises ParseError."""
     if text.split(maxsplit=1)[0] != ON:
         return _latency(collapsed(text))
     words, condition = words_of(text)
@@ -103,28 +104,28 @@ def parse_static(text: str) -> StaticEvent | Latency:
 
 
 def _latency(text: str) -> Latency:
-    found = _MEASURED.match(text)
-    if found is None:
+    match = _MEASURED.match(text)
+    if match is None:
         raise refuse("bad_latency", 0, text.split(" ")[0], "lat:NAME BEGIN to END by KEY=KEY with FIELDS if FILTER")
-    rest = text[found.end() :]
+    rest = text[match.end() :]
     condition = rest.removeprefix("if ").strip()
     if rest and (not rest.startswith("if ") or not condition):
-        raise refuse("bad_latency", found.end(), rest.split(" ")[0], "What comes last is `if` and a filter")
-    name, begin, end, keys, fields = found.groups()
+        raise refuse("bad_latency", match.end(), rest.split(" ")[0], "What comes last is `if` and a filter")
+    name, begin, end, keys, fields = match.groups()
     if not name or not is_identifier(name):
         raise refuse("bad_latency", 4, name or "", "It needs a name: lat:NAME")
     sides = [side[1:-1].strip() if side[0] == "{" else _path(side, text.find(side)) for side in (begin, end)]
-    pairs = tuple(LatencyKey(*_both(key)) for key in keys.split(","))
+    pairs = tuple(LatencyKey(*_key_fields(key)) for key in keys.split(","))
     wanted = tuple(fields.split(",")) if fields else ()
     for word in (*(name for key in pairs for name in key), *wanted):
         if not is_identifier(word):
-            raise refuse("bad_latency", found.start(4), word, "Keys and fields are names with commas between them")
+            raise refuse("bad_latency", match.start(4), word, "Keys and fields are names with commas between them")
     if len(pairs) > 3:
-        raise refuse("bad_latency", found.start(4), keys, "At most three keys")
+        raise refuse("bad_latency", match.start(4), keys, "At most three keys")
     return Latency(name, sides[0], sides[1], pairs, wanted, condition)
 
 
-def _both(key: str) -> tuple[str, str]:
+def _key_fields(key: str) -> tuple[str, str]:
     begin, _, end = key.partition("=")
     return begin, end or begin
 

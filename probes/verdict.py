@@ -1,4 +1,4 @@
-"""What a kernel says of a probe, before or after it was asked."""
+"""Represent a kernel's verdict on a probe, computed or as the kernel gave it."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The kernel's error (error_log) and what we add to it."""
+    """The kernel's error (error_log), with hint and corrections from probewright."""
 
     code: str
-    """Symbolic name as in the ERRORS table of kernel/trace/trace_probe.h (`NO_BTF_FIELD`), or a name of our own in
-    lower case where the kernel has none (`missing_capability`)."""
+    """Symbolic name as in the ERRORS table of kernel/trace/trace_probe.h (`NO_BTF_FIELD`), or probewright's own name
+    in lower case where the kernel has none (`missing_capability`)."""
     message: str
-    """The kernel's sentence."""
+    """The kernel's message."""
     column: int | None = None
     """Column of the kernel's caret in `command`, from 0; None where there is no position."""
     token: str = ""
-    """The word that is wrong, as a rule the one the caret stands under; see `Verdict.caret`."""
+    """The wrong word, as a rule the word under the kernel's caret; see `Verdict.caret`."""
     hint: str = ""
-    """The reason in plain words, and the way out."""
+    """The reason in plain words, and the remedy."""
     nearest: tuple[str, ...] = ()
-    """Up to three names that exist."""
+    """Up to three similar names that exist."""
     corrected: str = ""
-    """The whole text put right, where somebody looked for it (`probes.corrections.corrections`); empty: not known."""
+    """The whole text corrected (`probes.corrections.corrections`); empty: not computed or unknown."""
 
     @property
     def clause(self) -> str:
-        """The kernel's sentence without its full stop, as some of them have one: more is said behind it."""
+        """The kernel's message without the full stop that some messages have, so that more can follow."""
         return self.message if self.message.endswith(("..", "etc.")) else self.message.removesuffix(".")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Accepted, or refused with the reason."""
+    """Acceptance of a command, or its refusal with the reason."""
 
     command: str
-    """The text the verdict is about, words joined by one space, as error_log shows it."""
+    """The command judged, words joined by single spaces, as error_log shows it."""
     error: Refusal | None = None
     by_kernel: bool = False
-    """True: this kernel said so itself. False: computed."""
+    """True: the kernel itself gave this verdict. False: computed."""
 
     @property
     def caret(self) -> int | None:
-        """Column of what is wrong in `command`, from 0; None where there is no position.
+        """Column of the error in `command`, from 0; None where there is no position.
 
-        That of the kernel, but for an argument of a function that is not there: the kernel points at the argument
-        (NO_BTF_ENTRY), before it looks for the function.
+        The kernel's own column, except for an argument of a nonexistent function: there the kernel points at the
+        argument (NO_BTF_ENTRY) before it looks for the function.
         """
         error = self.error
         if error is None or error.column is None or error.code != "NO_BTF_ENTRY":
@@ -56,5 +56,5 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel takes it."""
+        """True if the kernel accepts the command."""
         return self.error is None

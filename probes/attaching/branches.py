@@ -1,8 +1,9 @@
-"""Direct calls and jumps in machine code, by the address they go to: x86-64 and arm64.
+"""Find direct calls and jumps in machine code by their target address, on x86-64 and arm64.
 
-No disassembler: a branch names its target by the distance to it, so for a stretch of code that is short enough the
-upper half of that distance has one value or two. A regular expression finds those, the lower half decides. What is
-found is exact to 32 bits (26 on arm64); a false one needs bytes that only happen to spell the very distance.
+Needs no disassembler: a branch encodes the distance to its target, so in a sufficiently short stretch of code the
+upper half of that distance has one or two values. A regular expression finds these, and the lower half is then
+compared. Matches are exact to 32 bits (26 on arm64); a false match needs bytes that encode exactly that distance by
+chance.
 """
 
 from __future__ import annotations
@@ -13,43 +14,43 @@ from typing import NamedTuple
 
 
 class Branch(NamedTuple):
-    """One instruction that leads to a target."""
+    """Instruction that branches to a target."""
 
     address: int
     target: int
     call: bool
-    """It comes back here; else it is a jump: a call in the place of a return, or into a part set apart."""
+    """True for a call; False for a jump: a tail call, or a jump into a split-off part."""
 
 
 _STRETCH = {"x86_64": 1 << 16, "aarch64": 1 << 18}
-"""Bytes of code in which the upper half of a distance changes at most once."""
-_LONGEST = 6
+"""Bytes of code within which the upper half of a distance changes at most once."""
+_MAX_INSTRUCTION = 6
 """Bytes of the longest branch instruction."""
 
 
 def knows(machine: str) -> bool:
-    """Whether branches of this architecture (`uname -m`) can be read."""
+    """Return whether branches of this architecture (`uname -m`) can be read."""
     return machine in _STRETCH
 
 
 def branches_to(targets: Collection[int], code: bytes, start: int, machine: str) -> list[Branch]:
-    """Find the branches in `code`, which lies at address `start`, that go to one of `targets`; by address.
+    """Return the branches in `code`, loaded at address `start`, to any of `targets`; sorted by address.
 
-    Raises KeyError for an architecture that is not known.
+    Raises KeyError for an unsupported architecture.
     """
     stretch = _STRETCH[machine]
     find = _x86 if machine == "x86_64" else _arm
-    wanted = frozenset(targets)
-    found: list[Branch] = []
+    target_set = frozenset(targets)
+    branches: list[Branch] = []
     for at in range(0, len(code), stretch):
         # The longest instruction may begin in this stretch and end in the next.
-        part = code[at : at + stretch + _LONGEST - 1]
-        found += (b for b in find(part, start + at, wanted) if b.address < start + at + stretch)
-    return found
+        part = code[at : at + stretch + _MAX_INSTRUCTION - 1]
+        branches += (b for b in find(part, start + at, target_set) if b.address < start + at + stretch)
+    return branches
 
 
 def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
-    """`call rel32` (e8), `jmp rel32` (e9), `jcc rel32` (0f 80 to 0f 8f)."""
+    """Yield branches on x86-64: `call rel32` (e8), `jmp rel32` (e9), `jcc rel32` (0f 80 to 0f 8f)."""
     tails = set()
     for target in targets:
         nearest, farthest = target - start, target - start - len(code)
@@ -68,7 +69,7 @@ def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
 
 
 def _arm(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
-    """`bl` (100101 imm26) and `b` (000101 imm26); the distance counts instructions from the branch itself."""
+    """Yield branches on arm64: `bl` (100101 imm26), `b` (000101 imm26); distances count instructions."""
     tails = set()
     for target in targets:
         nearest, farthest = target - start >> 2, target - start - len(code) >> 2

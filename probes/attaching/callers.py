@@ -1,6 +1,6 @@
-"""Who calls a function: from branches found in machine code to functions that can be probed.
+"""Find the callers of a function that can be probed, from branches in machine code.
 
-Only what an instruction or debug information proves is called a caller; a call through a pointer leaves no trace.
+A caller is proven by an instruction or by debug information; calls through pointers are not found.
 """
 
 from __future__ import annotations
@@ -15,61 +15,61 @@ from probes.attaching.values import Alternative, Attachability, Reason, ReasonKi
 from probes.probe import ProbeKind, ProbePlace
 
 _DEPTH = 3
-"""Levels of callers that are looked at where the nearer ones can't be probed."""
-_MOST_AT_ONCE = 200
-"""Functions of one level whose own callers are looked for."""
+"""Levels of callers that are searched while the nearer ones can't be probed."""
+_MAX_SEARCHED = 200
+"""Largest number of functions of a level whose callers are searched."""
 
 
 class CallSite(NamedTuple):
-    """A function with code around an address."""
+    """Function that contains an address."""
 
     name: str
     start: int
-    """Address of its first instruction."""
+    """Address of the function's first instruction."""
     place: ProbePlace
-    """To probe it by."""
+    """Place for a probe on the function."""
     kinds: frozenset[ProbeKind]
-    """What can attach; empty: nothing can."""
+    """Probes that can attach; empty: none."""
     offset: int | None = None
-    """Of the address, in bytes from the start; None: in a part of it that was set apart."""
+    """Bytes of the address from the function's start; None: in a part split off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A function that calls another one."""
+    """Function that calls another one."""
 
     spot: CallSite
     calls: tuple[int, ...] = ()
-    """Where in it, in bytes from its start; empty where that isn't known."""
+    """Offsets of the calls in bytes from the function's start; empty where unknown."""
     jumps: bool = False
-    """All of them are jumps: it ends in the other function."""
+    """True if all calls are jumps: tail calls."""
     through: tuple[str, ...] = ()
-    """Functions in between that can't be probed, the nearest to this one first."""
+    """Functions in between that can't be probed, the nearest to this caller first."""
     inlined: bool = False
-    """The other function's code is in it."""
+    """True if the other function's code is inlined in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The answer for one function."""
+    """Callers of a function."""
 
     name: str
     found: tuple[Caller, ...] = ()
-    """Those that can be probed, nearest first."""
+    """Callers that can be probed, nearest first."""
     hidden: tuple[str, ...] = ()
-    """Direct callers that can't be probed either."""
+    """Direct callers that can't be probed."""
     searched: str = ""
-    """What was looked through, for the label: `the kernel's code`, `/usr/lib/debug/...`."""
+    """Places searched, for the label: `the kernel's code`, `/usr/lib/debug/...`."""
     trouble: str = ""
-    """Why nothing could be looked through."""
+    """Reason why nothing could be searched."""
     reasons: tuple[Reason, ...] = ()
-    """What debug information adds to why it can't be probed, or only in part."""
+    """Reasons from debug information why the function can't be probed, or only in part."""
     relatives: tuple[Alternative, ...] = ()
-    """Where nobody was found who calls it: functions that take the same types."""
+    """Functions that take the same types, if no caller was found."""
 
     @property
     def instead(self) -> tuple[Alternative, ...]:
-        """The callers as ways out, or who else comes near."""
+        """The callers as alternatives, else the relatives."""
         callers = (
             Alternative(c.spot.place, Relation.CONTAINS if c.inlined else Relation.CALLS, note_of(c), c.spot.kinds)
             for c in self.found
@@ -78,7 +78,7 @@ class Callers:
 
     @property
     def text(self) -> str:
-        """One sentence about what was found and what not."""
+        """Sentence on a search without callers that can be probed; empty: some were found."""
         if self.found:
             return ""
         if self.trouble:
@@ -90,7 +90,7 @@ class Callers:
 
 
 def note_of(caller: Caller) -> str:
-    """How the caller comes to the function: `at +0x4c`, `through __schedule`."""
+    """Return where the caller calls the function: `at +0x4c`, `through __schedule`."""
     if caller.through:
         return "through " + ", ".join(caller.through)
     if not caller.calls:
@@ -107,19 +107,19 @@ def direct_callers(
     entries_of: Callable[[int], Collection[int]],
     searched: str,
 ) -> Callers:
-    """Follow direct calls backwards until functions come that can be probed.
+    """Follow direct calls backwards to functions that can be probed.
 
     Args:
-        name: of the function.
-        entries: addresses at which it is entered.
-        scan: finds branches to any of some addresses in all code there is; the slow part.
-        spot_of: address -> the function around it.
-        entries_of: start of a function -> addresses at which it is entered.
-        searched: what `scan` looks through.
+        name: name of the function.
+        entries: the function's entry addresses.
+        scan: returns the branches to any of the given addresses in all code; slow.
+        spot_of: address -> the function that contains it.
+        entries_of: start of a function -> its entry addresses.
+        searched: places that `scan` searches, for the label.
     """
-    found: dict[int, Caller] = {}
+    callers_found: dict[int, Caller] = {}
     level: dict[int, tuple[str, ...]] = dict.fromkeys(entries, ())
-    """Address -> functions between it and the one in question."""
+    """Address -> functions between it and the given function."""
     hidden: dict[str, None] = {}
     seen = set(entries)
     for depth in range(_DEPTH):
@@ -129,39 +129,39 @@ def direct_callers(
             if spot.kinds:
                 offsets = tuple(place.offset for place, _ in places if place.offset is not None)
                 jumps = not any(branch.call for _, branch in places)
-                found.setdefault(spot.start, Caller(spot, offsets, jumps, through))
+                callers_found.setdefault(spot.start, Caller(spot, offsets, jumps, through))
                 continue
             if not depth:
                 hidden[spot.name] = None
             following |= dict.fromkeys(set(entries_of(spot.start)) - seen, (spot.name, *through))
-        level = dict(list(following.items())[:_MOST_AT_ONCE])
+        level = dict(list(following.items())[:_MAX_SEARCHED])
         seen |= set(level)
-        if not level or found:
+        if not level or callers_found:
             break
-    return Callers(name, tuple(found.values()), tuple(hidden), searched)
+    return Callers(name, tuple(callers_found.values()), tuple(hidden), searched)
 
 
 def _by_function(
     branches: Iterable[Branch], spot_of: Callable[[int], CallSite | None], entries: Collection[int]
 ) -> Iterator[list[tuple[CallSite, Branch]]]:
-    """Branches by the function they are in, without a function's own to itself; by name."""
+    """Yield the branches of each function, without those to itself; sorted by name."""
     parts: dict[int, list[tuple[CallSite, Branch]]] = {}
     for branch in branches:
         spot = spot_of(branch.address)
         if spot is not None and branch.target not in (spot.start, *(entries if spot.start in entries else ())):
             parts.setdefault(spot.start, []).append((spot, branch))
-    yield from sorted(parts.values(), key=lambda found: (found[0][0].name, found[0][0].start))
+    yield from sorted(parts.values(), key=lambda members: (members[0][0].name, members[0][0].start))
 
 
 def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept: bool, path: str) -> Callers:
-    """Add what debug information says.
+    """Return the callers with the facts from debug information.
 
     Args:
-        callers: what the code says.
-        spots: functions that have a copy of its code.
-        places: how many copies there are.
-        kept: whether it has code of its own besides.
-        path: of the debug information.
+        callers: callers found in machine code.
+        spots: functions with an inlined copy of the code.
+        places: number of copies.
+        kept: the function has code of its own too.
+        path: path of the debug information.
     """
     inlined = tuple(Caller(spot, inlined=True) for spot in sorted(spots, key=lambda s: s.name) if spot.kinds)
     hidden = dict.fromkeys((*callers.hidden, *(spot.name for spot in spots if not spot.kinds)))
@@ -169,8 +169,8 @@ def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept:
     if places:
         text = f"its code was inlined, {places} copies in {len(spots)} functions"
         text = "its code was inlined, in one place" if places == 1 else text
-        passed = f"{text}: a probe on it doesn't see those"
-        reasons = (Reason(ReasonKind.PARTLY_INLINED, passed) if kept else Reason(ReasonKind.INLINED, text),)
+        unseen_text = f"{text}: a probe on it doesn't see those"
+        reasons = (Reason(ReasonKind.PARTLY_INLINED, unseen_text) if kept else Reason(ReasonKind.INLINED, text),)
     elif not kept:
         reasons = (Reason(ReasonKind.INLINED, "debug information knows it, but no code of it was kept"),)
     searched = " and ".join(filter(None, (callers.searched, path)))
@@ -178,13 +178,13 @@ def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept:
     return replace(callers, found=found, hidden=tuple(hidden), searched=searched, reasons=reasons)
 
 
-def all_reasons(about: Attachability, callers: Callers | None) -> tuple[Reason, ...]:
-    """Reasons with what debug information adds; where that knows the function, it isn't unknown."""
-    added = callers.reasons if callers else ()
-    vague = (ReasonKind.UNKNOWN, ReasonKind.INLINED) if added else ()
-    return (*(reason for reason in about.reasons if reason.why not in vague), *added)
+def all_reasons(answer: Attachability, callers: Callers | None) -> tuple[Reason, ...]:
+    """Return all reasons, with those from debug information, which replace vaguer ones."""
+    debug_reasons = callers.reasons if callers else ()
+    vague = (ReasonKind.UNKNOWN, ReasonKind.INLINED) if debug_reasons else ()
+    return (*(reason for reason in answer.reasons if reason.why not in vague), *debug_reasons)
 
 
 def owner(name: str) -> str:
-    """The function whose part a symbol is: `vfs_read.cold` is one of `vfs_read`'s."""
+    """Return the function that a symbol is a part of: `vfs_read` for `vfs_read.cold`."""
     return name.partition(COLD)[0]

@@ -1,4 +1,4 @@
-"""All functions of a target: which can be probed, how, and why the others can't. Looked up one by one, when asked."""
+"""Look up the functions of a target: the probes each takes, and reasons for those it doesn't. Computed on request."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ _LOOKED_AT, _NEAR = 9, 3
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of a target."""
+    """Function of a target."""
 
     name: str
     module: str = ""
-    """Empty: the kernel itself."""
+    """Name of the module; empty: the kernel itself."""
     prototype: str = ""
-    """In C; empty where BTF doesn't know it."""
+    """Prototype in C; empty where BTF doesn't have the function."""
     kinds: frozenset[ProbeKind] = frozenset()
-    """What can attach: `ProbeKind.FPROBE`, `ProbeKind.KPROBE`, `ProbeKind.KRETPROBE`."""
+    """Probes that can attach: `ProbeKind.FPROBE`, `ProbeKind.KPROBE`, `ProbeKind.KRETPROBE`."""
     reason: str = ""
-    """Why something can't; empty: everything can."""
+    """Reason why some probes can't attach; empty: all can."""
     word: str = ""
     """The first reason in a word."""
     copies: tuple[str, ...] = ()
-    """What the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
+    """The compiler's clones of the function: `name.isra.0`, `name.constprop.0`, ..."""
 
 
 class Catalog:
-    """The functions of one target, by name."""
+    """Functions of a target, by name."""
 
     def __init__(self, btf: Btf | None, facts: TargetFacts) -> None:
         self._btf = btf
         self._facts = facts
         self._index = index_of(facts)
         self.ground = UNSEEN
-        """What else can be asked; whoever has looked at the machine more closely puts it here."""
+        """Further sources on the target, set once they have been read."""
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """All names, sorted: those that BTF knows and those that can be traced."""
+        """All names, sorted: functions in BTF and traceable functions."""
         names = set(self._index.modules)
         btf = self._btf
         while btf is not None:
@@ -64,27 +64,33 @@ class Catalog:
         return Search(self.names)
 
     def near(self, name: str) -> list[str]:
-        """Up to three names like one that nobody knows, which something can attach to."""
-        found = [self.names[index] for index in self._search.find(name, _LOOKED_AT).indices]
-        found = [one for one in found if is_like(name, one)]
-        known = index_of(self._facts)
-        first = [one for one in spellings(name) if one != name and known.count(one)]
-        return [one for one in dict.fromkeys((*first, *found)) if self.attachability(one).kinds][:_NEAR]
+        """Return up to three names similar to an unknown one, of functions that can be probed."""
+        similar = [self.names[index] for index in self._search.find(name, _LOOKED_AT).indices]
+        similar = [candidate for candidate in similar if is_like(name, candidate)]
+        function_index = index_of(self._facts)
+        spelled = [
+            candidate for candidate in spellings(name) if candidate != name and function_index.count(candidate)
+        ]
+        return [
+            candidate for candidate in dict.fromkeys((*spelled, *similar)) if self.attachability(candidate).kinds
+        ][:_NEAR]
 
     def __len__(self) -> int:
         return len(self.names)
 
     def function(self, name: str) -> Function:
-        """Look at one function; one that nobody knows has no kinds and says so."""
-        about = self.attachability(name)
-        return Function(name, about.module, self._prototype(name), about.kinds, about.text, about.word, about.copies)
+        """Look up a function; an unknown one has no kinds and a reason."""
+        answer = self.attachability(name)
+        return Function(
+            name, answer.module, self._prototype(name), answer.kinds, answer.text, answer.word, answer.copies
+        )
 
     def attachability(self, name: str) -> Attachability:
-        """The same with each reason and what can be probed instead; exact when the ground has been looked at."""
+        """Return the function's attachability with all reasons and alternatives; exact once `ground` has been set."""
         return attachability(name, self._facts, self._btf, self.ground)
 
     def survey(self, names: Iterable[str]) -> AttachabilitySurvey:
-        """Look at many functions; each answer equals that of `attachability`."""
+        """Return the answers for many functions, equal to those of `attachability`."""
         return AttachabilitySurvey(names, self._facts, self._btf, self.ground)
 
     def _prototype(self, name: str) -> str:

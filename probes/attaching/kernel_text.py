@@ -1,4 +1,4 @@
-"""The parts of a kernel's code that tracing treats apart, by the symbols that mark their bounds."""
+"""Find the sections of a kernel's code that tracing treats specially, by the symbols at their bounds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 
 
 class TextSection(enum.StrEnum):
-    """A part of the code (include/asm-generic/vmlinux.lds.h)."""
+    """Section of the code (include/asm-generic/vmlinux.lds.h)."""
 
     INIT = "init"
-    """Runs while the kernel boots, then its memory is freed; with what is for unloading built-in code."""
+    """Code that runs while the kernel boots, after which its memory is freed; also exit code of built-in modules."""
     NOINSTR = "noinstr"
-    """No instrumentation: runs where tracing isn't safe (entry from user space, idle, NMI)."""
+    """Code without instrumentation, which runs where tracing isn't safe (entry from user space, idle, NMI)."""
     ENTRY = "entry"
     """Assembly between user space and the kernel."""
 
@@ -29,31 +29,31 @@ _BOUNDS = (
 
 
 class TextSections:
-    """Which part an address is in; the bounds are looked up once."""
+    """Sections by address; the bounds are looked up once."""
 
     def __init__(self, address_of: Callable[[str], int | None]) -> None:
-        """`address_of` gives the address of a symbol, None where there is no such symbol."""
+        """Look up the bounds; `address_of` returns the address of a symbol, None where there is no such symbol."""
         bounds = ((section, address_of(start), address_of(end)) for section, start, end in _BOUNDS)
         parts = [(section, range(start, end)) for section, start, end in bounds if start is not None and end]
         self._cuts = sorted({cut for _, part in parts for cut in (part.start, part.stop)})
-        self._between = [None, *(next((name for name, part in parts if cut in part), None) for cut in self._cuts)]
+        self._sections = [None, *(next((name for name, part in parts if cut in part), None) for cut in self._cuts)]
         start, end = address_of("_stext"), address_of("_etext")
         self._text = range(start, end) if start is not None and end is not None else None
 
     def at(self, address: int) -> TextSection | None:
-        """None: ordinary code, or code of a module."""
-        return self._between[bisect_right(self._cuts, address)]
+        """Return the section of an address; None: ordinary code, or code of a module."""
+        return self._sections[bisect_right(self._cuts, address)]
 
     def of_functions(self, addresses: Mapping[str, int]) -> dict[str, TextSection | None]:
-        """Return `at` for each of some symbols of the kernel itself, without those that are known to be no code."""
-        text, cuts, between = self._text, self._cuts, self._between
-        found = {name: between[bisect_right(cuts, address)] for name, address in addresses.items()}
+        """Return the section of each of the kernel's own symbols, without symbols known to be data."""
+        text, cuts, sections_between = self._text, self._cuts, self._sections
+        sections = {name: sections_between[bisect_right(cuts, address)] for name, address in addresses.items()}
         if text is None:
-            return found
-        return {name: part for name, part in found.items() if addresses[name] in text or part is TextSection.INIT}
+            return sections
+        return {name: part for name, part in sections.items() if addresses[name] in text or part is TextSection.INIT}
 
     def is_code(self, address: int) -> bool | None:
-        """Whether instructions of the kernel itself lie there; None: its bounds aren't known.
+        """Return whether an address is in the kernel's own code; None: the bounds are unknown.
 
         The letter in kallsyms is no proof: newer kernels call data `t` as well.
         """

@@ -1,4 +1,4 @@
-"""Functions that take a structure of the same type as one that can't be probed: relatives perhaps, no callers."""
+"""Find functions that take a struct of the same type as an unprobeable function; they may not be callers."""
 
 from __future__ import annotations
 
@@ -12,47 +12,51 @@ from btf.uses import functions_using
 from probes.attaching.values import Alternative, Relation
 from probes.probe import ProbeKind, ProbePlace
 
-_MOST = 8
+_MAX_RELATIVES = 8
 
 
 def relatives(name: str, btf: Btf, kinds_of: Callable[[str], frozenset[ProbeKind]]) -> tuple[Alternative, ...]:
-    """The functions that take what `name` takes by pointer, those with names most like its own first (50 ms).
+    """Return functions that take a pointer to the same struct as `name`, the most similar names first (50 ms).
 
     Args:
-        name: of the function.
-        btf: types that may know it.
-        kinds_of: what can attach to a function.
+        name: name of the function.
+        btf: types that may have the function.
+        kinds_of: returns the probes that can attach to a function.
     """
     try:
         function = btf.function(name)
         parameters = btf.prototype(function).params if function is not None else ()
         structs = [struct for parameter in parameters if (struct := _struct_behind(btf, parameter.type_id))]
-        taken = functions_using(btf, f"struct {structs[0]}").takes if structs else ()
+        users = functions_using(btf, f"struct {structs[0]}").takes if structs else ()
     except BtfError:
         return ()
-    like = sorted((one for one in taken if one != name), key=lambda one: (-_alike(one, name), one))
-    found = ((one, kinds_of(one)) for one in like)
-    ways = (
-        Alternative(ProbePlace(one), Relation.SAME_TYPE, f"takes struct {structs[0]}", kinds)
-        for one, kinds in found
+    by_similarity = sorted(
+        (user for user in users if user != name), key=lambda user: (-_common_prefix(user, name), user)
+    )
+    with_kinds = ((user, kinds_of(user)) for user in by_similarity)
+    alternatives = (
+        Alternative(ProbePlace(user), Relation.SAME_TYPE, f"takes struct {structs[0]}", kinds)
+        for user, kinds in with_kinds
         if kinds
     )
-    return tuple(way for way, _ in zip(ways, range(_MOST), strict=False))
+    return tuple(alternative for alternative, _ in zip(alternatives, range(_MAX_RELATIVES), strict=False))
 
 
-def _alike(one: str, other: str) -> int:
-    """Letters with which both begin."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _common_prefix(first: str, second: str) -> int:
+    """Return the length of the common prefix."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
 
 
 def _struct_behind(btf: Btf, type_id: int) -> str:
-    """Name of the struct that a type points to; empty where it is no such pointer."""
+    """Return the name of the struct that a type points to; empty where it is no such pointer."""
     pointers = 0
     for _ in range(MAX_DEPTH):
-        found = btf.type(type_id)
-        if isinstance(found, Ptr):
+        kind = btf.type(type_id)
+        if isinstance(kind, Ptr):
             pointers += 1
-        elif not isinstance(found, Modifier):
-            return found.name if pointers == 1 and isinstance(found, Struct | Fwd) else ""
-        type_id = found.type_id
+        elif not isinstance(kind, Modifier):
+            return kind.name if pointers == 1 and isinstance(kind, Struct | Fwd) else ""
+        type_id = kind.type_id
     return ""

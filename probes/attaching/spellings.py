@@ -1,4 +1,4 @@
-"""Other names that one function has: by the architecture, by the kernel's age, with and without underscores."""
+"""List other names of a function: by architecture, by kernel version, with and without underscores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 _SYSTEM_CALLS: Final = ("__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__do_sys_", "ksys_")
-"""What the names of system calls begin with, by the architecture."""
+"""Prefixes of the names of system calls, by architecture."""
 RENAMED: Final = {
     "do_fork": ("kernel_clone",),  # 5.10
     "_do_fork": ("kernel_clone",),
@@ -16,46 +16,50 @@ RENAMED: Final = {
     "do_sys_openat": ("do_sys_openat2",),
     "generic_make_request": ("submit_bio_noacct",),  # 5.9
 }
-"""Names of guides that are older, or younger, than a kernel, and what it has instead."""
-_BEFORE: Final = ("__", "_", "do_", "__do_", "ksys_")
-_BEHIND: Final = ("_noprof", "_locked")
-"""`kmalloc` has been `kmalloc_noprof` since 6.10."""
-_LEAST_ALIKE: Final = 0.6
-_FARTHER: Final = 0.15
-"""What is so much farther than the nearest is not meant."""
+"""Names in documents for older or newer kernels, and the names that kernels have instead."""
+_PREFIXES: Final = ("__", "_", "do_", "__do_", "ksys_")
+_SUFFIXES: Final = ("_noprof", "_locked")
+"""Suffixes of names; `kmalloc` has been `kmalloc_noprof` since 6.10."""
+_LEAST_SIMILARITY: Final = 0.6
+_MAX_DIFFERENCE: Final = 0.15
+"""Largest difference in distance from the most similar name."""
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Give names that a function may have elsewhere, the likeliest first; whether one exists is not known."""
+    """Yield names that a function may have in other kernels, the likeliest first; they may not exist."""
     low = name.lower()
     if low.startswith(("sys_", "ksys_")):
         yield from (f"{entry}{low.partition('sys_')[2]}" for entry in _SYSTEM_CALLS)
     yield from RENAMED.get(name, ())
     bare = name.lstrip("_")
     yield bare
-    yield from (f"{before}{bare}" for before in _BEFORE)
-    yield from (f"{name}{behind}" for behind in _BEHIND)
+    yield from (f"{prefix}{bare}" for prefix in _PREFIXES)
+    yield from (f"{name}{suffix}" for suffix in _SUFFIXES)
     yield from (f"{entry}{low}" for entry in _SYSTEM_CALLS)
 
 
 def is_like(name: str, other: str) -> bool:
-    """Return whether another function may be meant by a name: it has the whole name in its own, or is alike."""
-    one, two = name.lower(), other.lower()
-    if one in two or set(_WORD.findall(one)) <= set(_WORD.findall(two)):
+    """Return whether a name may mean another function, whose name contains it or is similar."""
+    first, second = name.lower(), other.lower()
+    if first in second or set(_WORD.findall(first)) <= set(_WORD.findall(second)):
         return True
-    return difflib.SequenceMatcher(None, one, two).ratio() >= _LEAST_ALIKE
+    return difflib.SequenceMatcher(None, first, second).ratio() >= _LEAST_SIMILARITY
 
 
 def distance(name: str, other: str) -> float:
-    """Return how unlike two names are, from 0 to 1; a name that only goes on is nearer than others."""
-    one, two = name.lower(), other.lower()
-    ratio = difflib.SequenceMatcher(None, one, two).ratio()
-    return 1 - ratio - 0.1 * two.startswith(one)
+    """Return the distance of two names, from 0 to 1; a name that continues the other is nearer."""
+    first, second = name.lower(), other.lower()
+    ratio = difflib.SequenceMatcher(None, first, second).ratio()
+    return 1 - ratio - 0.1 * second.startswith(first)
 
 
 def closest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of some names that may be meant by one that is not there, the nearest first."""
-    found = difflib.get_close_matches(name, list(names), 9, _LEAST_ALIKE)
-    found.sort(key=lambda one: distance(name, one))
-    return [one for one in found if distance(name, one) <= distance(name, found[0]) + _FARTHER][:3]
+    """Return up to three of `names` that an unknown name may mean, the nearest first."""
+    similar = difflib.get_close_matches(name, list(names), 9, _LEAST_SIMILARITY)
+    similar.sort(key=lambda candidate: distance(name, candidate))
+    return [
+        candidate
+        for candidate in similar
+        if distance(name, candidate) <= distance(name, similar[0]) + _MAX_DIFFERENCE
+    ][:3]

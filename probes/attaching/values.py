@@ -1,4 +1,4 @@
-"""The values of the answer to "why can't I probe this here, and what can I do instead" (`attach` gives it)."""
+"""Represent the answer on whether a function can be probed, with reasons and alternatives (`attach` returns it)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from probes.attaching.kernel_text import TextSection
 from probes.probe import ProbeKind, ProbePlace, SymbolBase
 
 ALL = frozenset({ProbeKind.FPROBE, ProbeKind.KPROBE, ProbeKind.KRETPROBE})
-"""What attaches to an ordinary function."""
+"""Probes that attach to an ordinary function."""
 
 
 class ReasonKind(enum.StrEnum):
-    """A reason, by the word for it that fits into a narrow column."""
+    """Kind of a reason; its value is a word for a narrow column."""
 
     PRIVILEGES = "not root"
     LOCKDOWN = "lockdown"
     TRACER = "no tracer"
     MACHINE = "not here"
-    """Something else that is in the way of every probe (`TargetFacts.troubles`)."""
+    """Another obstacle to every probe (`TargetFacts.troubles`)."""
     NO_KPROBES = "no kprobes"
     BLACKLIST = "blacklist"
     NOINSTR = "noinstr"
@@ -29,21 +29,21 @@ class ReasonKind(enum.StrEnum):
     NOTRACE = "notrace"
     INIT = "boot only"
     UNTRACED = "not traced"
-    """Not traceable; which of the reasons can't be told without symbols."""
+    """Untraceable, for a reason that can't be determined without symbols."""
     INLINED = "inlined"
     PARTLY_INLINED = "inlined too"
     RENAMED = "renamed"
-    """Only copies are left that the compiler made."""
+    """Only the compiler's clones exist."""
     COPIES = "has copies"
     COPY = "a copy"
     ALIAS = "an alias"
-    """The tracer lists its code by another name."""
+    """The tracer lists the code under another name."""
     COLD = "cold part"
     PADDING = "padding"
     WEAK = "overridden"
     TWINS = "twins"
     MODULE = "no module"
-    """In a module that isn't loaded."""
+    """The function is in a module that isn't loaded."""
     NO_BTF = "no BTF"
     DATA = "no code"
     UNKNOWN = "unknown"
@@ -63,60 +63,60 @@ _CALLED = frozenset(
 
 
 class Relation(enum.StrEnum):
-    """How a name comes to stand in the place of another."""
+    """Relation of an alternative to the function."""
 
     COPY = "copy"
-    """Made of it by the compiler."""
+    """Clone of the function, made by the compiler."""
     ORIGINAL = "original"
-    """What this copy was made of."""
+    """Function that this clone was made from."""
     ALIAS = "same code"
-    """Another name of its address."""
+    """Another name of the same address."""
     TWIN = "twin"
-    """One of several of this name, by its address."""
+    """A function of the same name, by its address."""
     CALLS = "calls it"
-    """An instruction in its code does."""
+    """A caller, proven by an instruction in its code."""
     CONTAINS = "contains it"
-    """Debug information says that it was inlined there."""
+    """A function with the code inlined, by debug information."""
     SAME_TYPE = "same type"
-    """Takes a structure of the same type: a relative perhaps, no caller."""
+    """A function that takes a structure of the same type; may not be a caller."""
 
 
 class Reason(NamedTuple):
-    """One thing that is in the way, or worth knowing before a probe is built."""
+    """Reason why a probe can't attach, or a note before a probe is built."""
 
     why: ReasonKind
     text: str
-    """One sentence without a full stop."""
+    """A sentence without a full stop."""
     remedy: str = ""
-    """What to do about it, a command where there is one."""
+    """Remedy, a command where there is one."""
 
 
 class Alternative(NamedTuple):
-    """What can be probed instead."""
+    """A place that can be probed instead."""
 
     place: ProbePlace
     how: Relation
     note: str = ""
-    """Which one it is, or where in it: `between a_open and a_close`, `at +0x4c`."""
+    """Distinction or position: `between a_open and a_close`, `at +0x4c`."""
     kinds: frozenset[ProbeKind] = ALL
 
 
 class Attachability(NamedTuple):
-    """The answer for one function."""
+    """Answer for a function."""
 
     name: str
     module: str = ""
     kinds: frozenset[ProbeKind] = frozenset()
-    """What can attach."""
+    """Probes that can attach."""
     reasons: tuple[Reason, ...] = ()
-    """Where nothing can attach, the first one says why."""
+    """Reasons and notes; where nothing can attach, the first is the reason."""
     instead: tuple[Alternative, ...] = ()
     copies: tuple[str, ...] = ()
-    """What the compiler made of it and can be traced: `name.isra.0`, ..."""
+    """The compiler's clones of the function that can be traced: `name.isra.0`, ..."""
 
     @property
     def text(self) -> str:
-        """All reasons in one line."""
+        """All reasons in a line."""
         return "; ".join([reason.text for reason in self.reasons])
 
     @property
@@ -126,51 +126,51 @@ class Attachability(NamedTuple):
 
     @property
     def called(self) -> bool:
-        """Whether it has code that runs, so that to look for its callers makes sense."""
+        """True if the function has code that runs, so that it may have callers."""
         return any(reason.why in _CALLED for reason in self.reasons)
 
     def has(self, why: ReasonKind) -> bool:
-        """Whether a reason is among them."""
+        """Return whether there is a reason of a kind."""
         return any(reason.why is why for reason in self.reasons)
 
 
 class SymbolEntry(NamedTuple):
-    """One symbol of the name that is asked for, as kallsyms has it."""
+    """Symbol of the name asked for, as in kallsyms."""
 
     address: int
     code: bool = True
     module: str = ""
     section: TextSection | None = None
     before: str = ""
-    """The function in front of it: the linker keeps those of one source file together."""
+    """The function before it: the linker places functions of a source file together."""
     after: str = ""
     base: SymbolBase | None = None
-    """How to find it where it shares its name."""
+    """Reference point to find the symbol by, where it shares its name."""
     aliases: tuple[str, ...] = ()
     """Other names of its code that no other symbol has."""
 
 
 class AbsentModule(NamedTuple):
-    """A module that isn't loaded."""
+    """Module that isn't loaded."""
 
     module: str
     certain: bool
-    """The function was found in it; else only its name says so."""
+    """True if the function was found in the module; False: only the module's name suggests it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolLookups:
-    """What can be asked of a machine besides its facts; None: it can't be known there."""
+    """Sources on a machine besides its facts; each None: unknown there."""
 
     symbols: Callable[[str], Sequence[SymbolEntry]] | None = None
-    """By name, all of them."""
+    """All symbols of a name."""
     copies: Callable[[str], Sequence[str]] | None = None
-    """Names of symbols that the compiler made of a function, traceable or not."""
+    """Names of the compiler's clones of a function, traceable or not."""
     absent: Callable[[str], Sequence[AbsentModule]] | None = None
-    """Modules on disk that may have a function which nobody knows."""
+    """Modules on disk that may have an unknown function."""
     sections: Callable[[Set[str]], dict[str, TextSection | None]] | None = None
-    """Of those of some names that one symbol alone has, a function of the kernel itself."""
+    """Sections of those names that belong to a single symbol, a function of the kernel itself."""
 
 
 UNSEEN = SymbolLookups()
-"""Nothing can be asked."""
+"""Lookups without any source."""

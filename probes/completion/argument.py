@@ -1,4 +1,4 @@
-"""Completion of a fetcharg: arguments and variables, members along a path, types."""
+"""Complete a fetcharg: arguments and variables, members along a path, types."""
 
 from __future__ import annotations
 
@@ -23,70 +23,70 @@ _TEXTS = ("char", "string", "ustring", "symbol", "symstr")
 
 
 class _Path(NamedTuple):
-    """An expression in its parts."""
+    """Expression split into the complete steps and the step being typed."""
 
     node: CaptureNode | None
-    """What its whole steps lead to; None: there is no step yet."""
+    """Node of the complete steps; None: there is no complete step yet."""
     step: str
-    """The step that is being typed: `fi`, `->f_p`, `[`; empty behind `[3]`."""
+    """The step being typed: `fi`, `->f_p`, `[`; empty after `[3]`."""
     start: int
-    """Where that begins in the expression."""
+    """Column in the expression where that step begins."""
 
 
 def complete_argument(word: Word, scope: Scope) -> Completions:
     """Complete the last word of a specification, a fetcharg."""
     head = re.match(r"\w*=", word.text)
     at = head.end() if head else 0
-    opened = _NESTED.match(word.text, at)
-    inner = opened.end() if opened else at
+    opening = _NESTED.match(word.text, at)
+    inner = opening.end() if opening else at
     depth = word.text.count("(", at, inner)
     expression, colon, kind = word.text[inner:].partition(":")
     end = word.start + len(word.text)
     if colon:
         return _types(scope, word.text[at:inner], expression, kind, end)
-    around = ExpressionContext(word.text[at:inner], word.start + inner, end)
+    context = ExpressionContext(word.text[at:inner], word.start + inner, end)
     if expression.startswith("@") and not scope.in_program:
-        return complete_symbol(scope, around, expression)
-    if expression.startswith("(") and (found := complete_cast(scope, around, expression)) is not None:
-        return found
+        return complete_symbol(scope, context, expression)
+    if expression.startswith("(") and (completions := complete_cast(scope, context, expression)) is not None:
+        return completions
     path = _walk(expression, scope)
     if path is None:
-        return _behind(scope, word.text[at:], end)
+        return _after_unknown(scope, word.text[at:], end)
     start = word.start + inner + path.start
     nested = word.text[at:inner]
     if not path.step and path.node is None:
-        return _first(scope, end, nested, bare=inner == 0)
-    nodes = _below(scope, path, nested)
+        return _at_beginning(scope, end, nested, bare=inner == 0)
+    nodes = _children(scope, path, nested)
     exact = _exact(path, nodes)
-    items = [] if exact is None else _onward(scope, exact, path, depth)
+    items = [] if exact is None else _after_step(scope, exact, path, depth)
     names = [_name(node.label) for node in nodes]
     order = ranked(names, _name(path.step)) if path.step else []
     items += [_item(nodes[n]) for n in order if nodes[n] is not exact]
     if path.node is None:
         items += _variables(scope, path.step, nested)
     if exact is None and (not items or any(item.label == path.step for item in items)):
-        return _behind(scope, word.text[at:], end)
-    return Completions(start, end, tuple(items), Priority.NEEDED if depth else _urge(exact))
+        return _after_unknown(scope, word.text[at:], end)
+    return Completions(start, end, tuple(items), Priority.NEEDED if depth else _priority(exact))
 
 
 # -- where the cursor is ---------------------------------------------------------------------------------------------
 
 
 def _walk(expression: str, scope: Scope) -> _Path | None:
-    """Follow the whole steps of an expression, all but the last; None: it leads nowhere."""
+    """Follow all complete steps of an expression; None: there is no such path."""
     base = _BASE.match(expression)
     at = base.end() if base else 0
     if at == len(expression):
         return _Path(None, expression, 0)
-    whole: list[re.Match[str]] = []
+    complete: list[re.Match[str]] = []
     while (step := _STEP.match(expression, at)) is not None:
-        whole.append(step)
+        complete.append(step)
         at = step.end()
-    if whole and at == len(expression) and not expression.endswith("]"):
-        at = whole.pop().start()
+    if complete and at == len(expression) and not expression.endswith("]"):
+        at = complete.pop().start()
     last = _LAST.fullmatch(expression, at)
     node = next((root for root in scope.roots() if base and root.label == base.group()), None)
-    for step in whole:
+    for step in complete:
         if node is None or scope.tree is None:
             break
         node = scope.tree.child(node, "0" if step[0].startswith("[") else _name(step[0]))
@@ -94,28 +94,28 @@ def _walk(expression: str, scope: Scope) -> _Path | None:
 
 
 def _name(label: str) -> str:
-    """Leave out what leads to a name: `->`, `.`, the brackets."""
+    """Return a step's name without `->`, `.` and brackets."""
     lead = _LEAD.match(label)
     return label[lead.end() if lead else 0 :].rstrip("]")
 
 
-def _below(scope: Scope, path: _Path, nested: str) -> list[CaptureNode]:
-    """What the step may be, behind the brackets that are open."""
+def _children(scope: Scope, path: _Path, nested: str) -> list[CaptureNode]:
+    """Return the nodes that the step being typed may be, within the open brackets."""
     if path.node is None:
-        return [root for root in scope.roots() if _can_be_had(scope, root, nested)]
+        return [root for root in scope.roots() if _is_available(scope, root, nested)]
     by_value = path.node.step == "." and path.node.offset is None
     if scope.tree is None or (scope.letter == "t" and (by_value or path.node.step == "[")):
-        return []  # the kernel's own language has no way there, and a tracepoint's arguments can't be lowered
-    below = scope.tree.children(path.node, _name(path.step))
-    return [node for node in below if node.fetcharg is not None or node.expandable]
+        return []  # the kernel's own syntax has no such path, and a tracepoint's arguments can't be lowered
+    children = scope.tree.children(path.node, _name(path.step))
+    return [node for node in children if node.fetcharg is not None or node.expandable]
 
 
 def _inside(nested: str, expression: str) -> str:
-    """An expression behind open brackets, with these closed."""
+    """Return an expression within open brackets, with the brackets closed."""
     return f"{nested}{expression}{')' * nested.count('(')}"
 
 
-def _can_be_had(scope: Scope, root: CaptureNode, nested: str) -> bool:
+def _is_available(scope: Scope, root: CaptureNode, nested: str) -> bool:
     if scope.letter == "t" and root.label in scope.names:
         return False
     if root.fetcharg is not None:
@@ -124,7 +124,7 @@ def _can_be_had(scope: Scope, root: CaptureNode, nested: str) -> bool:
 
 
 def _exact(path: _Path, nodes: list[CaptureNode]) -> CaptureNode | None:
-    """The node that is typed in full."""
+    """Return the node that is typed in full; None: no such node."""
     if path.node is not None and not path.step:
         return path.node
     if path.node is None:
@@ -134,7 +134,7 @@ def _exact(path: _Path, nodes: list[CaptureNode]) -> CaptureNode | None:
     )
 
 
-def _urge(exact: CaptureNode | None) -> Priority:
+def _priority(exact: CaptureNode | None) -> Priority:
     if exact is None or exact.fetcharg is None:
         return Priority.NEEDED
     return Priority.STANDS if exact.fetcharg.type is None and exact.step != "->" else Priority.USUAL
@@ -143,10 +143,10 @@ def _urge(exact: CaptureNode | None) -> Priority:
 # -- what is offered -------------------------------------------------------------------------------------------------
 
 
-def _first(scope: Scope, end: int, nested: str, bare: bool) -> Completions:
-    """At the beginning of a fetcharg."""
-    roots = _below(scope, _Path(None, "", 0), nested)
-    if scope.at_exit:  # what is there at the exit only comes first
+def _at_beginning(scope: Scope, end: int, nested: str, bare: bool) -> Completions:
+    """Return the completions at the beginning of a fetcharg."""
+    roots = _children(scope, _Path(None, "", 0), nested)
+    if scope.at_exit:  # values that exist at the exit only come first
         roots.sort(key=lambda root: not root.at_exit)
     items = [_item(root) for root in roots if not root.label.startswith("$") or root.at_exit]
     if scope.letter == "e" or scope.in_program:
@@ -166,41 +166,49 @@ def _first(scope: Scope, end: int, nested: str, bare: bool) -> Completions:
 
 
 def _item(node: CaptureNode) -> Completion:
-    """One step on the way; what is no value by itself is gone into."""
+    """Return a node as an item; a node without a value of its own ends with the operator to its children."""
     root = node.label[:1] not in "-.["
-    what = ItemKind.FIELD if not root else ItemKind.VARIABLE if node.label[0] == "$" else ItemKind.ARGUMENT
-    on = node.step if node.step == "->" or node.fetcharg is None else ""
+    kind = ItemKind.FIELD if not root else ItemKind.VARIABLE if node.label[0] == "$" else ItemKind.ARGUMENT
+    operator = node.step if node.step == "->" or node.fetcharg is None else ""
     label = node.label if root or node.label[0] == "[" else _name(node.label)
     return Completion(
-        f"{node.label}{on}", what, f"{label}{on}", node.c_type, node.offset, "" if on else node.kernel_type
+        f"{node.label}{operator}",
+        kind,
+        f"{label}{operator}",
+        node.c_type,
+        node.offset,
+        "" if operator else node.kernel_type,
     )
 
 
-def _onward(scope: Scope, node: CaptureNode, path: _Path, depth: int) -> list[Completion]:
-    """Behind a whole step: its types, the steps below it."""
+def _after_step(scope: Scope, node: CaptureNode, path: _Path, depth: int) -> list[Completion]:
+    """Return the items after a complete step: its types, and the operator to its children."""
     typed = node.label if path.step else ""
     name = node.label if path.node is None or node.label[0] == "[" else _name(node.label)
-    below: list[Completion] = []
+    operator_items: list[Completion] = []
     if node.step:
-        below.append(
+        operator_items.append(
             Completion(f"{typed}{node.step}", ItemKind.FIELD, f"{name}{node.step}", node.c_type, node.offset)
         )
     if node.fetcharg is None:
-        return below
+        return operator_items
     if depth:
         closed = ")" * depth
-        return [*below, Completion(f"{typed}{closed}", ItemKind.FIELD, f"{name}{closed}", node.c_type, node.offset)]
+        return [
+            *operator_items,
+            Completion(f"{typed}{closed}", ItemKind.FIELD, f"{name}{closed}", node.c_type, node.offset),
+        ]
     types = [
         Completion(f"{typed}:{kind} ", ItemKind.TYPE, f"{name}:{kind}", about=shows(kind))
         if kind is not None
         else Completion(f"{typed} ", ItemKind.TYPE, name, node.c_type, node.offset, shows(node.kernel_type))
-        for kind in _fitting(scope, node)
+        for kind in _types_of(scope, node)
     ]
-    return [*below, *types] if node.step == "->" else [*types, *below]
+    return [*operator_items, *types] if node.step == "->" else [*types, *operator_items]
 
 
-def _fitting(scope: Scope, node: CaptureNode) -> list[str | None]:
-    """Types for a node, its own first."""
+def _types_of(scope: Scope, node: CaptureNode) -> list[str | None]:
+    """Return the types for a node, its own first."""
     if node.fetcharg is None:
         return []
     kinds = sensible_types(node.kernel_type, node.c_type, node.fetcharg.type)
@@ -208,7 +216,7 @@ def _fitting(scope: Scope, node: CaptureNode) -> list[str | None]:
 
 
 def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
-    """Variables that are no nodes of the tree, of those that begin so: only what this place and this kernel take."""
+    """Return the variables outside the tree that begin with `typed` and that this place and this kernel take."""
     if typed[:1] == "%" and scope.letter in "pr":
         names = [f"%{name}" for name in sorted(scope.dialect.registers or ()) if f"%{name}".startswith(typed)]
         return (
@@ -219,18 +227,18 @@ def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
     if typed[:1] != "$":
         return []
     if scope.letter == "e":
-        found = [(f"${field.name}", field.type) for field in scope.fields()]
-        return [Completion(n, ItemKind.VARIABLE, n, kind) for n, kind in found if n.startswith(typed)]
+        field_types = [(f"${field.name}", field.type) for field in scope.fields()]
+        return [Completion(n, ItemKind.VARIABLE, n, kind) for n, kind in field_types if n.startswith(typed)]
     count = len([root for root in scope.roots() if root.label[0] != "$"])
     if scope.in_program:
         count = len(scope.dialect.argument_registers)
     numbers = [f"$arg{n}" for n in range(1, count + 1)]
-    known = {root.label for root in scope.roots()}
-    wanted = [name for name in (*_ABOUT, *numbers) if name.startswith(typed) and name not in known]
-    return [_variable(name) for name in wanted if scope.accepts(_inside(nested, name))]
+    root_names = {root.label for root in scope.roots()}
+    names_offered = [name for name in (*_DESCRIPTIONS, *numbers) if name.startswith(typed) and name not in root_names]
+    return [_variable(name) for name in names_offered if scope.accepts(_inside(nested, name))]
 
 
-_ABOUT = {
+_DESCRIPTIONS = {
     "$retval": "what the function returns",
     "$$args": "all arguments, each with its best type",
     "$arg*": "all arguments, as the kernel takes them",
@@ -246,12 +254,12 @@ def _variable(name: str) -> Completion:
         f"{name} " if name in ("$$args", "$arg*") else name,
         ItemKind.VARIABLE,
         name,
-        about=_ABOUT.get(name, "an argument by its number"),
+        about=_DESCRIPTIONS.get(name, "an argument by its number"),
     )
 
 
-def _behind(scope: Scope, body: str, end: int) -> Completions:
-    """Behind an expression of which no more is known than whether the kernel takes it."""
+def _after_unknown(scope: Scope, body: str, end: int) -> Completions:
+    """Return the types after an expression that is only checked by the kernel's rules."""
     if not scope.accepts(body):
         return Completions(end, end, (), Priority.NEEDED, "nothing here has this in its name")
     field = (
@@ -268,11 +276,11 @@ def _accepted(scope: Scope, body: str, kinds: Iterable[str]) -> list[str]:
 
 
 def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> Completions:
-    """Behind the colon."""
+    """Return the completions after the colon."""
     path = None if nested else _walk(expression, scope)
-    node = _exact(path, _below(scope, path, nested)) if path is not None else None
+    node = _exact(path, _children(scope, path, nested)) if path is not None else None
     if node is not None and node.fetcharg is not None:
-        kinds = [kind or node.kernel_type for kind in _fitting(scope, node)]
+        kinds = [kind or node.kernel_type for kind in _types_of(scope, node)]
         kinds += [kind for kind in _NUMBERS if typed and kind not in kinds]  # any value can be shown as a number
         kinds = [kind for kind in kinds if kind.startswith(typed)]
     else:

@@ -1,4 +1,4 @@
-"""Completion of what is reached by a type or a symbol of the kernel: `(STRUCT)FIELD->member`, `@symbol`."""
+"""Complete expressions that begin with a type or a kernel symbol: `(STRUCT)FIELD->member`, `@symbol`."""
 
 from __future__ import annotations
 
@@ -18,134 +18,143 @@ _STRUCT = re.compile(r"\((\w*)")
 _OPERAND = re.compile(r"\((\w+)\)(\$?\w*)")
 _MEMBER = re.compile(r"\((\w+)\)\$?\w+->((?:\w+(?:->|\.))*)(\w*)")
 _KINDS = ("x64", "s64", "u32", "s32", "string", "symbol")
-_MOST = 60
+_MAX_ITEMS = 60
 
 
 class ExpressionContext(NamedTuple):
-    """What stands around an expression: `name=+8(` and where it is in the text."""
+    """Text around an expression, `name=+8(`, and its position."""
 
     body: str
-    """The fetcharg up to the expression, without its name."""
+    """Fetcharg up to the expression, without its name."""
     start: int
-    """Where the expression begins in the text."""
+    """Column in the text where the expression begins."""
     end: int
 
     @property
     def closing(self) -> str:
-        """Brackets that are open."""
+        """Closing brackets for the open ones."""
         return ")" * self.body.count("(")
 
 
-def complete_symbol(scope: Scope, around: ExpressionContext, expression: str) -> Completions:
+def complete_symbol(scope: Scope, context: ExpressionContext, expression: str) -> Completions:
     """Complete `@name`, a variable of the kernel."""
     typed = expression[1:]
     names = scope.known.symbols(typed) if typed else ()
     items = [
         Completion(f"@{name}", ItemKind.VARIABLE, f"@{name}", about="a variable of the kernel")
-        for name in names[:_MOST]
+        for name in names[:_MAX_ITEMS]
         if name != typed
     ]
-    exact = typed in names and scope.accepts(f"{around.body}{expression}{around.closing}")
-    kinds = _types(scope, around, expression) if exact else []
+    exact = typed in names and scope.accepts(f"{context.body}{expression}{context.closing}")
+    kinds = _types(scope, context, expression) if exact else []
     note = "" if items or kinds else "part of a variable's name" if not typed else "no variable known begins so"
     return Completions(
-        around.start, around.end, (*kinds, *items), Priority.STANDS if exact else Priority.NEEDED, note
+        context.start, context.end, (*kinds, *items), Priority.STANDS if exact else Priority.NEEDED, note
     )
 
 
-def complete_cast(scope: Scope, around: ExpressionContext, expression: str) -> Completions | None:
-    """Complete a typecast; None where this kernel has none here, or it is another one than these."""
+def complete_cast(scope: Scope, context: ExpressionContext, expression: str) -> Completions | None:
+    """Complete a typecast; None where this kernel has none here, or the syntax is unknown."""
     dialect = scope.dialect
     if scope.in_program or not (dialect.typecast or (dialect.typecast_known and scope.letter == "e")):
         return None
-    if (found := _STRUCT.fullmatch(expression)) is not None:
-        return _structs(scope, around, found[1])
-    if (found := _OPERAND.fullmatch(expression)) is not None:
-        return _operands(scope, around, found[1], found[2])
-    if (found := _MEMBER.fullmatch(expression)) is not None and scope.btf is not None:
-        return _members(scope, around, expression, found, scope.btf)
+    if (match := _STRUCT.fullmatch(expression)) is not None:
+        return _structs(scope, context, match[1])
+    if (match := _OPERAND.fullmatch(expression)) is not None:
+        return _operands(scope, context, match[1], match[2])
+    if (match := _MEMBER.fullmatch(expression)) is not None and scope.btf is not None:
+        return _members(scope, context, expression, match, scope.btf)
     return None
 
 
-def _structs(scope: Scope, around: ExpressionContext, typed: str) -> Completions:
+def _structs(scope: Scope, context: ExpressionContext, typed: str) -> Completions:
     names = scope.known.structs(typed) if typed else ()
-    items = tuple(Completion(f"({name})", ItemKind.TYPE, f"({name})", f"struct {name}") for name in names[:_MOST])
-    note = "" if items else "part of a structure's name" if not typed else "no structure has this in its name"
-    return Completions(around.start, around.end, items, Priority.NEEDED, note)
-
-
-def _operands(scope: Scope, around: ExpressionContext, struct: str, typed: str) -> Completions:
-    """What is cast: a field of the event, an argument."""
-    if find_struct(scope.btf, struct) is None:
-        return Completions(around.end, around.end, (), Priority.NEEDED, "no structure of this name")
-    known = {field.name: field.type for field in scope.fields()}
-    if scope.letter != "e":
-        known = {root.label: root.c_type for root in scope.roots() if root.label[0] != "$"}
-    names = [name for name, kind in known.items() if "[" not in kind and "struct" not in kind.partition("*")[0]]
-    names = names if scope.letter == "e" else list(known)
     items = tuple(
-        Completion(f"({struct}){names[n]}->", ItemKind.FIELD, f"{names[n]}->", known[names[n]])
-        for n in ranked(names, typed)[:_MOST]
+        Completion(f"({name})", ItemKind.TYPE, f"({name})", f"struct {name}") for name in names[:_MAX_ITEMS]
     )
-    return Completions(around.start, around.end, items, Priority.NEEDED, "" if items else "nothing here begins so")
+    note = "" if items else "part of a structure's name" if not typed else "no structure has this in its name"
+    return Completions(context.start, context.end, items, Priority.NEEDED, note)
 
 
-def _members(scope: Scope, around: ExpressionContext, expression: str, found: re.Match[str], btf: Btf) -> Completions:
-    struct = find_struct(btf, found[1])
-    type_id = _walked(btf, struct, re.findall(r"\w+", found[2])) if struct is not None else None
+def _operands(scope: Scope, context: ExpressionContext, struct: str, typed: str) -> Completions:
+    """Complete the operand of a cast: a field of the event, an argument."""
+    if find_struct(scope.btf, struct) is None:
+        return Completions(context.end, context.end, (), Priority.NEEDED, "no structure of this name")
+    operands = {field.name: field.type for field in scope.fields()}
+    if scope.letter != "e":
+        operands = {root.label: root.c_type for root in scope.roots() if root.label[0] != "$"}
+    names = [name for name, kind in operands.items() if "[" not in kind and "struct" not in kind.partition("*")[0]]
+    names = names if scope.letter == "e" else list(operands)
+    items = tuple(
+        Completion(f"({struct}){names[n]}->", ItemKind.FIELD, f"{names[n]}->", operands[names[n]])
+        for n in ranked(names, typed)[:_MAX_ITEMS]
+    )
+    return Completions(context.start, context.end, items, Priority.NEEDED, "" if items else "nothing here begins so")
+
+
+def _members(
+    scope: Scope, context: ExpressionContext, expression: str, match: re.Match[str], btf: Btf
+) -> Completions:
+    struct = find_struct(btf, match[1])
+    type_id = _type_at(btf, struct, re.findall(r"\w+", match[2])) if struct is not None else None
     if type_id is None:
-        return Completions(around.end, around.end, (), Priority.NEEDED, "nothing is behind this")
-    lead, typed = expression[: len(expression) - len(found[3])], found[3]
+        return Completions(context.end, context.end, (), Priority.NEEDED, "nothing is behind this")
+    lead, typed = expression[: len(expression) - len(match[3])], match[3]
     fields = [field for field in children(btf, type_id).fields if field.name]
     exact = next((field for field in fields if field.name == typed), None)
     items: list[Completion] = []
     if exact is not None:
-        items += _types(scope, around, expression)
-        items += _onward(btf, exact, expression)
+        items += _types(scope, context, expression)
+        items += _operator_items(btf, exact, expression)
     names = [field.name for field in fields]
     items += [
         Completion(
             f"{lead}{names[n]}", ItemKind.FIELD, names[n], c_type(btf, fields[n].type_id), fields[n].byte_offset
         )
-        for n in ranked(names, typed)[:_MOST]
-        if fields[n] is not exact and (_goes_on(btf, fields[n]) or scope.accepts(_whole(around, lead + names[n])))
+        for n in ranked(names, typed)[:_MAX_ITEMS]
+        if fields[n] is not exact
+        and (_member_operator(btf, fields[n]) or scope.accepts(_fetcharg(context, lead + names[n])))
     ]
-    stands = exact is not None and scope.accepts(_whole(around, expression))
+    is_complete = exact is not None and scope.accepts(_fetcharg(context, expression))
     note = "" if items else "no member has this in its name"
-    return Completions(around.start, around.end, tuple(items), Priority.USUAL if stands else Priority.NEEDED, note)
+    return Completions(
+        context.start, context.end, tuple(items), Priority.USUAL if is_complete else Priority.NEEDED, note
+    )
 
 
-def _walked(btf: Btf, type_id: int, names: list[str]) -> int | None:
-    """The type that members lead to; None: they lead nowhere."""
+def _type_at(btf: Btf, type_id: int, names: list[str]) -> int | None:
+    """Return the type at the end of a path of members; None: no such path."""
     for name in names:
         field = next((field for field in children(btf, type_id).fields if field.name == name), None)
-        if field is None or not _goes_on(btf, field):
+        if field is None or not _member_operator(btf, field):
             return None
         type_id = field.type_id
     return type_id
 
 
-def _goes_on(btf: Btf, field: Field) -> str:
-    """How one goes on behind a member: `->`, `.`; empty: not at all."""
+def _member_operator(btf: Btf, field: Field) -> str:
+    """Return the operator from a member to its own members, `->` or `.`; empty: it has none."""
     return children(btf, field.type_id).op.replace("[]", "")
 
 
-def _onward(btf: Btf, field: Field, expression: str) -> Iterator[Completion]:
-    if step := _goes_on(btf, field):
+def _operator_items(btf: Btf, field: Field, expression: str) -> Iterator[Completion]:
+    if step := _member_operator(btf, field):
         kind = c_type(btf, field.type_id)
         yield Completion(f"{expression}{step}", ItemKind.FIELD, f"{field.name}{step}", kind, field.byte_offset)
 
 
-def _types(scope: Scope, around: ExpressionContext, expression: str) -> list[Completion]:
-    """What stands behind a whole expression: nothing, or a type."""
-    whole = _whole(around, expression)
-    bare = [Completion(f"{expression}{around.closing} ", ItemKind.TYPE, expression)] if scope.accepts(whole) else []
+def _types(scope: Scope, context: ExpressionContext, expression: str) -> list[Completion]:
+    """Return the items after a complete expression: the expression itself, and each type."""
+    fetcharg = _fetcharg(context, expression)
+    bare = (
+        [Completion(f"{expression}{context.closing} ", ItemKind.TYPE, expression)] if scope.accepts(fetcharg) else []
+    )
     return bare + [
-        Completion(f"{expression}{around.closing}:{kind} ", ItemKind.TYPE, f"{expression}:{kind}", about=shows(kind))
+        Completion(f"{expression}{context.closing}:{kind} ", ItemKind.TYPE, f"{expression}:{kind}", about=shows(kind))
         for kind in _KINDS
-        if scope.accepts(f"{whole}:{kind}")
+        if scope.accepts(f"{fetcharg}:{kind}")
     ]
 
 
-def _whole(around: ExpressionContext, expression: str) -> str:
-    return f"{around.body}{expression}{around.closing}"
+def _fetcharg(context: ExpressionContext, expression: str) -> str:
+    return f"{context.body}{expression}{context.closing}"

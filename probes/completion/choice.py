@@ -1,4 +1,4 @@
-"""What may stand at a place of a specification, as values, and what is known of a target while one is typed."""
+"""Represent completions of a specification as values, and the sources of a target's names for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from probes.facts.lookups import UNKNOWN, Environment
 
 
 class ItemKind(enum.StrEnum):
-    """What an item is."""
+    """Kind of a completion."""
 
     LETTER = "kind"
     PLACE = "place"
@@ -27,46 +27,46 @@ class ItemKind(enum.StrEnum):
 
 
 class Priority(enum.IntEnum):
-    """How much the text wants one of the items."""
+    """Need of the text for a completion."""
 
     STANDS = 0
-    """It can stand as it is."""
+    """The text is complete."""
     USUAL = 1
-    """It can stand, but most go on."""
+    """The text is complete, but usually continues."""
     NEEDED = 2
-    """It can't stand without."""
+    """The text is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One way to go on."""
+    """Completion of a text."""
 
     text: str
-    """What is put in the place of the text between `start` and `end`."""
+    """Text that replaces the text from `start` to `end`."""
     what: ItemKind
     label: str
-    """What a person reads."""
+    """Text shown to a person."""
     c_type: str = ""
     offset: int | None = None
     """Bytes from the last pointer."""
     about: str = ""
-    """One line: what it is, or what it shows."""
+    """Description in a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """What may stand at the cursor."""
+    """Completions at the cursor."""
 
     start: int
     end: int
-    """The part of the text that an item replaces."""
+    """Range of the text, from `start`, that an item replaces."""
     items: tuple[Completion, ...] = ()
     urge: Priority = Priority.STANDS
     note: str = ""
-    """Why there is nothing, or what to type."""
+    """Reason for no items, or advice what to type."""
 
     def taken(self, text: str, item: Completion) -> tuple[str, int]:
-        """Give the text with an item in it, and the cursor's place; what stands behind it already isn't doubled."""
+        """Return the text with an item inserted, and the cursor's position; no operator or blank is doubled."""
         new, rest = item.text, text[self.end :]
         for tail in ("->", " ", ".", "["):
             if new.endswith(tail) and rest.startswith(tail):
@@ -77,39 +77,39 @@ class Completions:
 NOTHING = Completions(0, 0)
 
 
-def _none(query: str) -> tuple[str, ...]:  # noqa: ARG001 - by the type
+def _none(query: str) -> tuple[str, ...]:  # noqa: ARG001 - required by the type
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class NameSources:
-    """Where names come from; a query gives those that match, best first, some dozens."""
+    """Sources of names; a query returns matching names, best first, some dozens."""
 
     facts: TargetFacts
     btf: Callable[[str], Btf | None]
-    """Types to read a function with, by its name (those of its module too)."""
+    """Types for a function, by its name (including types of its module)."""
     functions: Callable[[str], Sequence[Function]]
     function: Callable[[str], Function]
-    """One function, by its exact name."""
+    """A function by its exact name."""
     tracepoints: Callable[[str], Sequence[str]] = _none
     events: Callable[[str], Sequence[str]] = _none
-    """As `group/event`."""
+    """Names of events as `group/event`."""
     environment: Environment = UNKNOWN
-    files: Callable[[str], Sequence[str] | None] = lambda folder: None  # noqa: ARG005 - by the type
-    """Names in a folder; None: it is not known, or none."""
+    files: Callable[[str], Sequence[str] | None] = lambda folder: None  # noqa: ARG005 - required by the type
+    """Names in a folder; None: unknown, or not a folder."""
     symbols: Callable[[str], Sequence[str]] = _none
     """The kernel's variables whose names begin with the query."""
     structs: Callable[[str], Sequence[str]] = _none
     """Structures of the kernel that have members, by the query."""
     made: Callable[[], Sequence[str]] = tuple
-    """Lines of dynamic_events that we made."""
+    """Lines of dynamic_events that probewright made."""
 
 
 def ranked(names: Sequence[str], query: str) -> list[int]:
-    """Give the places of names that have the query in them: those that begin with it, then the others.
+    """Return the indices of names that contain the query: names that begin with it first.
 
-    Of both, those with an underscore in front come last: such a name is the inner one where there are two.
+    Within both groups names with a leading underscore come last: such a name is usually that of an inner function.
     """
     low = query.lower()
-    there = [n for n, name in enumerate(names) if low in name.lower()]
-    return sorted(there, key=lambda n: (not names[n].lower().startswith(low), names[n].startswith("_")))
+    containing = [n for n, name in enumerate(names) if low in name.lower()]
+    return sorted(containing, key=lambda n: (not names[n].lower().startswith(low), names[n].startswith("_")))

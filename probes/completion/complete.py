@@ -1,7 +1,7 @@
-"""What may stand at the cursor of a specification that is being typed: pure, and quick enough for every key.
+"""Complete a specification at the cursor. Pure, and fast enough for every keystroke.
 
-What is offered is what `probes.check` accepts: places by what can attach there, arguments and fields by the tree that
-is ticked from (`probes.functions.capture_tree`), everything else by asking the check itself.
+All completions are accepted by `probes.check`: places by the probes that can attach there, arguments and fields by
+the tree of captures (`probes.functions.capture_tree`), everything else by calling the check itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from probes.syntax.text import Word, is_pattern, split
 
 __all__ = ["complete"]
 
-_MOST_PLACES = 60
+_MAX_PLACES = 60
 _FILTER = re.compile(r"\sif(?=\s|$)")
 _LETTERS = (
     ("f", "a function, at its entry or exit", (Feature.FPROBE_EVENTS, Feature.KPROBE_EVENTS)),
@@ -40,110 +40,118 @@ _ENDS = (
 )
 
 
-def complete(text: str, cursor: int, known: NameSources) -> Completions:
-    """Give what may stand at the cursor.
+def complete(text: str, cursor: int, sources: NameSources) -> Completions:
+    """Return the completions at the cursor.
 
     Args:
-        text: the specification, as far as it is typed.
-        cursor: a place in it, from 0 to its length.
-        known: where names come from.
+        text: the specification as far as it is typed.
+        cursor: position in the text, from 0 to its length.
+        sources: sources of names.
     """
     before = text[:cursor]
     if "#" in before:
         return NOTHING
     first = before.lstrip()
     if first.startswith("s:"):
-        return _to_the_end(complete_synthetic(before, known), text)
+        return _to_name_end(complete_synthetic(before, sources), text)
     if first.startswith("-"):
-        return complete_deletion(before, known)
+        return complete_deletion(before, sources)
     if first.split(" ", 1)[0].partition(":")[0] in (ON, LATENCY):
-        return _to_the_end(complete_static(before, known), text)
+        return _to_name_end(complete_static(before, sources), text)
     words = split(before)
     if not words or not before[-1:].strip():
         words.append(Word("", cursor))
     word, condition = words[-1], _FILTER.search(before)
     if len(words) == 1:
-        found = _head(word, known)
-    elif words[0].text[0] not in dict(_letters(known.facts)):
+        completions = _head(word, sources)
+    elif words[0].text[0] not in dict(_letters(sources.facts)):
         return Completions(
-            cursor, cursor, (), Priority.NEEDED, _no_kind("this kernel has no such kind of probe", known)
+            cursor,
+            cursor,
+            (),
+            Priority.NEEDED,
+            _missing_kind_reason("this kernel has no such kind of probe", sources),
         )
     elif condition is not None and cursor > condition.end() and len(words) > 2:
-        scope = Scope.of(text[: condition.start()], known)
-        found = complete_filter(before, condition.end(), scope) if scope is not None else NOTHING
+        scope = Scope.of(text[: condition.start()], sources)
+        completions = complete_filter(before, condition.end(), scope) if scope is not None else NOTHING
     elif len(words) == 2:
-        found = _place(words[0].text, word, known)
+        completions = _place(words[0].text, word, sources)
     else:
-        scope = Scope.of(" ".join(w.text for w in words[:-1]), known)
-        found = complete_argument(word, scope) if scope is not None else NOTHING
-    return _to_the_end(found, text)
+        scope = Scope.of(" ".join(w.text for w in words[:-1]), sources)
+        completions = complete_argument(word, scope) if scope is not None else NOTHING
+    return _to_name_end(completions, text)
 
 
-def _to_the_end(found: Completions, text: str) -> Completions:
-    """An item replaces the rest of the name the cursor stands in."""
-    rest = re.match(r"\w*", text[found.end :])
-    end = found.end + (rest.end() if rest else 0)
-    return Completions(found.start, end, found.items, found.urge, found.note)
+def _to_name_end(completions: Completions, text: str) -> Completions:
+    """Extend the replaced range to the end of the name at the cursor."""
+    rest = re.match(r"\w*", text[completions.end :])
+    end = completions.end + (rest.end() if rest else 0)
+    return Completions(completions.start, end, completions.items, completions.urge, completions.note)
 
 
 def _letters(facts: TargetFacts) -> list[tuple[str, str]]:
-    """Kinds of probe that a kernel has, and what they are."""
-    return [(one, about) for one, about, features in _LETTERS if any(facts.has(feature) for feature in features)]
+    """Return the kinds of probes that a kernel has, with descriptions."""
+    return [
+        (letter_offered, about)
+        for letter_offered, about, features in _LETTERS
+        if any(facts.has(feature) for feature in features)
+    ]
 
 
-def _head(word: Word, known: NameSources) -> Completions:
+def _head(word: Word, sources: NameSources) -> Completions:
     letter, colon, _ = word.text.partition(":")
     end = word.start + len(word.text)
     if colon:
         return Completions(end, end, note="GROUP/EVENT or EVENT: a name of your own for the event")
     items = [
-        Completion(f"{one} ", ItemKind.LETTER, one, about=about)
-        for one, about in _letters(known.facts)
-        if one.startswith(letter)
+        Completion(f"{letter_offered} ", ItemKind.LETTER, letter_offered, about=about)
+        for letter_offered, about in _letters(sources.facts)
+        if letter_offered.startswith(letter)
     ]
-    if known.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
+    if sources.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
         items.append(Completion("s:", ItemKind.LETTER, "s:", about="a synthetic event: fields that others fill"))
-    items += heads(letter, known.facts)
-    if not letter and known.made():
+    items += heads(letter, sources.facts)
+    if not letter and sources.made():
         items.append(Completion("-:", ItemKind.LETTER, "-:", about="take one of our events away"))
     return Completions(
         word.start, end, tuple(items), Priority.NEEDED, "" if items else "begin with f, p, r, t, e, s:, on or lat:"
     )
 
 
-def _no_kind(why: str, known: NameSources) -> str:
-    """Return why a kind is not offered; where nobody could look for it, what kept us from that."""
-    return f"what this kernel has cannot be seen: {known.facts.unseen.what}" if known.facts.unseen else why
+def _missing_kind_reason(reason: str, sources: NameSources) -> str:
+    """Return why a kind is not offered; if tracefs could not be read, the reason for that."""
+    return f"what this kernel has cannot be seen: {sources.facts.unseen.what}" if sources.facts.unseen else reason
 
 
-def _place(head: str, word: Word, known: NameSources) -> Completions:
+def _place(head: str, word: Word, sources: NameSources) -> Completions:
     if head[0] == "t":
-        return _names(word, known.tracepoints(word.text), "tracepoint")
+        return _names(word, sources.tracepoints(word.text), "tracepoint")
     if head[0] == "e":
-        return _names(word, known.events(word.text), "event")
+        return _names(word, sources.events(word.text), "event")
     if head[0] in "pr" and "/" in word.text:
-        if not known.facts.has(Feature.UPROBE_EVENTS):
-            why = _no_kind("this kernel has no probes in programs", known)
-            return Completions(word.start, word.start, (), Priority.NEEDED, why)
-        return complete_program(head, word, known)
-    return _functions(head, word, known) if head[0] in "fpr" else NOTHING
+        if not sources.facts.has(Feature.UPROBE_EVENTS):
+            reason = _missing_kind_reason("this kernel has no probes in programs", sources)
+            return Completions(word.start, word.start, (), Priority.NEEDED, reason)
+        return complete_program(head, word, sources)
+    return _functions(head, word, sources) if head[0] in "fpr" else NOTHING
 
 
-def _names(word: Word, names: Sequence[str], what: str) -> Completions:
-    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in names[:_MOST_PLACES])
+def _names(word: Word, names: Sequence[str], kind: str) -> Completions:
+    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in names[:_MAX_PLACES])
     end = word.start + len(word.text)
-    return Completions(word.start, end, items, Priority.NEEDED, "" if items else f"no {what} has this in its name")
+    return Completions(word.start, end, items, Priority.NEEDED, "" if items else f"no {kind} has this in its name")
 
 
-def _functions(head: str, word: Word, known: NameSources) -> Completions:
+def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     symbol, percent, _ = word.text.partition("%")
     module, colon, name = symbol.rpartition(":")
     end = word.start + len(word.text)
     items: list[Completion] = []
-    exact = known.function(name)
+    exact = sources.function(name)
     pattern = is_pattern(name)
-    there = _attaches(head, exact.kinds)
-    if (pattern and percent) or (there and (not colon or exact.module == module)):
+    can_attach = _attaches(head, exact.kinds)
+    if (pattern and percent) or (can_attach and (not colon or exact.module == module)):
         ends = _ENDS if head[0] != "r" else _ENDS[:1]
         items += [
             Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", about=about)
@@ -152,14 +160,20 @@ def _functions(head: str, word: Word, known: NameSources) -> Completions:
         ]
     if not percent and name:
         items += [
-            Completion(f"{module}{colon}{one.name}", ItemKind.PLACE, one.name, one.prototype, about=one.reason)
-            for one in known.functions(name)
-            if one.name != name and _attaches(head, one.kinds) and (not colon or one.module == module)
-        ][:_MOST_PLACES]
-    whole = not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)
-    if pattern and whole:  # it stands for all that fit: one of these is something else
+            Completion(
+                f"{module}{colon}{function.name}",
+                ItemKind.PLACE,
+                function.name,
+                function.prototype,
+                about=function.reason,
+            )
+            for function in sources.functions(name)
+            if function.name != name and _attaches(head, function.kinds) and (not colon or function.module == module)
+        ][:_MAX_PLACES]
+    is_complete = not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)
+    if pattern and is_complete:  # a pattern stands for all matching functions; another match would change its meaning
         return Completions(word.start, end, tuple(items), Priority.STANDS)
-    urge = Priority.USUAL if there and whole else Priority.NEEDED
+    urge = Priority.USUAL if can_attach and is_complete else Priority.NEEDED
     if items:
         return Completions(word.start, end, tuple(items), urge)
     note = exact.reason if exact.module or exact.prototype else "no function has this in its name"
@@ -167,6 +181,6 @@ def _functions(head: str, word: Word, known: NameSources) -> Completions:
 
 
 def _attaches(head: str, kinds: frozenset[ProbeKind]) -> bool:
-    """Whether a probe of this letter can sit on a function of which these kinds are known."""
+    """Return whether a probe of this letter can attach to a function with these kinds."""
     wanted = {"p": ProbeKind.KPROBE, "r": ProbeKind.KRETPROBE}.get(head[0])
     return wanted in kinds if wanted else bool(kinds)

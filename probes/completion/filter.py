@@ -1,4 +1,4 @@
-"""Completion of a filter: fields that are recorded, operators that fit them, values that have names."""
+"""Complete a filter: recorded fields, operators that fit them, named values."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ _NUMERIC = (
     ("&", "has one of these bits"),
 )
 _TEXTUAL = (("==", "is"), ("!=", "is not"), ("~", "is like: * and ? stand for anything"))
-_MOST_VALUES = 100
+_MAX_VALUES = 100
 
 
 class _Field(NamedTuple):
-    """A field that a filter may name."""
+    """Field that a filter may name."""
 
     name: str
     type: str
-    """Of the kernel: `u64`, `string`."""
+    """The kernel's type: `u64`, `string`."""
     about: str = ""
     btf_type: int | None = None
     is_result: bool = False
-    """It is what a function returned, so that it may be an error."""
+    """True for a function's return value, which may be an error."""
 
     @property
     def is_text(self) -> bool:
-        """Whether it is compared with text."""
+        """True if the field is compared with text."""
         return "string" in self.type or "char" in self.type
 
 
-_EVERYWHERE = (
+_COMMON_FIELDS = (
     _Field("common_pid", "s32", "the thread that made the event"),
     _Field("COMM", "string", "name of the task"),
     _Field("CPU", "s32", "where it happened"),
@@ -96,23 +96,25 @@ def complete_filter(before: str, start: int, scope: Scope) -> Completions:
     if state == "value":
         return _values(field, typed, end, scope)
     words = (("&&", "and"), ("||", "or"))
-    found = tuple(Completion(f"{w} ", ItemKind.WORD, w, about=about) for w, about in words if w.startswith(typed))
-    return Completions(end - len(typed), end, found, Priority.STANDS if not typed else Priority.NEEDED)
+    connectives = tuple(
+        Completion(f"{w} ", ItemKind.WORD, w, about=about) for w, about in words if w.startswith(typed)
+    )
+    return Completions(end - len(typed), end, connectives, Priority.STANDS if not typed else Priority.NEEDED)
 
 
 def _is_open(token: re.Match[str]) -> bool:
-    """Whether the last token may go on."""
+    """Return whether the last token may continue."""
     text = token[token.lastgroup or 0]
     return token.lastgroup != "connective" and (text[0] not in "\"'" or len(text) == 1 or text[-1] != text[0])
 
 
 def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
-    found = (fields[n] for n in ranked([field.name for field in fields], typed))
-    return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, about=f.about) for f in found)
+    matching = (fields[n] for n in ranked([field.name for field in fields], typed))
+    return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, about=f.about) for f in matching)
 
 
 def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
-    """Names of an enum's values, and of errors behind a minus or for what was returned."""
+    """Return the names of an enum's values, and of errors after a minus or for a return value."""
     start = end - len(typed)
     if field is not None and field.is_text:
         if not typed:
@@ -125,33 +127,33 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     names = dict(enum_names(scope.btf, field.btf_type)) if field else {}
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
-    found = [
+    values = [
         Completion(f"{name} ", ItemKind.VALUE, name, about=str(number))
         for name, number in names.items()
         if name.lower().startswith(typed.lower())
-    ][:_MOST_VALUES]
+    ][:_MAX_VALUES]
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
-    return Completions(start, end, tuple(found), Priority.NEEDED, "" if found else "a number")
+    return Completions(start, end, tuple(values), Priority.NEEDED, "" if values else "a number")
 
 
 def _recorded(scope: Scope) -> tuple[_Field, ...]:
-    """What the event records by the text before the filter."""
+    """Return the fields that the event records, by the text before the filter."""
     if scope.letter == "e":
         path = scope.text.split(" ")[1].replace(".", "/")
         return tuple(
-            _Field(one.name, one.type, "", btf_type(scope.btf, one), is_returned(path, one.name))
-            for one in scope.fields()
+            _Field(field.name, field.type, "", btf_type(scope.btf, field), is_returned(path, field.name))
+            for field in scope.fields()
         )
     plan = scope.checked().plan
-    return (*(_of_plan(plan, scope) if plan is not None else ()), *_EVERYWHERE)
+    return (*(_plan_fields(plan, scope) if plan is not None else ()), *_COMMON_FIELDS)
 
 
-def _of_plan(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
-    reading = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
+def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
+    context = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
     labels = {column.name: column for event in plan.events for column in event.columns}
     fields: dict[str, _Field] = {}
-    for event in built_events([event.line for event in plan.events], reading):
+    for event in built_events([event.line for event in plan.events], context):
         for argument in event.arguments:
             column = labels.get(argument.name)
             if column is not None and not argument.elements:

@@ -1,4 +1,4 @@
-"""The part of a specification that stands before the cursor: what it says of the values that can be had there."""
+"""Describe the part of a specification before the cursor: the place, and the values available there."""
 
 from __future__ import annotations
 
@@ -20,80 +20,80 @@ from probes.syntax.text import split
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a probe sits, with the fetchargs that are there already."""
+    """Place of a probe, with the fetchargs before the cursor."""
 
     text: str
-    """Letter, place and the fetchargs before, joined by one space."""
+    """Letter, place and the fetchargs before the cursor, joined by single spaces."""
     known: NameSources
     btf: Btf | None
     tree: CaptureTree | None = None
-    """What can be captured by name; None: nothing."""
+    """Values that can be captured by name; None: none."""
     at_exit: bool = False
 
     @classmethod
-    def of(cls, text: str, known: NameSources) -> Scope | None:
-        """Read what stands before; None where that is no probe of something."""
+    def of(cls, text: str, sources: NameSources) -> Scope | None:
+        """Parse the text before the cursor; None where it is not a probe."""
         words = [word.text for word in split(text)]
         if len(words) < 2:
             return None
         joined, letter, place = " ".join(words), words[0][0], words[1]
         if letter == "e":
-            return cls(joined, known, known.btf(""))
+            return cls(joined, sources, sources.btf(""))
         if letter in "pr" and "/" in place:
-            returns = letter == "r" or place.endswith("%return")
-            return cls(joined, known, known.btf(""), at_exit=returns)
+            at_exit = letter == "r" or place.endswith("%return")
+            return cls(joined, sources, sources.btf(""), at_exit=at_exit)
         if letter == "t":
-            btf = known.btf("")
-            return cls(joined, known, btf, CaptureTree(btf, place, known.facts.machine, tracepoint_of))
+            btf = sources.btf("")
+            return cls(joined, sources, btf, CaptureTree(btf, place, sources.facts.machine, tracepoint_of))
         try:
             probe = parse_probe(f"{words[0]} {place}")
         except ParseError:
             return None
-        btf = known.btf(probe.place.symbol)
-        tree = None if probe.place.offset else CaptureTree(btf, probe.place.symbol, known.facts.machine)
-        return cls(joined, known, btf, tree, probe.when is not ProbeEnds.ENTRY)
+        btf = sources.btf(probe.place.symbol)
+        tree = None if probe.place.offset else CaptureTree(btf, probe.place.symbol, sources.facts.machine)
+        return cls(joined, sources, btf, tree, probe.when is not ProbeEnds.ENTRY)
 
     @property
     def letter(self) -> str:
-        """Of the kind of probe."""
+        """Letter of the kind of probe."""
         return self.text[0]
 
     @property
     def in_program(self) -> bool:
-        """Whether it is a place in a program, where no types are known."""
+        """True for a place in a program, where no types are known."""
         return self.letter in "pr" and "/" in self.text.split(" ")[1]
 
     @property
     def arguments(self) -> int:
-        """How many fetchargs are there already."""
+        """Number of fetchargs before the cursor."""
         return self.text.count(" ") - 1
 
     @property
     def names(self) -> frozenset[str]:
-        """What the fetchargs there are called, as far as they say."""
+        """Names of the fetchargs before the cursor."""
         return frozenset(re.split("[=:]", word)[0] for word in self.text.split(" ")[2:])
 
     @property
     def dialect(self) -> Dialect:
-        """The parser of the kernel."""
+        """Dialect of the kernel's parser."""
         return dialect_of(self.known.facts, self.btf)
 
     def roots(self) -> tuple[CaptureNode, ...]:
-        """The first level of what can be captured by name."""
+        """Return the first level of values that can be captured by name."""
         return self.tree.roots() if self.tree is not None else ()
 
     def fields(self) -> tuple[StaticEventField, ...]:
-        """Fields of the event that an event probe sits on; empty where they aren't known."""
+        """Return the fields of the event that an event probe is on; empty where they are unknown."""
         group, event = split_name(self.text.split(" ")[1])
         look_up = self.known.environment.event
         return (look_up(group, event) if look_up is not None else None) or ()
 
     def checked(self) -> Checked:
-        """What the kernel says of the text."""
+        """Return the verdict on the text."""
         return self._check(self.text)
 
     def accepts(self, word: str) -> bool:
-        """Whether the kernel takes a fetcharg here, whatever the others are."""
+        """Return whether the kernel accepts a fetcharg here, regardless of the others."""
         letter, place = self.text.split(" ")[:2]
         return self._check(f"{letter} {place} {word}").verdict.ok
 

@@ -1,4 +1,4 @@
-"""Completion of what is asked for by events that the kernel has: `on GROUP/EVENT`, `lat:NAME BEGIN to END by KEY`."""
+"""Complete requests for existing events: `on GROUP/EVENT`, `lat:NAME BEGIN to END by KEY`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from probes.static_events import ON
 from probes.syntax.text import Word, split
 
 LATENCY: Final = "lat"
-_MOST: Final = 60
+_MAX_ITEMS: Final = 60
 _BEGIN, _TO, _END, _BY, _KEY = 1, 2, 3, 4, 5
-"""Words of a latency, from its head."""
+"""Positions of the words of a latency, from its head."""
 _FILTER: Final = re.compile(r"\sif(?=\s|$)")
 _SIDE: Final = "GROUP/EVENT, or a probe in braces"
 
 
-def heads(begun: str, facts: TargetFacts) -> list[Completion]:
-    """How the two begin, as far as that fits what is typed already."""
-    found = []
-    if ON.startswith(begun):
-        found.append(
+def heads(typed: str, facts: TargetFacts) -> list[Completion]:
+    """Return the heads of the two requests that begin with the text typed."""
+    items = []
+    if ON.startswith(typed):
+        items.append(
             Completion(f"{ON} ", ItemKind.LETTER, ON, about="an event of the kernel as it is, with all its fields")
         )
-    measures = facts.has(Feature.SYNTHETIC_EVENTS) and facts.has(Feature.HIST_TRIGGERS)
-    if LATENCY.startswith(begun) and measures:
+    has_latency = facts.has(Feature.SYNTHETIC_EVENTS) and facts.has(Feature.HIST_TRIGGERS)
+    if LATENCY.startswith(typed) and has_latency:
         about = "the time from one event to another, by a key of both"
-        found.append(Completion(f"{LATENCY}:", ItemKind.LETTER, f"{LATENCY}:", about=about))
-    return found
+        items.append(Completion(f"{LATENCY}:", ItemKind.LETTER, f"{LATENCY}:", about=about))
+    return items
 
 
-def complete_static(before: str, known: NameSources) -> Completions:
-    """Give what may stand at the end of a text that begins with one of the two words."""
+def complete_static(before: str, sources: NameSources) -> Completions:
+    """Return the completions at the end of a text that begins with `on` or `lat`."""
     words = split(before)
     if not before[-1:].strip():
         words.append(Word("", len(before)))
@@ -45,33 +45,33 @@ def complete_static(before: str, known: NameSources) -> Completions:
         end = word.start + len(word.text)
         if colon:
             return Completions(end, end, note="NAME BEGIN to END by KEY: a name of your own first")
-        return Completions(word.start, end, tuple(heads(head, known.facts)), Priority.NEEDED)
+        return Completions(word.start, end, tuple(heads(head, sources.facts)), Priority.NEEDED)
     if words[0].text == ON:
-        return _events(word, known) if number == 1 else _condition(before, words, known)
-    if "{" in before:  # a probe is several words
+        return _events(word, sources) if number == 1 else _condition(before, words, sources)
+    if "{" in before:  # a probe has several words
         return NOTHING
     if number in (_BEGIN, _END):
-        return _events(word, known, _SIDE)
+        return _events(word, sources, _SIDE)
     if number in (_TO, _BY):
         return _word(word, "to" if number == _TO else "by")
     note = "fields that both events have: KEY, or KEY=KEY where their names differ" if number == _KEY else ""
     return Completions(word.start, word.start + len(word.text), note=note)
 
 
-def _events(word: Word, known: NameSources, note: str = "no event has this in its name") -> Completions:
-    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in known.events(word.text)[:_MOST])
+def _events(word: Word, sources: NameSources, note: str = "no event has this in its name") -> Completions:
+    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in sources.events(word.text)[:_MAX_ITEMS])
     end = word.start + len(word.text)
     return Completions(word.start, end, items, Priority.NEEDED, "" if items else note)
 
 
-def _condition(before: str, words: list[Word], known: NameSources) -> Completions:
-    """What stands behind an event as it is: `if`, and a filter on its own fields."""
-    found, scope = _FILTER.search(before), Scope.of(f"e {words[1].text}", known)
+def _condition(before: str, words: list[Word], sources: NameSources) -> Completions:
+    """Complete the text after an event's name: `if`, and a filter on the event's fields."""
+    match, scope = _FILTER.search(before), Scope.of(f"e {words[1].text}", sources)
     number, word = len(words) - 1, words[-1]
     if scope is None or not scope.fields():
         return NOTHING
-    if found is not None and len(before) > found.end():
-        return complete_filter(before, found.end(), scope)
+    if match is not None and len(before) > match.end():
+        return complete_filter(before, match.end(), scope)
     if number > _BEGIN + 1:
         return NOTHING
     return _word(word, "if", Priority.NEEDED if word.text else Priority.STANDS)

@@ -1,4 +1,4 @@
-"""Types that are worth offering for a field, its own first, and what each shows."""
+"""List the types worth offering for a field, its own first, with descriptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _WIDTHS = ("8", "16", "32", "64")
 _NUMBER = re.compile(r"([usxb])([0-9]+)")
-_SHOWS = {
+_DESCRIPTIONS = {
     "char": "one character",
     "string": "text in the kernel's memory",
     "ustring": "text in the task's memory",
@@ -19,9 +19,9 @@ _NUMBERS = {"u": "unsigned", "s": "signed", "x": "hexadecimal"}
 
 
 def sensible_types(kernel_type: str, c_type: str = "", default: str | None = None) -> tuple[str | None, ...]:
-    """Types worth offering for a field, beginning with its own (`default`; None: left to the kernel).
+    """Return the types worth offering for a field, beginning with its own (`default`; None: left to the kernel).
 
-    Integers keep their width; a pointer may be a symbol, one to characters a string.
+    Integers keep their width; a pointer may be a symbol, a pointer to characters a string.
     """
     base = kernel_type.partition("[")[0]
     kinds: list[str] = []
@@ -38,13 +38,13 @@ def sensible_types(kernel_type: str, c_type: str = "", default: str | None = Non
 
 
 def shows(kind: str) -> str:
-    """Say what a type shows: `signed, 64 bits`; empty for a type nobody knows."""
+    """Return a description of a type: `signed, 64 bits`; empty for an unknown type."""
     base, bracket, count = kind.partition("[")
     number = _NUMBER.match(base)
     if number is None:
-        said = _SHOWS.get(base, "")
+        description = _DESCRIPTIONS.get(base, "")
     elif number[1] == "b":
-        said = "one bit" if number[2] == "1" else f"{number[2]} bits"
+        description = "one bit" if number[2] == "1" else f"{number[2]} bits"
     else:
-        said = f"{_NUMBERS[number[1]]}, {number[2]} bits"
-    return f"{count.rstrip(']')} elements: {said}" if bracket and said else said
+        description = f"{_NUMBERS[number[1]]}, {number[2]} bits"
+    return f"{count.rstrip(']')} elements: {description}" if bracket and description else description

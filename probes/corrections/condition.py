@@ -1,4 +1,4 @@
-"""Slips in the condition behind `if`."""
+"""Correct slips in the condition after `if`."""
 
 from __future__ import annotations
 
@@ -14,65 +14,65 @@ _BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
 _COMPARED = re.compile(r"(?<!\w)(\w++)\s*+(?:==|!=|<=|>=|<|>|&)\s*+$")
 _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 _UNQUOTED_WORD = re.compile(r"[^\s&|()]+")
-_UNSAID = re.compile(
+_MISSING_IF = re.compile(
     r"(?s)(?P<before>\S+ \S+ (?:.*? )??)(?P<word>(?:(?P<name>\w+)=)?(?P<value>\$?\w+(?:(?:->|\.)\w+)*)(?::[\w%]+)?)"
     r"(?: *(?P<sign>==|!=|<=|>=|<|>)| (?P<single>=)) *(?P<rest>[^\s=<>!].*)"
 )
-_SLASHED = re.compile(r" /([^/]+)/ *$")
-_BINARY = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
+_IN_SLASHES = re.compile(r" /([^/]+)/ *$")
+_WITH_UNIT = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
 _POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
 
 
 def slashed(slip: Slip) -> Iterator[str]:
-    """`/count > 5/`, as bpftrace has it."""
-    if FILTER not in slip.text and (found := _SLASHED.search(slip.text)) is not None:
-        yield f"{slip.text[: found.start()]} if {found[1].strip()}"
+    """Yield `if count > 5` for `/count > 5/`, as in bpftrace."""
+    if FILTER not in slip.text and (match := _IN_SLASHES.search(slip.text)) is not None:
+        yield f"{slip.text[: match.start()]} if {match[1].strip()}"
 
 
 def quotes(slip: Slip) -> Iterator[str]:
-    """Text without quotes; of another field the text would be its name."""
+    """Yield the value in quotes; not for the name of another field, which would become text."""
     if slip.error.hint == TWO_FIELDS:
         return
-    rest = slip.error.token  # from the value on; the column may be behind it
+    rest = slip.error.token  # from the value on; the column may be after it
     at = len(slip.text) - len(rest) if slip.text.endswith(rest) else slip.column
-    found = _BARE_VALUE.match(slip.text, at)
-    if found is not None:
-        yield f'{slip.text[: found.start()]}"{found[0]}"{slip.text[found.end() :]}'
+    match = _BARE_VALUE.match(slip.text, at)
+    if match is not None:
+        yield f'{slip.text[: match.start()]}"{match[0]}"{slip.text[match.end() :]}'
 
 
 def operator(slip: Slip) -> Iterator[str]:
-    """`=` for `==`, `and` for `&&`, and their like."""
+    """Yield the condition with the operators in C: `==` for `=`, `&&` for `and` and the like."""
 
-    def as_in_c(condition: str) -> str:
+    def to_c_operators(condition: str) -> str:
         for wrong, right in _OPERATORS:
             condition = re.sub(wrong, right, condition)
         return re.sub(r"\bor\b", "||", re.sub(r"\band\b", "&&", condition))
 
-    yield slip.conditioned(lambda condition: _outside_quotes(condition, as_in_c))
+    yield slip.conditioned(lambda condition: _outside_quotes(condition, to_c_operators))
 
 
 def _outside_quotes(condition: str, change: Callable[[str], str]) -> str:
-    """Change what is not text: every second piece is."""
+    """Change a condition outside of its quotes, which are every second piece."""
     pieces = _QUOTED.split(condition)
     return "".join(piece if number % 2 else change(piece) for number, piece in enumerate(pieces))
 
 
-def _mixed(slip: Slip) -> bool:
-    """Whether a bracket changes what is meant by where it stands."""
+def _mixes_operators(slip: Slip) -> bool:
+    """Return whether the place of a bracket would change the meaning of the condition."""
     signs = _QUOTED.sub("", slip.condition)
     return "&&" in signs and "||" in signs
 
 
 def closed(slip: Slip) -> Iterator[str]:
-    """A bracket that is not closed."""
-    if not _mixed(slip):
+    """Yield the text with a closing bracket."""
+    if not _mixes_operators(slip):
         yield f"{slip.text})"
 
 
 def opened(slip: Slip) -> Iterator[str]:
-    """A bracket that was never opened."""
-    if _mixed(slip):
+    """Yield the text with an opening bracket, then without its last closing one."""
+    if _mixes_operators(slip):
         return
     yield slip.conditioned(lambda condition: f"({condition}")
     if slip.text.endswith(")"):
@@ -80,37 +80,37 @@ def opened(slip: Slip) -> Iterator[str]:
 
 
 def quote(slip: Slip) -> Iterator[str]:
-    """Text that is not closed: it ends with its word, or where no sign follows that is none of a text."""
-    mark, behind = slip.text[slip.column : slip.column + 1], slip.text[slip.column + 1 :]
-    if mark not in ("'", '"') or "'" in behind or '"' in behind:
+    """Yield the text with a closing quote, after its word, or at the end if no operator follows."""
+    mark, following = slip.text[slip.column : slip.column + 1], slip.text[slip.column + 1 :]
+    if mark not in ("'", '"') or "'" in following or '"' in following:
         return
-    word = _UNQUOTED_WORD.match(behind)
+    word = _UNQUOTED_WORD.match(following)
     if word is not None:
         end = slip.column + 1 + word.end()
         yield f"{slip.text[:end]}{mark}{slip.text[end:]}"
-    if not re.search(r"[&|()<>=~!]", behind):
+    if not re.search(r"[&|()<>=~!]", following):
         yield f"{slip.text}{mark}"
 
 
 def no_condition(slip: Slip) -> Iterator[str]:
-    """An `if` with nothing behind it."""
+    """Yield the text without an `if` at its end."""
     yield slip.text.removesuffix("if").rstrip()
 
 
 def unsaid(slip: Slip) -> Iterator[str]:
-    """A comparison behind an argument, without the `if`: `count > 10`."""
-    found = _UNSAID.fullmatch(slip.text)
-    if found is None or FILTER in slip.text:
+    """Yield an `if` before a comparison after an argument: `count > 10`."""
+    match = _MISSING_IF.fullmatch(slip.text)
+    if match is None or FILTER in slip.text:
         return
-    last = re.split(r"->|\.", found["value"].removeprefix("$"))[-1]
-    name = found["name"] or ("ret" if last == "retval" else last)  # the field is called so, unless another one is
-    if len(re.findall(rf"\b{name}\b", found["before"])) == 0:
-        sign = found["sign"] or "=="
-        yield f"{found['before']}{found['word']} if {name} {sign} {found['rest']}"
+    last = re.split(r"->|\.", match["value"].removeprefix("$"))[-1]
+    name = match["name"] or ("ret" if last == "retval" else last)  # default name of the field, unless another has it
+    if len(re.findall(rf"\b{name}\b", match["before"])) == 0:
+        sign = match["sign"] or "=="
+        yield f"{match['before']}{match['word']} if {name} {sign} {match['rest']}"
 
 
 def wider(slip: Slip) -> Iterator[str]:
-    """A number that needs more bits than the field's type has: the same type with more."""
+    """Yield wider types for a field that is compared with a number too large for its type."""
     field = _COMPARED.search(slip.text[: slip.column])
     argument = field and re.search(rf" (?:{field[1]}=\S+|\S*\b{field[1]}):([usx])(?:8|16|32)(?= )", slip.text)
     if argument:
@@ -119,7 +119,7 @@ def wider(slip: Slip) -> Iterator[str]:
 
 
 def signed(slip: Slip) -> Iterator[str]:
-    """A number below 0 for a value without a sign, and one that a pattern's functions return."""
+    """Yield a signed type for a field, or for a pattern's `$retval`, that is compared with a negative number."""
     field = _COMPARED.search(slip.text[: slip.column])
     if field is None or not _word_at(slip).startswith("-"):
         return
@@ -132,19 +132,19 @@ def signed(slip: Slip) -> Iterator[str]:
 
 
 def error(slip: Slip) -> Iterator[str]:
-    """The name of an error without its minus."""
+    """Yield the name of an error with its minus."""
     if errno_of(f"-{_word_at(slip)}") is not None:
         yield f"{slip.text[: slip.column]}-{slip.text[slip.column :]}"
 
 
 def _word_at(slip: Slip) -> str:
-    found = _BARE_VALUE.match(slip.text, slip.column)
-    return found[0] if found else ""
+    match = _BARE_VALUE.match(slip.text, slip.column)
+    return match[0] if match else ""
 
 
 def number(slip: Slip) -> Iterator[str]:
-    """`4k` of bytes."""
-    found = _BINARY.match(slip.text, slip.column)
-    if found is not None:
-        value = int(found[1]) << 10 * _POWERS[found[2]]
-        yield f"{slip.text[: slip.column]}{value}{slip.text[found.end() :]}"
+    """Yield the number of bytes for `4k`."""
+    match = _WITH_UNIT.match(slip.text, slip.column)
+    if match is not None:
+        value = int(match[1]) << 10 * _POWERS[match[2]]
+        yield f"{slip.text[: slip.column]}{value}{slip.text[match.end() :]}"

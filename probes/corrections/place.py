@@ -1,4 +1,4 @@
-"""Slips in the first two words of a text: its kind, the name of its event, the place."""
+"""Correct slips in the first two words of a text: kind, event name and place."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _KINDS: Final = {
     "T": "t {}",
     "E": "e {}",
 }
-"""Words of other tools for the kinds of probe."""
+"""Commands by the words of other tools for kinds of probes."""
 _GROUPED = re.compile(r"(\w+)[:/.](\w+)")
 
 
 def no_kind(slip: Slip) -> Iterator[str]:
-    """The letter is missing, or another tool's word stands for it."""
+    """Yield the text with a letter in place of a missing one or of another tool's word."""
     word, sign, place = slip.head.partition(":")
     if word in _KINDS:
-        where, behind = (place, f" {slip.rest}") if sign else (slip.place, slip.behind)
-        if word in ("tracepoint", "event") and (found := _GROUPED.fullmatch(where)) is not None:
-            yield (_of_event(found[1], found[2], word == "event") + behind).rstrip()
+        target, rest = (place, f" {slip.rest}") if sign else (slip.place, slip.behind)
+        if word in ("tracepoint", "event") and (match := _GROUPED.fullmatch(target)) is not None:
+            yield (_event_probe(match[1], match[2], word == "event") + rest).rstrip()
             return
-        where = where if "/" in where else where.rpartition(":")[2]
-        yield (_KINDS[word].format(where) + behind).rstrip()
+        target = target if "/" in target else target.rpartition(":")[2]
+        yield (_KINDS[word].format(target) + rest).rstrip()
         return
-    if word == "t" and (found := _GROUPED.fullmatch(place)) is not None:
-        yield (_of_event(found[1], found[2]) + (f" {slip.rest}" if slip.rest else "")).rstrip()
+    if word == "t" and (match := _GROUPED.fullmatch(place)) is not None:
+        yield (_event_probe(match[1], match[2]) + (f" {slip.rest}" if slip.rest else "")).rstrip()
     yield from named(slip)
     if slip.head == "s":
         yield f"s:{slip.rest}"
@@ -64,24 +64,24 @@ def no_kind(slip: Slip) -> Iterator[str]:
         yield f"{'p' if '/' in slip.place else 'f'} {slip.rest}"
 
 
-def _of_event(group: str, name: str, event: bool = False) -> str:
-    """A tracepoint by its name alone; an event that is made of no tracepoint of its own, by both."""
+def _event_probe(group: str, name: str, event: bool = False) -> str:
+    """Return a probe on a tracepoint by its name; on an event without a tracepoint of its own, by `group.event`."""
     return f"e {group}.{name}" if event or group == "syscalls" else f"t {name}"
 
 
 def named(slip: Slip) -> Iterator[str]:
-    """The function stands where the event's name would: `p:vfs_read count`."""
+    """Yield `p vfs_read count` for `p:vfs_read count`, where the function has the place of the event's name."""
     letter, colon, name = slip.head.partition(":")
     if colon and letter in ("f", "p", "r") and name.isidentifier():
         yield f"{letter} {name} {slip.rest}".rstrip()
 
 
 def no_place(slip: Slip) -> Iterator[str]:
-    """A place that is none: as a call in C, an offset in an fprobe, a path with its offset apart."""
+    """Yield corrections of an invalid place: a call in C, an offset in an fprobe, a path before its offset."""
     place = slip.place
-    called = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.behind}")
-    if called is not None and FILTER not in called[2]:
-        yield " ".join([slip.head, called[1], *re.findall(r"[^\s,]+", called[2])]) + (called[3] or "")
+    call = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.behind}")
+    if call is not None and FILTER not in call[2]:
+        yield " ".join([slip.head, call[1], *re.findall(r"[^\s,]+", call[2])]) + (call[3] or "")
     if place.startswith("/") and ":" not in place and slip.behind:
         yield f"{slip.head} {place}:{slip.behind.strip()}"
     module, colon, symbol = place.partition(":")
@@ -94,10 +94,10 @@ def no_place(slip: Slip) -> Iterator[str]:
 
 
 def at_exit(slip: Slip) -> Iterator[str]:
-    """What is returned is there at the exit only.
+    """Yield the text with `%return`, for a return value.
 
-    Not at a number in a program: where no function begins the kernel takes what lies on the stack for the return
-    address, and the program breaks.
+    Not for a numeric offset in a program: where no function begins, the kernel would take the top of the stack for
+    the return address and break the program.
     """
     if "/" in slip.place and slip.place.rpartition(":")[2][:1].isdigit():
         return
@@ -105,7 +105,7 @@ def at_exit(slip: Slip) -> Iterator[str]:
 
 
 def bad_suffix(slip: Slip) -> Iterator[str]:
-    """`%exit`, `%ret`; `%entry` is said by nothing."""
+    """Yield `%return` for `%exit` or `%ret`, and no suffix for `%entry`."""
     place, _, suffix = slip.place.partition("%")
     if suffix[:2] in ("en", ""):
         yield slip.placed(place)
@@ -114,23 +114,23 @@ def bad_suffix(slip: Slip) -> Iterator[str]:
 
 
 def tracepoint(slip: Slip) -> Iterator[str]:
-    """A tracepoint with its group."""
-    found = _GROUPED.fullmatch(slip.place)
-    if found is not None and found[1] == "syscalls":
-        yield f"{_of_event(found[1], found[2])}{slip.behind}"
+    """Yield a tracepoint without its group."""
+    match = _GROUPED.fullmatch(slip.place)
+    if match is not None and match[1] == "syscalls":
+        yield f"{_event_probe(match[1], match[2])}{slip.behind}"
     else:
         yield slip.placed(re.split("[/.:]", slip.place)[-1])
 
 
 def no_name(slip: Slip) -> Iterator[str]:
-    """Nothing before the slash, or behind the colon."""
+    """Yield the text without an empty group or event name."""
     letter, _, name = slip.head.partition(":")
     name = name.strip("/.")
     yield f"{letter}{':' if name else ''}{name} {slip.rest}"
 
 
 def bad_name(slip: Slip) -> Iterator[str]:
-    """Signs in a name that C has not."""
+    """Yield the text with characters that C identifiers lack replaced."""
     letter, colon, name = slip.head.partition(":")
     group, slash, event = name.rpartition("/")
     yield f"{letter}{colon}{group}{slash}{identifier(event)} {slip.rest}"

@@ -1,4 +1,4 @@
-"""A refused text, taken apart where something in it is to be put right."""
+"""Split a refused text into its parts for a correction."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FILTER: Final = " if "
 
 
 class Slip(NamedTuple):
-    """A refused text, taken apart."""
+    """A refused text, split into its parts."""
 
     text: str
     error: Refusal
     column: int
-    """Of the error, in characters."""
+    """Column of the error, in characters."""
 
     @property
     def head(self) -> str:
@@ -26,7 +26,7 @@ class Slip(NamedTuple):
 
     @property
     def rest(self) -> str:
-        """What follows the first word."""
+        """Text after the first word."""
         return self.text.partition(" ")[2]
 
     @property
@@ -36,48 +36,48 @@ class Slip(NamedTuple):
 
     @property
     def behind(self) -> str:
-        """What follows the second word, with the blank in front."""
+        """Text after the second word, with the blank before it."""
         _, blank, arguments = self.rest.partition(" ")
         return blank + arguments
 
     def placed(self, place: str, head: str = "") -> str:
-        """The text with another second word, and another first one."""
+        """Return the text with another second word and, if given, another first one."""
         return f"{head or self.head} {place}{self.behind}"
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the word begins and ends that the column is in."""
+        """Begin and end of the word at the column."""
         begin = self.text.rfind(" ", 0, self.column) + 1
         end = self.text.find(" ", self.column)
         return begin, end if end >= 0 else len(self.text)
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """That word: `name=`, expression, `:type`."""
+        """Parts of the word at the column: `name=`, expression, `:type`."""
         word = self.text[slice(*self.span)]
-        named = re.match(r"[^=\"]*=", word)
-        name, body = (named[0], word[named.end() :]) if named else ("", word)
+        name_match = re.match(r"[^=\"]*=", word)
+        name, body = (name_match[0], word[name_match.end() :]) if name_match else ("", word)
         expression, colon, kind = body.partition(":")
         return name, expression, colon + kind
 
     def worded(self, word: str) -> str:
-        """The text with something else in the place of that word; without it where that is nothing."""
+        """Return the text with another word at the column; an empty word is removed with its blank."""
         begin, end = self.span
         text = self.text[:begin] + word + self.text[end:]
         return text if word else f"{text[:begin].rstrip()} {text[begin:].lstrip()}".rstrip()
 
     def conditioned(self, change: Callable[[str], str]) -> str:
-        """The text with another condition."""
-        before, word, condition = self.text.partition(FILTER)  # the first, as it is read; others stand in quotes
+        """Return the text with its condition changed."""
+        before, word, condition = self.text.partition(FILTER)  # the first ` if ` as parsed; later ones are in quotes
         return f"{before}{word}{change(condition)}"
 
     @property
     def condition(self) -> str:
-        """What stands behind the `if`."""
+        """Text after the `if`."""
         return self.text.partition(FILTER)[2]
 
 
 def identifier(text: str) -> str:
-    """Make a name of C of it."""
+    """Return a C identifier made from a text."""
     name = re.sub(r"\W", "_", text)
     return f"_{name}" if name[:1].isdigit() else name

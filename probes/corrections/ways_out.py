@@ -1,4 +1,4 @@
-"""Slips that have one way out each, by the error that they give: the same text with one change."""
+"""Map errors to slips with a unique remedy each: the same text with a single change."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "no_filter": condition.no_condition,
     "NO_EP_FILTER": condition.no_condition,
 }
-"""By the name of the error."""
+"""Corrections by the error's code."""
 
 
 def takes_more(slip: Slip) -> bool:
-    """Whether more than the wrong word is wrong, so that no other name for it alone will do."""
+    """Return whether more than the wrong word is wrong, so that no other name for it is enough."""
     return slip.error.code == "BAD_TYPE" and " " in argument.c_type(slip)
 
 
 def ways_out(slip: Slip) -> Iterator[str]:
-    """Texts with one change, the likeliest first; whether one is accepted is not known."""
+    """Yield texts with a single change, the likeliest first; they may be refused as well."""
     find = _BY_CODE.get(slip.error.code)
     if find is not None:
         yield from find(slip)

@@ -1,4 +1,4 @@
-"""A bootconfig for boot-time tracing: probes from early in the boot on, in a trace instance.
+"""Write a bootconfig for boot-time tracing: probes from early boot on, in a trace instance.
 
 Documentation/trace/boottime-trace.rst, Documentation/admin-guide/bootconfig.rst; limits: kernel/trace/trace_boot.c,
 lib/bootconfig.c. The kernel needs CONFIG_BOOTTIME_TRACING and `bootconfig` on its command line, or in it.
@@ -17,14 +17,14 @@ from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan, PlannedEvent
 
 INSTANCE = "probewright"
-_LONGEST = 255
-"""Characters of one value, and of the command that is made of one (MAX_BUF_LEN)."""
+_MAX_VALUE = 255
+"""Largest number of characters of a value, and of the command made from a value (MAX_BUF_LEN)."""
 _GROUP = "kprobes"
-"""Of all probes that are made at boot time."""
+"""Group of all probes made at boot time."""
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport."""
+    """Return a bootconfig that sets up the plans. Raises CannotExport."""
     events, reasons, blocks = events_of(plans), list[str](), list[str]()
     groups = group_names(events)
     for event in events:
@@ -49,7 +49,7 @@ def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
     if is_synthetic(event):
         command = parse_command(event.line)
         fields = command.fields if isinstance(command, SyntheticEvent) else ()
-        values = [_value(event, " ".join(map(str, each))) for each in fields]
+        values = [_quoted(event, " ".join(map(str, each))) for each in fields]
         return _block(event, groups, f"synthetic.{event.event}", [f"fields = {', '.join(values)}"])
     if not event.line:
         if not re.fullmatch(r"[\w-]+/[\w-]+", event.path):
@@ -65,32 +65,32 @@ def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
 
 
 def _block(event: PlannedEvent, groups: re.Pattern[str], name: str, lines: Sequence[str]) -> str:
-    """What is set of one event."""
+    """Return the block of settings for an event."""
     out = [*lines, "enable"] if event.recorded else [*lines]
     if event.filter:
-        out.append(f"filter = {_value(event, event.filter)}")
+        out.append(f"filter = {_quoted(event, event.filter)}")
     if event.triggers:
         triggers = (groups.sub(_GROUP, trigger) for trigger in event.triggers)
-        out.append(f"actions = {', '.join(_value(event, trigger) for trigger in triggers)}")
+        out.append(f"actions = {', '.join(_quoted(event, trigger) for trigger in triggers)}")
     return f"  event.{name} {{\n" + "".join(f"    {line}\n" for line in out) + "  }\n"
 
 
 def _probe(event: PlannedEvent, line: str) -> str:
-    """What stands behind `p:kprobes/EVENT`, which the kernel writes itself; an exit is said by its place."""
+    """Return the value after `p:kprobes/EVENT`, which the kernel writes itself; the place marks an exit."""
     head, place, *words = line.split(" ")
     suffix = "%return" if head.startswith("r") and not place.endswith("%return") else ""
     body = " ".join([place + suffix, *words])
-    if len(f"p:{_GROUP}/{event.event} {body}") > _LONGEST:
-        raise CannotExport(f"{event.event}: boot-time tracing takes {_LONGEST} characters for a probe; record less")
-    return _value(event, body)
+    if len(f"p:{_GROUP}/{event.event} {body}") > _MAX_VALUE:
+        raise CannotExport(f"{event.event}: boot-time tracing takes {_MAX_VALUE} characters for a probe; record less")
+    return _quoted(event, body)
 
 
-def _value(event: PlannedEvent, text: str) -> str:
-    """A value in quotes, in which nothing can be escaped."""
+def _quoted(event: PlannedEvent, text: str) -> str:
+    """Return a value in quotes, within which nothing can be escaped. Raises CannotExport."""
     if not is_plain(text):
         raise CannotExport(f"{event.event}: a bootconfig holds printable ASCII only: {one_line(text)}")
-    if len(text) > _LONGEST:
-        raise CannotExport(f"{event.event}: boot-time tracing takes {_LONGEST} characters at most: {text}")
+    if len(text) > _MAX_VALUE:
+        raise CannotExport(f"{event.event}: boot-time tracing takes {_MAX_VALUE} characters at most: {text}")
     quote = next((mark for mark in "\"'" if mark not in text), None)
     if quote is None:
         raise CannotExport(f"{event.event}: a bootconfig can't hold both kinds of quotes: {text}")

@@ -1,6 +1,6 @@
-"""A script for bpftrace: the same values, read by registers and offsets, printed as the kernel prints its events.
+"""Write a bpftrace script that reads the probes' values by registers and offsets, and prints as the kernel does.
 
-An exit probe that records arguments keeps them from the entry by task and stack pointer, as the kernel keeps them.
+An exit probe that records arguments stores them at the entry by task and stack pointer, as the kernel does.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from probes.probe import Probe, ProbeKind
 from probes.syntax.parse_error import ParseError
 
 _REGISTERS = {"x86_64": 6, "aarch64": 8}
-"""Arguments that bpftrace has: those in registers."""
+"""Number of arguments that bpftrace can read, those in registers, by machine."""
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
-_MOST_TEXTS = 3
-"""Strings of one event: each takes 64 bytes of a BPF program's stack of 512, some twice."""
+_MAX_TEXTS = 3
+"""Largest number of strings in an event: each takes 64 bytes of a BPF program's stack of 512, some twice."""
 _TEXT_NOTE = "bpftrace cuts strings at 63 characters (BPFTRACE_STRLEN), and shows one that can't be read as empty"
 
 
@@ -41,19 +41,19 @@ class _EntryArguments:
     numbers: set[int] = field(default_factory=set)
 
     def argument(self, number: int) -> str:
-        """What was kept."""
+        """Return the expression of an argument stored at the entry."""
         _limit(number, self.machine)
         self.numbers.add(number)
         return f"@{self.name}_arg{number}[tid, {self.frame(at_exit=True)}]"
 
     def frame(self, *, at_exit: bool) -> str:
-        """What tells one call of a task from another: the stack pointer, as at the entry."""
+        """Return the expression that distinguishes calls of a task: the stack pointer at the entry."""
         shift = pushed_by_call(self.machine) if at_exit else 0
         return f'reg("sp") - {shift}' if shift else 'reg("sp")'
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport."""
+    """Return a bpftrace script for the plans. Raises CannotExport."""
     events, reasons, blocks = events_of(plans), list[str](), list[str]()
     texts = False
     for event in events:
@@ -67,7 +67,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
         texts |= "str(" in text
         blocks.append(text)
     gather(reasons)
-    notes = (*notes_of(plans), *((_TEXT_NOTE,) if texts else ()), *_by_name_alone(events))
+    notes = (*notes_of(plans), *((_TEXT_NOTE,) if texts else ()), *_module_notes(events))
     head = [f"bpftrace script, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
     head += ["Offsets are of this kernel. usage, as root: bpftrace THIS", *(f"note: {note}" for note in notes)]
     comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)
@@ -75,14 +75,14 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
 
 
 def _event(event: PlannedEvent, facts: TargetFacts) -> str:
-    strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
-    if strange:
-        raise CannotExport(f"triggers are the kernel's own: {strange[0]}")
+    unsupported = [trigger for trigger in event.triggers if trigger != "stacktrace"]
+    if unsupported:
+        raise CannotExport(f"triggers are the kernel's own: {unsupported[0]}")
     if not event.line:
         raise CannotExport("name the fields to print: e GROUP.EVENT $field")
     try:
         command = parse_command(event.line)
-        places = [_attached(parse_command(line), event) for line in event.lines]
+        places = [_attach_point(parse_command(line), event) for line in event.lines]
     except ParseError as error:
         raise CannotExport(str(error)) from None
     if not isinstance(command, Probe | UserProbe):
@@ -95,26 +95,30 @@ def _event(event: PlannedEvent, facts: TargetFacts) -> str:
         )
     user = isinstance(command, UserProbe)
     at_exit = command.returns if isinstance(command, UserProbe) else command.kind is ProbeKind.KRETPROBE
-    kept = _EntryArguments(event.event, facts.machine)
-    place = ValuePlace(kept.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user)
+    arguments = _EntryArguments(event.event, facts.machine)
+    place = ValuePlace(
+        arguments.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user
+    )
     values = [(_name(arg), shown(arg, place)) for arg in command.fetchargs]
-    where = _condition(event.filter, dict(values))
-    blocks = [] if not kept.numbers else [_keep(kept, places)]
-    if kept.numbers:
-        held = f"@{kept.name}_held[tid, {kept.frame(at_exit=True)}]"
-        where = f"{held} == 1 && ({where})" if where else f"{held} == 1"
-    blocks.append(_block(places, values, where, event, stack))
-    if kept.numbers:  # also of calls that the filter leaves out
-        blocks.append(_forget(kept, places))
+    condition_text = _condition(event.filter, dict(values))
+    blocks = [] if not arguments.numbers else [_store_arguments(arguments, places)]
+    if arguments.numbers:
+        held = f"@{arguments.name}_held[tid, {arguments.frame(at_exit=True)}]"
+        condition_text = f"{held} == 1 && ({condition_text})" if condition_text else f"{held} == 1"
+    blocks.append(_block(places, values, condition_text, event, stack))
+    if arguments.numbers:  # also for calls that the filter leaves out
+        blocks.append(_delete_arguments(arguments, places))
     return "\n\n".join(blocks)
 
 
-def _by_name_alone(events: Sequence[PlannedEvent]) -> list[str]:
-    """`kprobe:MODULE:FUNCTION` came with bpftrace 0.20; some since fail to attach it (bpftrace #2897, #5133)."""
+def _module_notes(events: Sequence[PlannedEvent]) -> list[str]:
+    """Return notes on functions in modules: bpftrace 0.20 introduced `kprobe:MODULE:FUNCTION`, but some later
+    releases fail to attach it (bpftrace #2897, #5133).
+    """
     commands = (parse_command(line) for event in events for line in event.lines if line)
     places = [command.place for command in commands if isinstance(command, Probe)]
-    named = dict.fromkeys((one.symbol, one.module) for one in places if one.module)
-    return [f"bpftrace finds {symbol} by its name alone, not in {module} only" for symbol, module in named]
+    in_modules = dict.fromkeys((place.symbol, place.module) for place in places if place.module)
+    return [f"bpftrace finds {symbol} by its name alone, not in {module} only" for symbol, module in in_modules]
 
 
 def _limit(number: int, machine: str) -> None:
@@ -132,7 +136,7 @@ def _name(arg: FetchArg) -> str:
 
 
 def _field(arg: FetchArg) -> BpftraceValue:
-    """A field of an event."""
+    """Return the value of an event's field. Raises CannotExport."""
     inner = arg.expression
     if isinstance(inner, EventField) and arg.type in ("string", "ustring"):
         raise CannotExport(f"{arg}: whether it is an array or lies elsewhere can't be said for bpftrace")
@@ -146,8 +150,8 @@ def _field(arg: FetchArg) -> BpftraceValue:
     return numeric(f"args->{inner.name}", kind)
 
 
-def _attached(command: object, event: PlannedEvent) -> str:
-    """The attach point of one line."""
+def _attach_point(command: object, event: PlannedEvent) -> str:
+    """Return the attach point of a line. Raises CannotExport."""
     if isinstance(command, UserProbe):
         raise CannotExport("bpftrace places probes in programs by symbol, not by an offset in the file")
     if not isinstance(command, Probe):
@@ -172,32 +176,36 @@ def _condition(text: str, fields: dict[str, BpftraceValue]) -> str:
 
 
 def _block(
-    places: Sequence[str], values: Sequence[tuple[str, BpftraceValue]], where: str, event: PlannedEvent, stack: bool
+    places: Sequence[str],
+    values: Sequence[tuple[str, BpftraceValue]],
+    condition_text: str,
+    event: PlannedEvent,
+    stack: bool,
 ) -> str:
-    if sum(value.is_text for _, value in values) > _MOST_TEXTS:
-        raise CannotExport(f"more than {_MOST_TEXTS} strings do not fit on a BPF program's stack")
+    if sum(value.is_text for _, value in values) > _MAX_TEXTS:
+        raise CannotExport(f"more than {_MAX_TEXTS} strings do not fit on a BPF program's stack")
     shape = " ".join(f"{name}={value.format}" for name, value in values)
     format_ = f"%s-%d [%03d] %llu.%06llu: {event.event}: {shape}"
-    told = ["comm", "tid", "cpu", "nsecs / 1000000000", "(nsecs / 1000) % 1000000"]
-    told += [expression for _, value in values for expression in value.values]
+    printed = ["comm", "tid", "cpu", "nsecs / 1000000000", "(nsecs / 1000) % 1000000"]
+    printed += [expression for _, value in values for expression in value.values]
     if stack:
-        format_, told = f"{format_}%s", [*told, "kstack"]
-    condition_ = f"/{where}/\n" if where else ""
+        format_, printed = f"{format_}%s", [*printed, "kstack"]
+    condition_ = f"/{condition_text}/\n" if condition_text else ""
     head = ",\n".join(places)
-    return f'{head}\n{condition_}{{\n  printf("{format_}\\n",\n    {", ".join(told)});\n}}'
+    return f'{head}\n{condition_}{{\n  printf("{format_}\\n",\n    {", ".join(printed)});\n}}'
 
 
-def _keep(kept: _EntryArguments, places: Sequence[str]) -> str:
-    """At the entry: remember the arguments that the exit shows."""
+def _store_arguments(arguments: _EntryArguments, places: Sequence[str]) -> str:
+    """Return the entry probe that stores the arguments shown at the exit."""
     entries = ",\n".join(place.replace("kretprobe:", "kprobe:", 1) for place in places)
-    key = f"[tid, {kept.frame(at_exit=False)}]"
-    lines = [f"  @{kept.name}_arg{number}{key} = arg{number};" for number in sorted(kept.numbers)]
-    return f"{entries}\n{{\n" + "\n".join([*lines, f"  @{kept.name}_held{key} = 1;"]) + "\n}"
+    key = f"[tid, {arguments.frame(at_exit=False)}]"
+    lines = [f"  @{arguments.name}_arg{number}{key} = arg{number};" for number in sorted(arguments.numbers)]
+    return f"{entries}\n{{\n" + "\n".join([*lines, f"  @{arguments.name}_held{key} = 1;"]) + "\n}"
 
 
-def _forget(kept: _EntryArguments, places: Sequence[str]) -> str:
-    key = f"[tid, {kept.frame(at_exit=True)}]"
-    names = [*(f"{kept.name}_arg{number}" for number in sorted(kept.numbers)), f"{kept.name}_held"]
+def _delete_arguments(arguments: _EntryArguments, places: Sequence[str]) -> str:
+    key = f"[tid, {arguments.frame(at_exit=True)}]"
+    names = [*(f"{arguments.name}_arg{number}" for number in sorted(arguments.numbers)), f"{arguments.name}_held"]
     head = ",\n".join(places)
     end = "\n".join(f"  clear(@{name});" for name in names)
     return f"{head}\n{{\n" + "\n".join(f"  delete(@{name}{key});" for name in names) + f"\n}}\n\nEND\n{{\n{end}\n}}"

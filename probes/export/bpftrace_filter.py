@@ -1,4 +1,4 @@
-"""A filter of the kernel as a condition of bpftrace (kernel/trace/trace_events_filter.c says what it means)."""
+"""Translate a kernel filter to a condition of bpftrace (semantics: kernel/trace/trace_events_filter.c)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _COMMON = {
 
 
 def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
-    """The condition, without the slashes around it.
+    """Return the condition, without the slashes around it.
 
     Args:
         text: the filter.
-        fields: values by their names.
+        fields: values by field name.
 
     Raises CannotExport with the reason, without the event's name.
     """
@@ -45,23 +45,23 @@ def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
             raise CannotExport(f"the filter can't be said: {text[at:]}")
         tokens.append((match.lastgroup or "", match[match.lastgroup or 0]))
         at = match.end()
-    made, index = list[str](), 0
+    parts, index = list[str](), 0
     while index < len(tokens):
         kind, word = tokens[index]
         if kind in ("join", "no"):
-            made.append(word)
+            parts.append(word)
             index += 1
         elif kind == "name" and [k for k, _ in tokens[index + 1 : index + 3]] in (
             ["operator", "number"],
             ["operator", "string"],
         ):
-            said = _predicate(word, tokens[index + 1][1], tokens[index + 2], fields)
-            # The kernel's `!` is of the whole predicate, that of C of its first word.
-            made.append(f"({said})" if made and made[-1] == "!" else said)
+            predicate = _predicate(word, tokens[index + 1][1], tokens[index + 2], fields)
+            # The kernel's `!` applies to the whole predicate, C's only to its first operand.
+            parts.append(f"({predicate})" if parts and parts[-1] == "!" else predicate)
             index += 3
         else:
             raise CannotExport(f"the filter can't be said from `{word}` on: {text}")
-    return " ".join(made)
+    return " ".join(parts)
 
 
 def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, BpftraceValue]) -> str:
@@ -81,7 +81,7 @@ def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mappi
         raise CannotExport(f"{name}: the text can't be said: {words}")
     quoted = '"' + words.replace('"', '\\"') + '"'
     if operator == "~":
-        words = re.sub(r"\A\[(\d)\]", r"\1", words)  # how the kernel is told a digit in front
+        words = re.sub(r"\A\[(\d)\]", r"\1", words)  # the kernel takes a leading digit of a pattern in brackets
         stem = words.removesuffix("*")
         if not words.endswith("*") or re.search(r"^!|[*?\[]", stem) or not stem:
             raise CannotExport(f"{name}: of patterns bpftrace knows a beginning only (abc*), not {words}")

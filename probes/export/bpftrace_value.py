@@ -1,4 +1,4 @@
-"""Values of a probe in the language of bpftrace: what the kernel's fetchargs read, by registers and offsets."""
+"""Translate a probe's values to bpftrace: what the kernel's fetchargs read, by registers and offsets."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from probes.syntax.text import kstrtol, kstrtoul
 _NUMBER = re.compile(r"([usx])(8|16|32|64)")
 _BITS = re.compile(r"b(\d+)@(\d+)/(8|16|32|64)")
 _ARRAY = re.compile(r"(.+)\[(\w+)\]")
-_MOST_ELEMENTS = 16
-"""Of an array: each is a value of its own, and a BPF program's stack has 512 bytes."""
+_MAX_ELEMENTS = 16
+"""Largest number of array elements: each is a separate value, and a BPF program's stack has 512 bytes."""
 
 
 class BpftraceValue(NamedTuple):
-    """One value."""
+    """A value in bpftrace."""
 
     format: str
-    """For printf, `name=%d` without the name."""
+    """Conversion for printf: `name=%d` without the name."""
     values: tuple[str, ...]
-    """Expressions that go with it."""
+    """Expressions for the conversion."""
     compared: str = ""
-    """Expression for a filter; empty: a filter can't name it."""
+    """Expression in a filter; empty: a filter can't name the value."""
     is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """Where the values are read."""
+    """Place where values are read."""
 
     argument: Callable[[int], str]
-    """Expression of the N-th argument, from 0. Raises CannotExport."""
+    """Function that returns the expression of the N-th argument, from 0. Raises CannotExport."""
     at_exit: bool
     user: bool
-    """In a program: addresses are its own."""
+    """True in a program, where addresses are the program's own."""
 
 
 def shown(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
-    """One fetcharg. Raises CannotExport with the reason, without the event's name."""
+    """Translate a fetcharg. Raises CannotExport with the reason, without the event's name."""
     kind = arg.type or "x64"
     if isinstance(arg.expression, Comm):
         return BpftraceValue('\\"%s\\"', ("comm",), "comm", is_text=True)
@@ -63,7 +63,7 @@ def shown(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
     array = _ARRAY.fullmatch(kind)
     if array is not None:
         return _array(arg, array[1], kstrtoul(array[2]) or 0, place)
-    return _one(arg.expression, kind, place, 0)
+    return _scalar(arg.expression, kind, place, 0)
 
 
 def _immediate(expression: Immediate, kind: str) -> BpftraceValue:
@@ -80,30 +80,30 @@ def _immediate(expression: Immediate, kind: str) -> BpftraceValue:
 
 
 def literal(text: str) -> str:
-    """Text inside a format of printf, between its quotes."""
+    """Escape text for a format of printf, within its quotes."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
 def _array(arg: FetchArg, kind: str, count: int, place: ValuePlace) -> BpftraceValue:
     number = _NUMBER.fullmatch(kind)
-    if number is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MOST_ELEMENTS:
-        raise CannotExport(f"{arg}: arrays of at most {_MOST_ELEMENTS} numbers in memory can be said")
-    each = [_one(arg.expression, kind, place, index * int(number[2]) // 8) for index in range(count)]
-    values = tuple(value for one in each for value in one.values)
-    return BpftraceValue("{" + ",".join(one.format for one in each) + "}", values)
+    if number is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MAX_ELEMENTS:
+        raise CannotExport(f"{arg}: arrays of at most {_MAX_ELEMENTS} numbers in memory can be said")
+    elements = [_scalar(arg.expression, kind, place, index * int(number[2]) // 8) for index in range(count)]
+    values = tuple(value for element in elements for value in element.values)
+    return BpftraceValue("{" + ",".join(element.format for element in elements) + "}", values)
 
 
-def _one(expression: Expression, kind: str, place: ValuePlace, behind: int) -> BpftraceValue:
-    """A value that is no array; `behind` bytes behind where the expression points."""
+def _scalar(expression: Expression, kind: str, place: ValuePlace, distance: int) -> BpftraceValue:
+    """Translate a value that is no array, `behind` bytes after the address of the expression. Raises CannotExport."""
     if kind in ("string", "ustring"):
         address = _address(expression, place, kind)
         text = f"str({'uptr' if kind == 'ustring' or place.user else 'kptr'}({address}))"
         return BpftraceValue('\\"%s\\"', (text,), text, is_text=True)
     bits = _BITS.fullmatch(kind)
     size = (
-        int(bits[3]) if bits else int(found[2]) if (found := _NUMBER.fullmatch(kind)) else 8 if kind == "char" else 64
+        int(bits[3]) if bits else int(match[2]) if (match := _NUMBER.fullmatch(kind)) else 8 if kind == "char" else 64
     )
-    raw = _read(expression, size, place, behind)
+    raw = _read(expression, size, place, distance)
     if bits:
         width, shift = int(bits[1]), int(bits[2])
         return numeric(f"((({raw}) >> {shift}) & {(1 << width) - 1})", "u64")
@@ -111,33 +111,33 @@ def _one(expression: Expression, kind: str, place: ValuePlace, behind: int) -> B
 
 
 def numeric(value: str, kind: str) -> BpftraceValue:
-    """A number by its type; the cast gives it its width and sign."""
+    """Translate a number of a type, with a cast to its width and sign. Raises CannotExport."""
     if kind in ("symbol", "symstr"):
         return BpftraceValue("%s", (f"ksym({value})",))
     if kind == "char":
         return BpftraceValue("'%c'", (f"(int8)({value})",), f"(int8)({value})")
-    found = _NUMBER.fullmatch(kind)
-    if found is None:
+    match = _NUMBER.fullmatch(kind)
+    if match is None:
         raise CannotExport(f"type {kind} has no counterpart")
-    signed, bits = found[1] == "s", found[2]
+    signed, bits = match[1] == "s", match[2]
     cast = f"({'int' if signed else 'uint'}{bits})({value})"
     formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
-    # To 64 bits with its sign: what printf gets is as wide as it says.
+    # Sign-extended to 64 bits, the width that printf's conversion expects.
     whole = cast if bits == "64" else f"({'int' if signed else 'uint'}64){cast}"
-    return BpftraceValue(formats[found[1]], (whole,), cast)
+    return BpftraceValue(formats[match[1]], (whole,), cast)
 
 
-def _read(expression: Expression, bits: int, place: ValuePlace, behind: int = 0) -> str:
-    """An unsigned value of so many bits."""
+def _read(expression: Expression, bits: int, place: ValuePlace, distance: int = 0) -> str:
+    """Return the expression of an unsigned value of `bits` bits. Raises CannotExport."""
     if isinstance(expression, Dereference):
-        address = _plus(_pointer(expression.inner, place), _offset(expression) + behind)
+        address = _plus(_pointer(expression.inner, place), _offset(expression) + distance)
         space = "uptr" if expression.user or place.user else "kptr"
         return f"*(uint{bits}*){space}({address})"
     return _pointer(expression, place)
 
 
 def _pointer(expression: Expression, place: ValuePlace) -> str:
-    """What a value holds, 64 bits wide."""
+    """Return the expression of a value as 64 bits. Raises CannotExport."""
     if isinstance(expression, Dereference):
         return _read(expression, 64, place)
     if isinstance(expression, Argument):
@@ -154,16 +154,16 @@ def _pointer(expression: Expression, place: ValuePlace) -> str:
             raise CannotExport(f"{expression}: no register")
         return f'reg("{expression.name}")'
     if isinstance(expression, SymbolAddress):
-        found = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)([+-]\d+)?", expression.text)
-        if found is None or place.user:
+        match = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)([+-]\d+)?", expression.text)
+        if match is None or place.user:
             raise CannotExport(f"{expression}: only names of the kernel's data can be said")
-        base = f'kaddr("{found[1]}")'
-        return f"*(uint64*)kptr({_plus(base, int(found[2] or 0))})"
+        base = f'kaddr("{match[1]}")'
+        return f"*(uint64*)kptr({_plus(base, int(match[2] or 0))})"
     raise CannotExport(f"{expression}: bpftrace has no word for it")
 
 
 def _address(expression: Expression, place: ValuePlace, kind: str) -> str:
-    """Where a text is."""
+    """Return the expression of a text's address. Raises CannotExport."""
     if isinstance(expression, Dereference):
         return _plus(_pointer(expression.inner, place), _offset(expression))
     raise CannotExport(f"{expression}:{kind}: text is read from memory")

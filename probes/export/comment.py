@@ -1,7 +1,7 @@
-"""A comment of C with the commands to do the same by hand, for a bug report or beside a function.
+"""Write a C comment with the shell commands that set up the probes by hand, for a bug report or beside a function.
 
-Filters, triggers and switches are those of a trace instance of its own: at the top of tracefs they would be in the
-place of what somebody else has set there.
+The commands set filters and triggers and enable events in a separate trace instance: at the top of tracefs they would
+overwrite other users' settings.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _INSTANCE = "instances/probewright-by-hand"
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport for text with NUL in it."""
+    """Return a C comment that sets up the plans. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     lines = [facts.title, *(f"  {plan.probe}" for plan in plans), *(f"note: {note}" for note in notes_of(plans))]
-    told = [in_c_comment(line) for line in lines]
+    header = [in_c_comment(line) for line in lines]
     try:
         commands = ["cd /sys/kernel/tracing"]
         commands += [f"{_echo(line)} >>dynamic_events" for event in events for line in event.lines]
@@ -39,22 +39,22 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
         commands.append(f"rmdir {_INSTANCE}")
     except ValueError as error:
         raise CannotExport(str(error)) from None
-    body = [*told, "", *(f"# {command}" for command in commands)]
+    body = [*header, "", *(f"# {command}" for command in commands)]
     return ExportText("/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n", notes_of(plans))
 
 
 def _folder(event: PlannedEvent) -> str:
-    """Of an event, in the instance."""
+    """Return the folder of an event in the instance."""
     return f"{_INSTANCE}/events/{_word(event.path)}"
 
 
 def _echo(text: str) -> str:
-    """The command that prints a text; the echo of some shells reads backslashes and options."""
+    """Return a command that prints a text; the echo of some shells interprets backslashes and options."""
     word = _word(text)
     return f"printf '%s\\n' {word}" if "\\" in text or text.startswith("-") else f"echo {word}"
 
 
 def _word(text: str) -> str:
-    """A word of the shell that holds neither the end nor the beginning of a comment."""
+    """Return a shell word that contains neither the end nor the beginning of a comment."""
     plain = sh_word(text.rstrip("\n"))
     return re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)", "''", plain)

@@ -1,4 +1,4 @@
-"""What an export is made of and comes to: one dialect is one other tool's way to say the same probes."""
+"""Define an export dialect: another tool's way to write the same probes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from probes.plans.plan import Plan
 
 
 class CannotExport(Exception):
-    """A dialect that can't say these probes.
+    """Probes that a dialect can't express.
 
     Attributes:
-        reasons: one line each, with the name of the event.
+        reasons: the reasons, each a line with the name of the event.
     """
 
     def __init__(self, *reasons: str) -> None:
@@ -23,41 +23,40 @@ class CannotExport(Exception):
 
 
 class ExportText(NamedTuple):
-    """The text of another tool."""
+    """An export, as the text of another tool."""
 
     text: str
-    """As a file holds it, with a line's end at its end. Bytes that are no text are escaped in it: it is ASCII."""
+    """Content of the file, which ends with a newline. Bytes that are not text are escaped, so it is ASCII."""
     notes: tuple[str, ...] = ()
-    """What differs from what probewright itself would show, one line each; they stand in the text too where the
-    dialect has comments."""
+    """Differences from probewright's own output, each a line; dialects with comments have them in the text too."""
 
 
 Writer = Callable[[Sequence[Plan], TargetFacts], ExportText]
-"""Raises CannotExport with every reason."""
+"""Function that writes plans as text; raises CannotExport with every reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportDialect:
-    """One way to say probes."""
+    """Another tool's way to write probes."""
 
     name: str
-    """The word behind `--as`."""
+    """Word after `--as`."""
     title: str
     suffix: str
-    """Of a file that holds it."""
+    """Suffix of a file with the export."""
     write: Writer
     without: frozenset[str] = frozenset()
-    """Features of the target that this tool has no words for: the probes are lowered as for a kernel without them."""
+    """Features that the tool can't express: probes are lowered as for a kernel without them."""
     beyond: frozenset[str] = frozenset()
     """Features that the tool has where the kernel's tracefs may lack them."""
 
     def lowered_for(self, facts: TargetFacts) -> frozenset[str]:
-        """Features to lower the probes for."""
+        """Return the features to lower the probes for."""
         return (facts.features - self.without) | self.beyond
 
 
 KPROBES_ONLY = frozenset({Feature.FPROBE_EVENTS, Feature.TPROBE_EVENTS})
-"""`ExportDialect.without` of what knows kprobes only."""
+"""`ExportDialect.without` of tools that have kprobes only."""
 BY_NUMBER = KPROBES_ONLY | {
     Feature.BTF_ARGS,
     Feature.DENTRY_TYPE,
@@ -65,10 +64,10 @@ BY_NUMBER = KPROBES_ONLY | {
     Feature.CURRENT,
     Feature.THIS_CPU,
 }
-"""`ExportDialect.without` of what has no BTF: registers and offsets are left."""
+"""`ExportDialect.without` of tools without BTF: registers and offsets remain."""
 
 
 def gather(reasons: Sequence[str]) -> None:
-    """Raise CannotExport where there is a reason."""
+    """Raise CannotExport if there are reasons."""
     if reasons:
         raise CannotExport(*dict.fromkeys(reasons))

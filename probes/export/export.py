@@ -1,4 +1,4 @@
-"""All dialects, and the one door to them."""
+"""List all export dialects, and write plans in a dialect."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ DIALECTS = (
     ExportDialect("kubernetes", "DaemonSet for Kubernetes", ".yaml", kubernetes.write),
     ExportDialect("comment", "comment in C", ".c", comment.write),
 )
-"""In the order in which they are offered."""
+"""Dialects in the order in which they are offered."""
 
 
 def dialect_named(name: str) -> ExportDialect:
-    """The dialect behind a word. Raises KeyError."""
+    """Return the dialect of a name. Raises KeyError."""
     return next(dialect for dialect in DIALECTS if dialect.name == name)
 
 
 def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """Say plans in a dialect.
+    """Write plans in a dialect.
 
     Args:
-        dialect: one of `DIALECTS`.
-        plans: lowered for `dialect.lowered_for(facts)`.
-        facts: of the kernel the plans are for.
+        dialect: a dialect of `DIALECTS`.
+        plans: plans lowered for `dialect.lowered_for(facts)`.
+        facts: facts of the kernel that the plans are for.
 
     Raises CannotExport.
     """

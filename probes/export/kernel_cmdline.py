@@ -1,8 +1,8 @@
-"""`kprobe_event=` for the kernel's command line: probes from early in the boot on.
+"""Write `kprobe_event=` for the kernel's command line: probes from early boot on.
 
 Documentation/trace/kprobetrace.rst ("Kernel Boot Parameter"): commas stand for spaces and semicolons for line ends
-(setup_boot_kprobe_events, kernel/trace/trace_kprobe.c), and nothing else can be escaped. The events are
-switched on in the kernel's own buffer.
+(setup_boot_kprobe_events, kernel/trace/trace_kprobe.c), and nothing else can be escaped. The events are enabled in
+the kernel's own buffer.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan, PlannedEvent
 
 LONGEST = 2047
-"""Characters of a whole command line (COMMAND_LINE_SIZE on x86 and arm64, with its NUL)."""
-_SAYABLE = re.compile(r"[!#-+\--:<-~]+")
-"""Printable ASCII without space, quote, comma and semicolon."""
+"""Largest number of characters of a whole command line (COMMAND_LINE_SIZE on x86 and arm64, with its NUL)."""
+_WRITABLE = re.compile(r"[!#-+\--:<-~]+")
+"""Pattern for printable ASCII without space, quote, comma and semicolon."""
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport."""
+    """Return a kernel command line for the plans. Raises CannotExport."""
     events, reasons = events_of(plans), list[str]()
     for event in events:
         reasons += _reasons(event)
-    made = ";".join(line.replace(" ", ",") for event in events for line in event.lines)
-    there = ",".join(f"{event.group}:{event.event}" for event in events if not event.line)
-    text = " ".join([f"kprobe_event={made}"] * bool(made) + [f"trace_event={there}"] * bool(there))
+    probes = ";".join(line.replace(" ", ",") for event in events for line in event.lines)
+    existing = ",".join(f"{event.group}:{event.event}" for event in events if not event.line)
+    text = " ".join([f"kprobe_event={probes}"] * bool(probes) + [f"trace_event={existing}"] * bool(existing))
     if len(text) > LONGEST:
         reasons.append(f"{len(text)} characters are too many: a kernel's command line has {LONGEST}")
     gather(reasons)
@@ -37,13 +37,15 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
 
 
 def _reasons(event: PlannedEvent) -> list[str]:
-    found = []
+    reasons = []
     if event.line and (event.line[0] not in "pr" or "/" in event.line.split(" ")[1]):
-        found.append(f"{event.event}: the command line makes kprobes and kretprobes only")
+        reasons.append(f"{event.event}: the command line makes kprobes and kretprobes only")
     if event.filter:
-        found.append(f"{event.event}: the command line has no filters: {event.filter}")
+        reasons.append(f"{event.event}: the command line has no filters: {event.filter}")
     if event.triggers:
-        found.append(f"{event.event}: the command line has no triggers for probes: {event.triggers[0]}")
+        reasons.append(f"{event.event}: the command line has no triggers for probes: {event.triggers[0]}")
     words = [event.group, event.event, *(word for line in event.lines for word in line.split(" "))]
-    strange = (word for word in words if not _SAYABLE.fullmatch(word))
-    return found + [f"{event.event}: comma, semicolon, quote and space can't be escaped there: {w}" for w in strange]
+    unwritable = (word for word in words if not _WRITABLE.fullmatch(word))
+    return reasons + [
+        f"{event.event}: comma, semicolon, quote and space can't be escaped there: {w}" for w in unwritable
+    ]

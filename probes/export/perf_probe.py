@@ -1,8 +1,8 @@
-"""A script that has perf make the probes, record them, print their events, and remove the probes.
+"""Write a script in which perf creates the probes, records them, prints their events, and removes the probes.
 
-perf probe knows kprobes, kretprobes and uprobes; arguments reach the kernel as they stand where they are no names, so
-they are lowered to registers and offsets: perf itself would need debug information for names. Events that exist, such
-as sched:sched_switch, perf records whole.
+perf probe has kprobes, kretprobes and uprobes. It passes arguments unchanged to the kernel unless they are names, for
+which perf would need debug information; so arguments are lowered to registers and offsets. Existing events, such as
+sched:sched_switch, are recorded by perf with all their fields.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _USAGE = (
     "A FILE that is there already becomes FILE.old.",
 )
 _ARGUMENT = re.compile(r"[A-Za-z0-9_+\-()$%@:.=/\[\]]+")
-"""What perf hands on as it is; quotes and backslashes are its own."""
+"""Pattern for the arguments that perf passes on unchanged; quotes and backslashes are perf's own syntax."""
 _PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
 
 _NEEDS = """
@@ -68,24 +68,25 @@ perf script -i "$file\""""
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport."""
+    """Return a script for the plans. Raises CannotExport."""
     events, reasons, records = events_of(plans), list[str](), list[str]()
     adds: list[tuple[str, str]] = []
-    shown_plainly: list[str] = []
+    untyped_notes: list[str] = []
     for event in events:
         try:
             add, record = _event(event)
             adds += add
             records.append(record)
-            shown_plainly += _without_types(event)
+            untyped_notes += _untyped_notes(event)
         except CannotExport as error:
             reasons += error.reasons
     gather(reasons)
     stacks = any("stacktrace" in event.triggers for event in events)
-    notes = [*notes_of(plans), *shown_plainly]
+    notes = [*notes_of(plans), *untyped_notes]
     if stacks and not all("stacktrace" in event.triggers for event in events):
         notes.append("perf records the stack with every event, not only where it was asked for")
-    # Only stacks need the programs that were hit: without them the end of a recording does not look for those.
+    # Only stacks need the programs that were hit: without stacks, perf does not look for them when the recording
+    # ends.
     begin = f'perf record -q -a -k CLOCK_MONOTONIC {"-g" if stacks else "-B -N"} -o "$file"'
     record_all = " \\\n  ".join([begin, *records])
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
@@ -95,7 +96,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
 
 
 def _calls(adds: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the lines that add probes, one for those in a row that have the same options."""
+    """Return the lines that add probes; consecutive probes with equal options share a line."""
     return [
         " \\\n  ".join([f"add {options}".rstrip(), *(f"--add {probe}" for _, probe in group)])
         for options, group in itertools.groupby(adds, lambda add: add[0])
@@ -103,10 +104,10 @@ def _calls(adds: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _event(event: PlannedEvent) -> tuple[list[tuple[str, str]], str]:
-    """Return what makes it, each with the options of its place, and the words that record it. Raises CannotExport."""
-    strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
-    if strange:
-        raise CannotExport(f"{event.event}: perf has no triggers: {strange[0]}")
+    """Return perf's arguments that create an event's probes, and those that record it. Raises CannotExport."""
+    unsupported = [trigger for trigger in event.triggers if trigger != "stacktrace"]
+    if unsupported:
+        raise CannotExport(f"{event.event}: perf has no triggers: {unsupported[0]}")
     if not event.line:
         return [], _record(f"{event.group}:{event.event}", event.filter)
     try:
@@ -158,7 +159,7 @@ def _argument(name: str, arg: FetchArg) -> str:
 
 
 def _existing(event: PlannedEvent, command: Probe) -> str:
-    """An event probe reads fields of an event, which perf records itself, all of it."""
+    """Return perf's arguments that record the event of an event probe, whole. Raises CannotExport."""
     group, name = split_name(command.place.symbol)
     if not re.fullmatch(r"[\w-]+", group) or not re.fullmatch(r"\w+", name):
         raise CannotExport(f"{event.event}: no name of an event: {command.place.symbol}")
@@ -173,8 +174,8 @@ def _existing(event: PlannedEvent, command: Probe) -> str:
     return _record(f"{group}:{name}", command.filter or event.filter)
 
 
-def _without_types(event: PlannedEvent) -> list[str]:
-    """What is to be said of the types that an event probe gives to the fields of its event."""
+def _untyped_notes(event: PlannedEvent) -> list[str]:
+    """Return notes on the types that an event probe gives to fields of its event, which perf ignores."""
     command = parse_command(event.line) if event.line else None
     if not isinstance(command, Probe) or command.kind is not ProbeKind.EVENT:
         return []

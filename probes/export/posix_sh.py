@@ -1,7 +1,7 @@
-"""A script for a POSIX shell that arms the probes, prints their events, and takes everything away.
+"""Write a POSIX shell script that arms the probes, prints their events, and removes everything it made.
 
-It needs tracefs and the usual programs (busybox has them), has a trace instance of its own, and ends by SECONDS, by
-a signal, or where nobody reads what it prints.
+The script needs tracefs and the usual programs (busybox has them), makes its own trace instance, and ends after
+SECONDS, by a signal, or when its output is closed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ wait_for_end
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport for text with NUL in it."""
+    """Return a script for the plans. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     script = Script(events, instance=True)
     try:
@@ -64,18 +64,18 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
             script.define(event)
         for event in events:
             script.condition(event)
-        # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
+        # The exit is enabled first: an exit without an entry is recognizable, an entry without an exit is not.
         split = len(script.back)
         for event in reversed(events):
             script.enable(event)
     except ValueError as error:
         raise CannotExport(str(error)) from None
-    off, away = script.back[split:], script.back[:split]
+    disabling, removing = script.back[split:], script.back[:split]
     take_away = [
         "\ntake_away() {\n" + CALM,
-        "\n".join(reversed(off)),
+        "\n".join(reversed(disabling)),
         _TAKE_AWAY,
-        "\n".join(reversed(away)),
+        "\n".join(reversed(removing)),
         '\n  [ "$step" -lt 1 ] || remove_instance\n' + _NOT_ALL,
     ]
     text = header("shell script", plans, facts, _USAGE) + BEGIN + INSTANCE + "".join(take_away) + TRAPS

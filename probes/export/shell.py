@@ -1,8 +1,8 @@
-"""What the scripts for a POSIX shell share: dash, busybox's sh and bash run them.
+"""Hold the common parts of POSIX shell scripts, which run in dash, busybox's sh and bash.
 
-A script makes its events in a group of its own, which carries the shell's process and start time as a session's does,
-so that `probewright clean` finds what is left should the shell be killed with SIGKILL. Steps are counted: what is
-taken back at the end, backwards, are those that were begun.
+A script creates its events in its own group, named by the shell's process id and start time as a session's group is,
+so that `probewright clean` finds leftovers if the shell is killed with SIGKILL. Steps are counted: at the end, the
+steps that were begun are undone in reverse order.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ wait_for_end() {
   return 0
 }
 """
-"""What every script begins with."""
+"""Beginning of every script."""
 
 TRAPS = """
 trap take_away EXIT
@@ -119,13 +119,13 @@ CALM = """\
   trap '' HUP INT QUIT PIPE TERM ALRM USR1 USR2; trap - EXIT
   [ -z "$timer" ] || kill "$timer" 2>/dev/null
 """
-"""What `take_away` begins with: no second signal disturbs it."""
+"""Beginning of `take_away`: no second signal interrupts it."""
 
 SET_ASIDE = """\
 # What is left of an earlier recording must not be taken for this one, should it fail.
 [ ! -f "$file" ] || mv -f -- "$file" "$file.old" || exit 1
 """
-"""Before a tool records into `$file`."""
+"""Lines before a tool records into `$file`."""
 
 INSTANCE = r"""
 instance=$tracing/instances/probewright-$owner
@@ -150,7 +150,7 @@ remove_instance() {
   done
 }
 """
-"""Functions for a trace instance of the script's own."""
+"""Functions for the script's own trace instance."""
 
 MAKE_INSTANCE = r"""
 step=1
@@ -168,72 +168,74 @@ try "$instance/set_event_notrace_pid" $$
 
 
 class Script:
-    """Writes the steps of one script, and their way back."""
+    """Writer of a script's steps, and of their undo."""
 
     def __init__(self, events: Sequence[PlannedEvent], *, instance: bool) -> None:
-        """Begin.
+        """Start a script without steps.
 
         Args:
-            events: all of them.
-            instance: whether the script makes a trace instance, as its first step.
+            events: all events of the script.
+            instance: the script makes a trace instance as its first step.
         """
         self._groups = group_names(events)
         self._steps = 1 if instance else 0
         self.forth: list[str] = []
         self.back: list[str] = []
-        """Newest last."""
+        """Undo lines, the newest last."""
 
     def word(self, text: str) -> str:
-        """One word of the shell, with the script's own group in the place of the planned one."""
+        """Return a shell word, with the script's own group in place of the planned one."""
         return sh_parts(text, self._groups, "group")
 
     def name(self, event: PlannedEvent) -> str:
-        """`GROUP/EVENT` as a word of the shell."""
+        """Return `GROUP/EVENT` as a shell word."""
         return self.word(event.path)
 
     def group(self, event: PlannedEvent) -> str:
-        """The event's group as a word of the shell."""
+        """Return the event's group as a shell word."""
         return sh_word(event.group) if is_synthetic(event) or not event.line else '"$group"'
 
     def define(self, event: PlannedEvent) -> None:
-        """Make the event, where the kernel has not got it."""
+        """Add the step that creates the event, unless the kernel has it already."""
         if not event.line:
             return
         self._step(
             f'"$tracing/dynamic_events" {self.word(event.line)} "$tracing/error_log"',
             f'"$tracing/dynamic_events" {self.word(event.remove)}',
         )
-        for line in event.more:  # what removes the event removes them too
+        for line in event.more:  # removing the event removes these lines too
             self.forth.append(f'must "$tracing/dynamic_events" {self.word(line)} "$tracing/error_log"')
 
     def condition(self, event: PlannedEvent) -> None:
-        """Set its filter and triggers, in the instance."""
+        """Add the steps that set the event's filter and triggers in the instance."""
         folder = f'"$instance"/events/{self.name(event)}'
-        if event.filter:  # it goes with its event
+        if event.filter:  # the filter is removed with its event
             self.forth.append(f'must {folder}/filter {sh_word(event.filter)} "$instance/error_log"')
         for trigger in event.triggers:
             forth = f'{folder}/trigger {self.word(trigger)} "$instance/error_log"'
             self._step(forth, f"{folder}/trigger {self.word(f'!{trigger}')}")
 
     def enable(self, event: PlannedEvent) -> None:
-        """Switch it on, in the instance, where it is to be recorded."""
+        """Add the step that enables the event in the instance, if it is to be recorded."""
         if not event.recorded:
             return
         file = f'"$instance"/events/{self.name(event)}/enable'
         self._step(f'{file} 1 "$tracing/error_log"', f"{file} 0")
 
     def _step(self, forth: str, back: str) -> None:
-        """The way back is known before the step is taken, and forgotten where the kernel says no."""
+        """Add a step and its undo. The script forgets the undo if the kernel rejects the step."""
         self._steps += 1
         self.forth.append(f"do_step {self._steps} {forth}")
         self.back.append(f"  undo {self._steps} {back}")
 
 
 def header(tool: str, plans: Sequence[Plan], facts: TargetFacts, usage: Sequence[str]) -> str:
-    """The first lines: what it is for, how it is used, what is to be known."""
+    """Return the first lines of a script: title, probes, usage and notes."""
     lines = [f"{tool}, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans), *usage]
     lines += [f"note: {note}" for note in notes_of(plans)]
     comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in lines)
-    told = "# It is the kernel that reads each $ in single quotes; not every script asks how its reader ended.\n"
-    told += "# shellcheck disable=SC2016,SC2034\n"
-    return f"#!/bin/sh\n{comments}#\n{told}"
+    shellcheck = (
+        "# It is the kernel that reads each $ in single quotes; not every script asks how its reader ended.\n"
+    )
+    shellcheck += "# shellcheck disable=SC2016,SC2034\n"
+    return f"#!/bin/sh\n{comments}#\n{shellcheck}"

@@ -1,6 +1,6 @@
-"""A script that has trace-cmd record the probes: it makes their events, which trace-cmd can't, and removes them.
+"""Write a script in which trace-cmd records the probes; the script itself creates and removes their events.
 
-trace-cmd(1) records into a file, by page, without making text of the events while they come.
+trace-cmd(1) can't create events. It records ring-buffer pages into a file, without formatting events meanwhile.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ trace-cmd report -i "$file"
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport for text with NUL in it."""
+    """Return a script for the plans. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     gather([f"{e.event}: trace-cmd records each event that it gives a trigger" for e in events if not e.recorded])
     script = Script(events, instance=True)
@@ -75,7 +75,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
 
 
 def _options(script: Script, event: PlannedEvent) -> list[str]:
-    """What switches one event on; a filter and triggers belong to the event before them (trace-cmd-record(1))."""
+    """Return the options that enable an event; -f and -R apply to the -e before them (trace-cmd-record(1))."""
     words = [f"-e {script.group(event)}:{script.word(event.event)}"]
     if event.filter:
         words.append(f"-f {sh_word(event.filter)}")

@@ -1,8 +1,8 @@
-"""What a kernel says of a command it refuses: symbolic names and messages of tracefs, both ways.
+"""Map symbolic names of tracefs errors to the kernel's messages, and back.
 
 From the ERRORS tables of kernel/trace/trace_probe.h, trace_events_filter.c, trace_events_synth.c and
-trace_events_hist.c, Linux 6.1 to 7.3. Texts drift between kernels (a typing error is put right, "with kprobe" becomes
-"for kernel probes"): a message is looked up by what stays.
+trace_events_hist.c, Linux 6.1 to 7.3. Messages vary between kernels (a typo is fixed, "with kprobe" becomes "for
+kernel probes"), so they are compared without case, white space and full stop.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ MESSAGES: dict[str, str] = {
     "TYPECAST_SYM_OFFSET": "@SYM+/-OFFSET with typecast needs parentheses",
     "MAXACT_NO_KPROBE": "Maxactive is not for kprobe",
 }
-"""Of `trace_kprobe`, `trace_fprobe`, `trace_uprobe` and `event_probe`."""
+"""Messages of `trace_kprobe`, `trace_fprobe`, `trace_uprobe` and `event_probe`."""
 
 FILTER_MESSAGES: dict[str, str] = {
     "INVALID_OP": "Invalid operator",
@@ -126,7 +126,7 @@ FILTER_MESSAGES: dict[str, str] = {
     "ERRNO": "Error",
     "NO_FILTER": "No filter found",
 }
-"""Of an event's `filter` file (`parse_error: …`)."""
+"""Messages on an event's `filter` file (`parse_error: …`)."""
 
 SYNTH_MESSAGES: dict[str, str] = {
     "BAD_NAME": "Illegal name",
@@ -139,7 +139,7 @@ SYNTH_MESSAGES: dict[str, str] = {
     "INVALID_FIELD": "Invalid field",
     "INVALID_ARRAY_SPEC": "Invalid array specification",
 }
-"""Of synthetic events (trace_events_synth.c)."""
+"""Messages on synthetic events (trace_events_synth.c)."""
 
 HIST_MESSAGES: dict[str, str] = {
     "DUPLICATE_VAR": "Variable already defined",
@@ -191,13 +191,13 @@ HIST_MESSAGES: dict[str, str] = {
     "DIVISION_BY_ZERO": "Division by zero",
     "NEED_NOHC_VAL": "Non-hitcount value is required for 'nohitcount'",
 }
-"""Of hist triggers (trace_events_hist.c)."""
+"""Messages on hist triggers (trace_events_hist.c)."""
 
 NO_MATCH = "NO_MATCHING_TYPE"
-"""Our name for what `dynevent` says without one: no kind of dynamic event takes the command."""
+"""Our name for an error without one in `dynevent`: no kind of dynamic event takes the command."""
 NO_MATCH_MESSAGE = "No matching dynamic event type"
 
-_DRIFT = {
+_OTHER_SPELLINGS = {
     "invalid $-valiable specified": "BAD_VAR",  # 6.13 to 7.0
     "file offset is not available for kernel probes": "FILE_ON_KPROBE",  # 7.3
     NO_MATCH_MESSAGE.lower(): NO_MATCH,
@@ -205,7 +205,7 @@ _DRIFT = {
 
 
 def _plain(message: str) -> str:
-    """Leave out what drifts: case, spaces, the full stop."""
+    """Return a message without its variable parts: case, spaces, the full stop."""
     return re.sub(r"\s+", " ", message.strip().rstrip(".")).lower()
 
 
@@ -214,11 +214,11 @@ _CODES = {
     for table in (HIST_MESSAGES, SYNTH_MESSAGES, FILTER_MESSAGES, MESSAGES)
     for code, text in table.items()
 }
-_CODES.update((_plain(text), code) for text, code in _DRIFT.items())
+_CODES.update((_plain(text), code) for text, code in _OTHER_SPELLINGS.items())
 
 
 def code_of(message: str) -> str:
-    """Give the symbolic name of a message of error_log or a filter; `UNKNOWN` for one that no table has."""
+    """Return the symbolic name of a message of error_log or a filter; `UNKNOWN` for a message in no table."""
     plain = _plain(message)
     if (code := _CODES.get(plain)) is not None:
         return code
@@ -231,7 +231,7 @@ def code_of(message: str) -> str:
 
 
 def message_of(code: str) -> str:
-    """Give the sentence for a symbolic name; an empty string for a name of our own."""
+    """Return the kernel's message for a symbolic name; empty for one of our own names."""
     if code == NO_MATCH:
         return NO_MATCH_MESSAGE
     return MESSAGES.get(code) or FILTER_MESSAGES.get(code) or SYNTH_MESSAGES.get(code) or HIST_MESSAGES.get(code, "")

@@ -1,6 +1,6 @@
-"""What is known of a target, as a value: every decision about a kernel can be tested without one.
+"""Represent the facts of a target as a value, so that every decision about a kernel can be tested without one.
 
-`kernel.facts.gather.gather` makes it by looking (never by comparing versions); recordings carry it.
+`kernel.facts.gather.gather` finds them by testing features, never by comparing versions; recordings include them.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ import enum
 from dataclasses import dataclass, field
 
 UNKNOWN = "unknown"
-"""What is not seen, where nothing and not seen are two things."""
+"""Value for a fact that could not be read, where empty means that it is absent."""
 
 MOST_FUNCTIONS = 400_000
-"""Lines of a list of functions: a kernel of a distribution has 60,000, with everything built in 300,000."""
+"""Largest number of functions in a list: a distribution's kernel has 60,000, a kernel with everything built in
+300,000."""
 LARGEST_LIST = 32 << 20
-"""Bytes of it."""
+"""Largest size in bytes of a list of functions."""
 
 
 class Feature(enum.StrEnum):
-    """What a kernel's tracefs can do; each was found in its README or by a file that is there."""
+    """Capability of a kernel's tracefs, found in its README or by an existing file."""
 
     DYNAMIC_EVENTS = "dynamic_events"
     KPROBE_EVENTS = "kprobe_events"
@@ -46,21 +47,21 @@ class Feature(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that is missing or in the way, and the way out."""
+    """A missing capability or an obstacle, with a remedy."""
 
     what: str
-    """One line: `tracefs is not mounted`."""
+    """Description in a line: `tracefs is not mounted`."""
     remedy: str = ""
-    """One line, a command where there is one: `mount -t tracefs nodev /sys/kernel/tracing`."""
+    """Remedy in a line, a command where there is one: `mount -t tracefs nodev /sys/kernel/tracing`."""
     fatal: bool = True
-    """Whether no probe at all can be armed because of it."""
+    """True if no probe at all can be armed."""
     code: str = ""
-    """What it is, for a program: a value of `probes.attaching.values.ReasonKind`; empty: none of those."""
+    """Identifier for programs: a value of `probes.attaching.values.ReasonKind`; empty: none of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """One kernel, as found."""
+    """Facts of a kernel."""
 
     machine: str
     """`uname -m`: x86_64, aarch64, riscv64, ..."""
@@ -77,7 +78,7 @@ class TargetFacts:
     tracefs: str = ""
     """Mount point of tracefs; empty: not reachable."""
     features: frozenset[str] = frozenset()
-    """Of `Feature`."""
+    """Values of `Feature`."""
     tracers: tuple[str, ...] = ()
     functions: tuple[str, ...] = field(default=(), repr=False)
     """available_filter_functions, in its order: `vfs_read`, or `ext4_readdir [ext4]` for a module's."""
@@ -87,35 +88,35 @@ class TargetFacts:
     """`none`, `integrity`, `confidentiality`; UNKNOWN; empty: no lockdown in this kernel."""
     uid: int = 0
     readme: str = field(default="", repr=False)
-    """tracefs README, whole: the list of what this kernel takes."""
+    """Whole README of tracefs: the list of the syntax that this kernel accepts."""
     libbpf: str = ""
-    """Version of libbpf found there; empty: none."""
+    """Version of the libbpf found on the target; empty: none."""
     bpf_programs: tuple[str, ...] = ()
-    """Program types that libbpf's probes found; empty: not known."""
+    """Program types found by libbpf's probes; empty: unknown."""
     bpf_helpers: tuple[str, ...] = ()
-    """Helpers that kprobe programs may call, of those that probing wants (`probe_read_kernel`); empty: not known."""
+    """Helpers that kprobe programs may call, out of those needed here (`probe_read_kernel`); empty: unknown."""
     troubles: tuple[Trouble, ...] = ()
 
     def has(self, feature: Feature) -> bool:
-        """Whether this kernel can do it."""
+        """Return whether this kernel has a feature."""
         return feature in self.features
 
     @property
     def usable(self) -> bool:
-        """Whether a probe can be armed at all."""
+        """True if probes can be armed."""
         return not any(trouble.fatal for trouble in self.troubles)
 
     @property
     def unseen(self) -> Trouble | None:
-        """What kept us from looking at what this kernel can do, so that nothing is known of it; None: it was seen."""
+        """Obstacle that kept the features from being read, so that they are unknown; None: they were read."""
         return None if self.readme else next((trouble for trouble in self.troubles if trouble.fatal), None)
 
     @property
     def arch(self) -> str:
-        """The name a person uses: x86-64, arm64."""
+        """Common name of the architecture: x86-64, arm64."""
         return {"x86_64": "x86-64", "aarch64": "arm64"}.get(self.machine, self.machine)
 
     @property
     def title(self) -> str:
-        """`Linux 7.2.13 x86-64`."""
+        """Name of the kernel: `Linux 7.2.13 x86-64`."""
         return f"Linux {self.release} {self.arch}"

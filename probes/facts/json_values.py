@@ -1,4 +1,4 @@
-"""Facts to plain JSON values and back, for recordings; unknown keys of a newer writer are passed over."""
+"""Convert facts to plain JSON values and back, for recordings; keys of a newer writer are ignored."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from probes.facts.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble
 from probes.functions.function_index import shared_list
 from probes.plain_types import require_types
 
-_BIG = ("functions", "blacklist", "readme")
-"""Fields that a recording keeps as blobs of their own."""
+_BLOBS = ("functions", "blacklist", "readme")
+"""Fields that a recording stores as separate blobs."""
 
 
 def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
-    """All small fields; the big ones (`functions`, `blacklist`, `readme`) are left to the caller."""
-    plain = {f.name: getattr(facts, f.name) for f in dataclasses.fields(facts) if f.name not in _BIG}
+    """Return all small fields; the large ones (`functions`, `blacklist`, `readme`) are left to the caller."""
+    plain = {f.name: getattr(facts, f.name) for f in dataclasses.fields(facts) if f.name not in _BLOBS}
     plain["features"] = sorted(facts.features)
     plain["tracers"] = list(facts.tracers)
     plain["bpf_programs"] = list(facts.bpf_programs)
@@ -26,12 +26,12 @@ def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
 
 
 def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str = "", readme: str = "") -> TargetFacts:
-    """Read what `facts_to_dict` wrote; `functions` and `blacklist` hold one name a line.
+    """Build facts from the values of `facts_to_dict`; `functions` and `blacklist` have a name in each line.
 
     Raises AttributeError, KeyError, TypeError, ValueError.
     """
-    known = {f.name for f in dataclasses.fields(TargetFacts)}
-    values = {key: value for key, value in plain.items() if key in known and key not in _BIG}
+    field_names = {f.name for f in dataclasses.fields(TargetFacts)}
+    values = {key: value for key, value in plain.items() if key in field_names and key not in _BLOBS}
     require_types(TargetFacts, values)
     features = {str(feature) for feature in Feature}
     values["features"] = frozenset(Feature(name) for name in plain.get("features", ()) if name in features)
@@ -42,11 +42,11 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
         Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True)), str(t.get("code", "")))
         for t in plain.get("troubles", ())
     )
-    needed = (
+    required = (
         f.name for f in dataclasses.fields(TargetFacts) if f.default is f.default_factory is dataclasses.MISSING
     )
-    if lacking := [name for name in needed if name not in values and name not in _BIG]:
-        raise ValueError(f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing")
+    if missing := [name for name in required if name not in values and name not in _BLOBS]:
+        raise ValueError(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     return TargetFacts(
         **values,
         functions=shared_list(tuple(lines_of(functions, "functions", MOST_FUNCTIONS))),

@@ -1,6 +1,6 @@
-"""What a verdict may ask about a machine besides its facts: events, symbols, files; each looked up when asked for.
+"""Define the lookups of a verdict on a machine besides its facts: events, symbols, files, each on demand.
 
-Without an answer the kernel is believed to know what the command names.
+Where a lookup is missing, everything that a command names is assumed to exist.
 """
 
 from __future__ import annotations
@@ -13,91 +13,92 @@ from probes.programs.program import Program
 
 
 class StaticEventField(NamedTuple):
-    """One field of a static event, as its format file declares it."""
+    """Field of a static event, as its format file declares it."""
 
     name: str
     type: str
-    """Without the name: `char[16]`, `__data_loc char[]`, `pid_t`."""
+    """Type without the name: `char[16]`, `__data_loc char[]`, `pid_t`."""
     size: int = 0
     signed: bool = False
     spec: str = ""
-    """How the event prints it: `x`, `pS`; empty where that is not said."""
+    """Conversion with which the event prints the field: `x`, `pS`; empty: unknown."""
 
 
 class SymbolCount(NamedTuple):
-    """How often a symbol occurs in kallsyms."""
+    """Number of occurrences of a symbol in kallsyms."""
 
     kernel: int
     modules: int = 0
     twins: tuple[str, ...] = ()
-    """Other names of its address, where there is one symbol of the name."""
+    """Other names of the symbol's address, if the name has a single symbol."""
     aliases: tuple[str, ...] = ()
-    """Of them, those of the same code that no other symbol has."""
+    """Twins that name the same code and belong to no other symbol."""
 
 
 class SymbolLanding(NamedTuple):
-    """What lies at an offset from a symbol."""
+    """Symbol at an offset from another symbol."""
 
     symbol: str
-    """The symbol that the place belongs to: another one where the offset is larger than the first."""
+    """The symbol that contains the place; another than the named one where the offset exceeds that symbol."""
     offset: int
-    """Bytes from that symbol."""
+    """Offset in bytes from that symbol."""
     size: int
-    """Of the symbol that was named, in bytes."""
+    """Bytes of the symbol that was named."""
     code: bool
-    """Whether there are instructions."""
+    """True if the place has instructions."""
     start: int = 0
-    """Address of the symbol that the place belongs to; 0: not known."""
+    """Address of the symbol that contains the place; 0: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Lookups; None: it can't be known there."""
+    """Lookups on a machine; each None: unknown there."""
 
     event: Callable[[str, str], tuple[StaticEventField, ...] | None] | None = None
-    """Fields of an event that probes may attach to, by group and name, without the common ones; None: no event."""
+    """Fields of an event for probes, by group and name, without the common ones; None: no such event."""
     symbol: Callable[[str], SymbolCount] | None = None
     file_error: Callable[[str], str] | None = None
-    """`FILE_NOT_FOUND`, `NO_REGULAR_FILE`, or an empty string for a file that a uprobe can sit in."""
+    """Error of a path, `FILE_NOT_FOUND` or `NO_REGULAR_FILE`; empty for a file that can have a uprobe."""
     real_path: Callable[[str], str] | None = None
-    """What a path comes to, links followed: two probes are in one file if it is the same."""
+    """Path with its links resolved; probes with equal paths are in the same file."""
     groups_of: Callable[[str], tuple[str, ...]] | None = None
-    """Groups that have an event of a name, those of dynamic events left out: that of a tracepoint is among them."""
+    """Groups that have an event of a name, without those of dynamic events; includes the group of a tracepoint."""
     program: Callable[[str], Program] | None = None
     """Symbols of a file. Raises `probes.programs.program.SymbolNotPlaced` where it can't be read."""
     events: Callable[[], Sequence[str]] | None = None
-    """All events there are, as `group/event`."""
+    """All events, as `group/event`."""
     code_only: bool = False
-    """The symbols are those of code alone, as in a recording: of variables nothing is known."""
+    """True if only symbols of code are available, as in a recording, so that variables are unknown."""
     landing: Callable[[str, int], SymbolLanding | None] | None = None
-    """What lies so many bytes behind the only symbol of a name; None: nothing."""
+    """Symbol at an offset in bytes from a uniquely named symbol; None: none."""
     call_at: Callable[[int], int | None] | None = None
-    """How many bytes into the function at an address the call is that ftrace uses; None: not known. On x86-64 it is
-    behind ENDBR64, which functions have that are called by their address.
-    """
+    """Offset in bytes of ftrace's call from the beginning of the function at an address; None: unknown. On x86-64 the
+    call follows ENDBR64 in functions that are called by address."""
 
 
 UNKNOWN = Environment()
-"""Nothing can be asked."""
+"""Lookups that are all unknown."""
 
 
 def likely_file(path: str) -> str:
-    """Judge a path that can't be looked at: of some every Linux knows what they are."""
-    known = {"/bin", "/dev", "/dev/null", "/etc", "/lib", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/var"}  # noqa: S108
-    return "NO_REGULAR_FILE" if path.rstrip("/") in known or path.endswith("/") else ""
+    """Return the error of a path that can't be checked: some paths are folders or devices on every Linux."""
+    common_paths = {"/bin", "/dev", "/dev/null", "/etc", "/lib", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/var"}  # noqa: S108
+    return "NO_REGULAR_FILE" if path.rstrip("/") in common_paths or path.endswith("/") else ""
 
 
 def events_like(wanted: str, environment: Environment, made: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give events that may be meant by `group/event` or `group.event`, written like that.
+    """Return events that `group/event` or `group.event` may mean, in the same notation.
 
-    Of a group that exists its events, else those of the same name or of a like one: there are thousands.
+    Only the events of an existing group, and events with an equal or similar name: there are thousands.
     """
     separator = "/" if "/" in wanted else "."
-    group, found, event = wanted.partition(separator)
-    group, event = (group, event) if found else ("", group)
-    known = [
+    group, has_group, event = wanted.partition(separator)
+    group, event = (group, event) if has_group else ("", group)
+    paths = [
         path.split("/", 1) for path in (*made, *(environment.events() if environment.events is not None else ()))
     ]
-    of_group = [f"{group}{separator}{name}" for there, name in known if there == group]
-    like = [f"{there}{separator}{name}" for there, name in known if name == event or name[:4] == event[:4]]
-    return tuple(dict.fromkeys((*of_group, *like)))
+    in_group = [f"{group}{separator}{name}" for path_group, name in paths if path_group == group]
+    similar = [
+        f"{path_group}{separator}{name}" for path_group, name in paths if name == event or name[:4] == event[:4]
+    ]
+    return tuple(dict.fromkeys((*in_group, *similar)))

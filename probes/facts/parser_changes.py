@@ -1,6 +1,6 @@
-"""Changes of the kernel's parser that no README announces, found in BTF: the tracing code is described there itself.
+"""Find unannounced changes of the kernel's parser in BTF, which describes the tracing code itself.
 
-Without BTF the README's lines that came nearest to a change stand in for it.
+Without BTF, the README's line that appeared closest to a change stands for it.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from btf.walk import strip
 
 
 class ParserChanges(NamedTuple):
-    """What was found; None: can't be known."""
+    """Changes found; each None: unknown."""
 
     event_cast: bool | None = None
-    """`struct traceprobe_parse_context` has `struct_btf`: event probes take typecasts (seen from 7.1)."""
+    """True if `struct traceprobe_parse_context` has `struct_btf`: event probes take typecasts (seen from 7.1)."""
     logs_no_match: bool | None = None
-    """Says "No matching dynamic event type" (seen from 6.19, with tracing_syscall_buf_write)."""
+    """True if the kernel logs "No matching dynamic event type" (seen from 6.19, with tracing_syscall_buf_write)."""
     event_variable_at_name: bool | None = None
-    """BAD_VAR of event probes stands at the argument, its name included (seen in 6.16 to 6.19; 7.0, whose
-    trace_print_bitmask_seq takes an iterator, has it at the variable)."""
+    """True if BAD_VAR of event probes is at the argument, including its name (seen in 6.16 to 6.19; in 7.0, whose
+    trace_print_bitmask_seq takes an iterator, it is at the variable)."""
     late_symbols: bool | None = None
-    """Fprobes look for `@SYM` when they are enabled: they are not registered before (seen from 6.17, where
-    __register_trace_fprobe has gone)."""
+    """True if fprobes look up `@SYM` when they are enabled, because they are not registered before (seen from 6.17,
+    where __register_trace_fprobe is gone)."""
     event_size: bool | None = None
-    """The size of an event has a bound: TP_ERR_EVENT_TOO_BIG is there (not in 6.16 to 6.19)."""
+    """True if the size of an event has a bound: TP_ERR_EVENT_TOO_BIG exists (not in 6.16 to 6.19)."""
     hist_fields_uncounted: bool | None = None
-    """`struct hist_field` has no `ref`: histograms were mended together with it (seen from 7.2, and in late 6.1)."""
+    """True if `struct hist_field` has no `ref`: histograms were fixed with it (seen from 7.2, and in late 6.1)."""
     whole_filters: bool | None = None
-    """A filter must not end in `&&` (seen in late 6.1, with find_synth_event_call)."""
+    """True if a filter must not end in `&&` (seen in late 6.1, with find_synth_event_call)."""
     hist_stack_depth: int | None = None
     """Entries of a stack in a histogram: `entries` of `struct hist_pad` (16 up to 6.12, 31 later)."""
     hist_comm: bool | None = None
-    """Histograms know `common_comm`: HIST_FIELD_FL_COMM is there."""
+    """True if histograms have `common_comm`: HIST_FIELD_FL_COMM exists."""
 
 
-_found: WeakKeyDictionary[Btf, ParserChanges] = WeakKeyDictionary()
+_changes_by_btf: WeakKeyDictionary[Btf, ParserChanges] = WeakKeyDictionary()
 
 
 def marks_of(btf: Btf | None) -> ParserChanges:
-    """Look for the marks; once for each BTF."""
+    """Return the changes found in BTF, computed once for each BTF."""
     if btf is None:
         return ParserChanges()
-    found = _found.get(btf)
-    if found is None:
-        found = _found[btf] = _look(btf)
-    return found
+    changes = _changes_by_btf.get(btf)
+    if changes is None:
+        changes = _changes_by_btf[btf] = _find_changes(btf)
+    return changes
 
 
-def _look(btf: Btf) -> ParserChanges:
+def _find_changes(btf: Btf) -> ParserChanges:
     context = _context_members(btf)
     histograms = ParserChanges(
         event_size=btf.has_name("TP_ERR_EVENT_TOO_BIG") if btf.has_name("TP_ERR_FILE_NOT_FOUND") else None,
@@ -77,25 +77,25 @@ def _look(btf: Btf) -> ParserChanges:
 
 
 def _hist_fields_uncounted(btf: Btf) -> bool | None:
-    found = btf.find("hist_field", Kind.STRUCT)
-    return None if found is None else all(member.name != "ref" for member in members(btf, found))
+    struct = btf.find("hist_field", Kind.STRUCT)
+    return None if struct is None else all(member.name != "ref" for member in members(btf, struct))
 
 
 def _hist_stack_depth(btf: Btf) -> int | None:
-    found = btf.find("hist_pad", Kind.STRUCT)
-    entries = None if found is None else next((m for m in members(btf, found) if m.name == "entries"), None)
+    struct = btf.find("hist_pad", Kind.STRUCT)
+    entries = None if struct is None else next((m for m in members(btf, struct) if m.name == "entries"), None)
     array = None if entries is None else btf.type(entries.type_id)
     return array.nelems if isinstance(array, Array) else None
 
 
 def _hist_comm(btf: Btf) -> bool | None:
-    found = btf.find("hist_field_flags", Kind.ENUM)
-    flags = None if found is None else btf.type(found)
+    enum = btf.find("hist_field_flags", Kind.ENUM)
+    flags = None if enum is None else btf.type(enum)
     return any(v.name == "HIST_FIELD_FL_COMM" for v in flags.values) if isinstance(flags, Enum) else None
 
 
 def _context_members(btf: Btf) -> frozenset[str]:
-    """Members of the parser's context; empty where BTF doesn't say."""
+    """Return the names of the members of the parser's context; empty where BTF lacks it."""
     for param in _params(btf, "traceprobe_parse_probe_arg"):
         pointer = btf.type(strip(btf, param.type_id))
         target = btf.type(strip(btf, pointer.type_id)) if isinstance(pointer, Ptr) else None
@@ -105,6 +105,6 @@ def _context_members(btf: Btf) -> frozenset[str]:
 
 
 def _params(btf: Btf, function: str) -> tuple[Param, ...]:
-    """Parameters of a function; none where BTF doesn't know it."""
-    found = btf.function(function)
-    return btf.prototype(found).params if found is not None else ()
+    """Return the parameters of a function; empty where BTF lacks it."""
+    func = btf.function(function)
+    return btf.prototype(func).params if func is not None else ()

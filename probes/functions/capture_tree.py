@@ -1,6 +1,7 @@
-"""The tree of what a probe on one function can capture: arguments, what is returned, and the fields behind them.
+"""Build the tree of values that a probe on a function can capture: arguments, return value, and their fields.
 
-Nodes are made when they are opened; each says what ticking it captures, or why it can't be captured.
+A node's children are made when the node is opened. Each node has the fetcharg that ticking it adds, or the reason why
+it can't be captured.
 """
 
 from __future__ import annotations
@@ -21,40 +22,40 @@ from probes.functions.value import ValueUnavailable, locate
 from probes.lowering.arguments.selection import tick
 
 MAX_ELEMENTS = 64
-"""Elements of an array that are shown."""
+"""Largest number of elements of an array in the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureNode:
-    """One line of the tree."""
+    """Node of the tree: an argument, the return value, a member or an element."""
 
     label: str
-    """`file`, `->f_pos`, `.dentry`, `[3]`, `$retval`."""
+    """Text of the step to this node: `file`, `->f_pos`, `.dentry`, `[3]`, `$retval`."""
     fetcharg: FetchArg | None
-    """What ticking captures; None: it can't be captured."""
+    """Fetcharg that ticking the node adds; None: it can't be captured."""
     c_type: str = ""
-    """As C writes it: `loff_t`."""
+    """Type in C: `loff_t`."""
     kernel_type: str = ""
-    """As the kernel stores it: `s64`, `string`, `%pD`, `b1` for a bit; empty for a struct."""
+    """Type of the fetcharg: `s64`, `string`, `%pD`, `b1` for a bit; empty for a struct."""
     offset: int | None = None
-    """Bytes from the last pointer; None: it is in a register."""
+    """Offset in bytes from the last pointer; None: the value is in a register."""
     step: str = ""
-    """How C goes on behind it: `->`, `.` or `[`; empty: nothing is behind it."""
+    """C operator from this node to its children: `->`, `.` or `[`; empty: no children."""
     reason: str = ""
-    """Why it can't be captured; empty: it can."""
+    """Reason why the value can't be captured; empty: it can."""
     expression: Variable | ReturnValue | None = field(default=None, repr=False)
     type_id: int = field(default=0, repr=False)
     at_exit: bool = False
-    """There at the exit only."""
+    """True if the value exists at the exit only."""
 
     @property
     def expandable(self) -> bool:
-        """Whether there is something behind it."""
+        """True if the node has children."""
         return bool(self.step)
 
 
 class CaptureTree:
-    """The tree of one function on one target."""
+    """The tree of a function on a target."""
 
     def __init__(
         self,
@@ -63,22 +64,22 @@ class CaptureTree:
         machine: str,
         look_up: Callable[[Btf, str], Signature | None] = certain_signature_of,
     ) -> None:
-        """Take a function's name; a tracepoint's with `look_up` being `probes.functions.signature.tracepoint_of`."""
+        """Take a function's name; a tracepoint's if `look_up` is `probes.functions.signature.tracepoint_of`."""
         signature = look_up(btf, function) if btf is not None else None
         self._signature = signature
-        self._where = (
+        self._convention = (
             passed(signature.btf, signature.params, machine, signature.returns) if signature else FunctionConvention()
         )
 
     def roots(self) -> tuple[CaptureNode, ...]:
-        """Give the first level: arguments in order, `$retval`, `$comm`, `$stack`."""
+        """Return the first level: arguments in order, `$retval`, `$comm`, `$stack`."""
         signature = self._signature
         nodes: list[CaptureNode] = []
         if signature is None:
             nodes.append(CaptureNode("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
         else:
-            pairs = zip(signature.params, self._where.params, strict=False)
-            nodes += [_argument(signature, param.name, param.type_id, one) for param, one in pairs]
+            pairs = zip(signature.params, self._convention.params, strict=False)
+            nodes += [_argument(signature, param.name, param.type_id, passed_value) for param, passed_value in pairs]
             if signature.returns:
                 nodes.append(_node(signature, "$retval", ReturnValue(), signature.returns, None, at_exit=True))
         nodes.append(CaptureNode("$comm", FetchArg(Comm()), "char [16]", "string"))
@@ -86,44 +87,44 @@ class CaptureTree:
         return tuple(nodes)
 
     def children(self, node: CaptureNode, part: str = "") -> tuple[CaptureNode, ...]:
-        """Give what is one step below a node, if anything; of members those that have `part` in their name."""
+        """Return the children of a node, if any; of struct members those whose name contains `part`."""
         low = part.lower()
-        return tuple(self._below(node, lambda name: low in name.lower()))
+        return tuple(self._children_of(node, lambda name: low in name.lower()))
 
     def child(self, node: CaptureNode, name: str) -> CaptureNode | None:
-        """Give the member of this name (the element of this number) below a node; None: there is none."""
-        return next(self._below(node, name.__eq__), None)
+        """Return the member of this name (the element of this number) of a node; None: there is none."""
+        return next(self._children_of(node, name.__eq__), None)
 
-    def _below(self, node: CaptureNode, wanted: Callable[[str], bool]) -> Iterator[CaptureNode]:
+    def _children_of(self, node: CaptureNode, accept: Callable[[str], bool]) -> Iterator[CaptureNode]:
         signature, parent = self._signature, node.expression
         if signature is None or parent is None:
             return
-        below = children(signature.btf, node.type_id, MAX_ELEMENTS)
-        if not below.op:
-            yield from _pointed(signature, node)
-        base = 0 if below.op == "->" else node.offset
-        for member in below.fields:
-            if wanted(member.name):
-                found = _field(signature, parent, below.op, member, base, node.at_exit)
-                yield found if base is not None else self._in_registers(signature, found)
+        layout = children(signature.btf, node.type_id, MAX_ELEMENTS)
+        if not layout.op:
+            yield from _pointer_target(signature, node)
+        base = 0 if layout.op == "->" else node.offset
+        for member in layout.fields:
+            if accept(member.name):
+                child = _field(signature, parent, layout.op, member, base, node.at_exit)
+                yield child if base is not None else self._in_registers(signature, child)
 
     def _in_registers(self, signature: Signature, node: CaptureNode) -> CaptureNode:
-        """A member of what is passed by value may lie where nothing can be read."""
+        """Return a member of a struct passed by value, without its fetcharg if no probe can read the member."""
         if node.expression is None or node.fetcharg is None:
             return node
         try:
-            locate(signature, self._where, node.expression)
+            locate(signature, self._convention, node.expression)
         except ValueUnavailable as error:
             return replace(node, fetcharg=None, kernel_type="", step="", reason=error.reason or error.code)
         return node
 
 
-def _argument(signature: Signature, name: str, type_id: int, where: PassedValue) -> CaptureNode:
-    if where.reason:
-        return CaptureNode(name, None, c_type(signature.btf, type_id), reason=where.reason, type_id=type_id)
-    node = _node(signature, name, Variable(name), type_id, 0 if where.by_reference else None, at_exit=False)
-    if where.longs > 1 and node.fetcharg is not None:
-        return _without(node, "it is in two registers: $$args shows each")
+def _argument(signature: Signature, name: str, type_id: int, passed_value: PassedValue) -> CaptureNode:
+    if passed_value.reason:
+        return CaptureNode(name, None, c_type(signature.btf, type_id), reason=passed_value.reason, type_id=type_id)
+    node = _node(signature, name, Variable(name), type_id, 0 if passed_value.by_reference else None, at_exit=False)
+    if passed_value.longs > 1 and node.fetcharg is not None:
+        return _uncapturable(node, "it is in two registers: $$args shows each")
     return node
 
 
@@ -132,26 +133,26 @@ def _field(
 ) -> CaptureNode:
     step = Hop(op, member.name)
     offset = None if base is None else base + member.byte_offset
-    node = _node(signature, str(step), _longer(parent, step), member.type_id, offset, at_exit, member.bit_size)
+    node = _node(signature, str(step), _extend(parent, step), member.type_id, offset, at_exit, member.bit_size)
     if base is None and op == "[]":
-        return _without(node, "an array in registers can't be captured")
+        return _uncapturable(node, "an array in registers can't be captured")
     return node
 
 
-def _pointed(signature: Signature, node: CaptureNode) -> tuple[CaptureNode, ...]:
-    """What a pointer to a plain value leads to: `pos[0]`."""
+def _pointer_target(signature: Signature, node: CaptureNode) -> tuple[CaptureNode, ...]:
+    """Return the target of a pointer to a plain value: `pos[0]`."""
     kind = stripped(signature.btf, node.type_id)
     if node.expression is None or not isinstance(kind, Ptr) or not _has_value(signature.btf, kind.type_id):
         return ()
     step = Hop("[]", "0")
-    return (_node(signature, "[0]", _longer(node.expression, step), kind.type_id, 0, node.at_exit),)
+    return (_node(signature, "[0]", _extend(node.expression, step), kind.type_id, 0, node.at_exit),)
 
 
 def _has_value(btf: Btf, type_id: int) -> bool:
     return not is_text(btf, type_id) and is_complete(btf, type_id) and best_type(btf, type_id) is not None
 
 
-def _longer(expression: Variable | ReturnValue, step: Hop) -> Variable | ReturnValue:
+def _extend(expression: Variable | ReturnValue, step: Hop) -> Variable | ReturnValue:
     if isinstance(expression, Variable):
         return Variable(expression.name, (*expression.path, step))
     return ReturnValue((*expression.path, step))
@@ -174,13 +175,13 @@ def _node(
         label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit
     )
     if best is None:
-        return _without(node, _reason(btf, type_id))
+        return _uncapturable(node, _reason(btf, type_id))
     if offset is None and best.endswith("]"):
-        return _without(node, "an array in registers can't be captured")
+        return _uncapturable(node, "an array in registers can't be captured")
     return node
 
 
-def _without(node: CaptureNode, reason: str) -> CaptureNode:
+def _uncapturable(node: CaptureNode, reason: str) -> CaptureNode:
     return CaptureNode(
         node.label,
         None,

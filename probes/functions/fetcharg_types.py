@@ -1,4 +1,4 @@
-"""Types of fetchargs for types of BTF: what the kernel takes by itself, and what a person wants to see."""
+"""Map BTF types to fetcharg types: the kernel's default for a type, and the type that shows a value best."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from probes.facts.dialect import MAX_ARRAY
 _WIDTHS = (1, 2, 4, 8)
 _TEXT_NAMES = frozenset({"char", "unsigned char", "signed char"})
 _MAX_WRAP = 8
-"""Structs around one value that are looked through: kuid_t, pte_t, atomic_t in refcount_t, ..."""
+"""Nesting depth of one-member structs that are looked through: kuid_t, pte_t, atomic_t in refcount_t, ..."""
 
 
 def default_type(btf: Btf, type_id: int) -> str | None:
-    """Give the type the kernel takes where none is written (fetch_type_from_btf_type); None: a raw long."""
+    """Return the type the kernel assumes where none is written (fetch_type_from_btf_type); None: a raw long."""
     kind = btf.type(strip(btf, type_id))
     if isinstance(kind, Enum):
         return "s32"
     if isinstance(kind, Enum64):
         return "s64"
     if isinstance(kind, Ptr):
-        return _raw(btf)
+        return _pointer_type(btf)
     if isinstance(kind, Int) and kind.bits in (8, 16, 32, 64):
         return f"{'s' if kind.is_signed else 'u'}{kind.bits}"
     return None
 
 
 def own_type(btf: Btf, type_id: int) -> str | None:
-    """Give the type of a value as wide as it is.
+    """Return a fetcharg type with the value's own width.
 
-    The kernel takes every enum for one of 32 bits, and a struct around one number (`kuid_t`, `atomic_t`) for a long.
+    The kernel assumes 32 bits for every enum, and a long for a struct around a single number (`kuid_t`, `atomic_t`).
     """
     kind, inner = btf.type(strip(btf, type_id)), btf.type(unwrap(btf, type_id))
     wrapped = isinstance(kind, Struct) and isinstance(inner, Int | Enum | Enum64)
@@ -40,7 +40,7 @@ def own_type(btf: Btf, type_id: int) -> str | None:
 
 
 def best_type(btf: Btf, type_id: int) -> str | None:
-    """Give the type that shows a value best; None where it is no single value (a struct, a float, void).
+    """Return the type that shows a value best; None where the type has no single value (a struct, a float, void).
 
     Pointers to text are strings: to `char`, and to `unsigned char` by that name (a typedef such as `u8` means bytes);
     `ustring` where the pointer carries BTF's `user` tag. Arrays are cut at the kernel's 64 elements; they and strings
@@ -48,9 +48,9 @@ def best_type(btf: Btf, type_id: int) -> str | None:
     """
     kind = btf.type(strip(btf, type_id))
     if isinstance(kind, Ptr):
-        return _pointer(btf, kind)
+        return _type_of_pointer(btf, kind)
     if isinstance(kind, Array):
-        return _array(btf, kind)
+        return _type_of_array(btf, kind)
     if isinstance(kind, Enum | Enum64) and kind.size in _WIDTHS:
         large = any(value.value >= 1 << (kind.size * 8 - 1) for value in kind.values)
         return f"{'u' if large else 's'}{kind.size * 8}"
@@ -63,7 +63,7 @@ def best_type(btf: Btf, type_id: int) -> str | None:
 
 
 def unwrap(btf: Btf, type_id: int) -> int:
-    """Look through structs that hold just one value at their start (`kuid_t`, `pte_t`); gives the value's type id."""
+    """Return the type id inside structs that hold a single value at their start (`kuid_t`, `pte_t`)."""
     current = strip(btf, type_id)
     for _ in range(_MAX_WRAP):
         kind = btf.type(current)
@@ -77,7 +77,7 @@ def unwrap(btf: Btf, type_id: int) -> int:
 
 
 def is_text(btf: Btf, type_id: int) -> bool:
-    """Whether a type is a character of text: `char`, or `unsigned char` by that name."""
+    """Return whether a type is a character of text: `char`, or `unsigned char` by that name."""
     current = type_id
     for _ in range(32):
         kind = btf.type(current)
@@ -90,13 +90,13 @@ def is_text(btf: Btf, type_id: int) -> bool:
 
 
 def is_byte(btf: Btf, type_id: int) -> bool:
-    """Whether a type is a number of one byte, by whatever name."""
+    """Return whether a type is an integer of one byte, whatever its name."""
     kind = btf.type(strip(btf, type_id))
     return isinstance(kind, Int) and kind.size == 1
 
 
 def is_user(btf: Btf, type_id: int) -> bool:
-    """Whether a pointer leads to user space, as BTF's `user` type tag says (clang and newer gcc write it)."""
+    """Return whether BTF's `user` type tag is on a pointer's target (clang and newer gcc write the tag)."""
     kind = btf.type(strip(btf, type_id))
     current = kind.type_id if isinstance(kind, Ptr) else 0
     while isinstance(tag := btf.type(current), TypeTag):
@@ -106,12 +106,12 @@ def is_user(btf: Btf, type_id: int) -> bool:
     return False
 
 
-def _raw(btf: Btf) -> str:
-    """A pointer."""
+def _pointer_type(btf: Btf) -> str:
+    """Return the fetcharg type of a pointer."""
     return f"x{btf.pointer_size * 8}"
 
 
-def _pointer(btf: Btf, kind: Ptr) -> str:
+def _type_of_pointer(btf: Btf, kind: Ptr) -> str:
     target = btf.type(strip(btf, kind.type_id))
     if target.kind is Kind.FUNC_PROTO:
         return "symbol"
@@ -122,10 +122,10 @@ def _pointer(btf: Btf, kind: Ptr) -> str:
             return "%pd"
         if target.name == "file":
             return "%pD"
-    return _raw(btf)
+    return _pointer_type(btf)
 
 
-def _array(btf: Btf, kind: Array) -> str | None:
+def _type_of_array(btf: Btf, kind: Array) -> str | None:
     if is_text(btf, kind.type_id):
         return "string"
     if not kind.nelems:
@@ -137,5 +137,5 @@ def _array(btf: Btf, kind: Array) -> str | None:
     if scalar is None:
         return None
     if scalar in ("string", "ustring", "%pd", "%pD"):
-        scalar = _raw(btf)  # an array of pointers: the kernel's `string[N]` is something else
+        scalar = _pointer_type(btf)  # an array of pointers: the kernel's `string[N]` is something else
     return f"{scalar}[{min(kind.nelems, MAX_ARRAY)}]"

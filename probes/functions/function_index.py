@@ -1,4 +1,4 @@
-"""Index over a target's functions: what is traceable, how often a name occurs, in which module."""
+"""Index a target's functions: whether a name is traceable, how often it occurs, and in which module."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from dataclasses import dataclass, field
 from probes.facts.facts import TargetFacts
 
 STUB = "__probestub_"
-"""What the name of the function that a tracepoint probe sits on begins with."""
+"""Prefix of the function that a tracepoint probe is on."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionIndex:
-    """Names of available_filter_functions."""
+    """Index over the names in available_filter_functions."""
 
     modules: dict[str, str]
     """Name -> module of its last occurrence, `` for the kernel itself."""
     repeated: dict[str, int]
-    """Name -> how often it occurs, for those that occur more than once."""
+    """Name -> number of occurrences, for names that occur more than once."""
 
     loaded: frozenset[str] = frozenset()
     """Modules that have traceable functions."""
 
     tracepoints: tuple[str, ...] = ()
-    """Tracepoints that can be probed: those whose stubs are traceable."""
+    """Tracepoints that can be probed: their stubs are traceable."""
     copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Name -> what the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
+    """Name -> the compiler's clones of it: `name.isra.0`, `name.constprop.0`, ..."""
 
     def count(self, name: str) -> int:
-        """How often a name is traceable."""
+        """Return the number of traceable functions of this name."""
         return self.repeated.get(name, 1 if name in self.modules else 0)
 
 
-_kept: list[tuple[tuple[str, ...], FunctionIndex]] = []
-"""The last few indexes with the list each was made of (which keeps its identity ours)."""
-_KEEP = 4
+_indexes: list[tuple[tuple[str, ...], FunctionIndex]] = []
+"""The last few indexes, each with its list of functions, which keeps that list's identity valid as a key."""
+_MAX_STORED = 4
 
 
 _lists: list[tuple[str, ...]] = []
-"""The last few lists: machines of one kernel have the same, of some 3 MB."""
+"""The last few lists of functions: machines with the same kernel share a list, of some 3 MB."""
 
 
 def shared_list(functions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a list of functions that is known already, where it is equal; else this one, known from now on."""
-    known = next((one for one in tuple(_lists) if one == functions), None)
-    if known is None:
-        _lists[:] = [*_lists[-_KEEP + 1 :], functions]
-    return functions if known is None else known
+    """Return the stored list that equals `functions`; else store `functions` and return it."""
+    equal = next((stored for stored in tuple(_lists) if stored == functions), None)
+    if equal is None:
+        _lists[:] = [*_lists[-_MAX_STORED + 1 :], functions]
+    return functions if equal is None else equal
 
 
 def index_of(facts: TargetFacts) -> FunctionIndex:
-    """Give the index of a target's functions; made once for each list (40 ms for 60,000 names)."""
-    for functions, index in tuple(_kept):
+    """Return the index of a target's functions; built once for each list (40 ms for 60,000 names)."""
+    for functions, index in tuple(_indexes):
         if functions is facts.functions:
             return index
     index = _build(facts.functions)
-    _kept[:] = [*_kept[-_KEEP + 1 :], (facts.functions, index)]
+    _indexes[:] = [*_indexes[-_MAX_STORED + 1 :], (facts.functions, index)]
     return index
 
 
@@ -80,8 +80,10 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
 
 
 def tracepoints_like(name: str, facts: TargetFacts) -> tuple[str, ...]:
-    """Give the tracepoints that may be meant by a name: those that begin like it, else all; none where it is one."""
-    known = index_of(facts).tracepoints
-    if name in known:
+    """Return tracepoints that a wrong name may mean: those with its first letters, else all; none for a right
+    name.
+    """
+    tracepoints = index_of(facts).tracepoints
+    if name in tracepoints:
         return ()
-    return tuple(one for one in known if one[:3] == name[:3]) or known
+    return tuple(tracepoint for tracepoint in tracepoints if tracepoint[:3] == name[:3]) or tracepoints

@@ -1,4 +1,4 @@
-"""A function as BTF knows it, with the questions the kernel asks of its types."""
+"""Look up a function's signature in BTF, and answer the questions that the kernel asks about its types."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from probes.functions.fetcharg_types import default_type
 from probes.functions.function_index import STUB
 
 _DENTRY = (0x28, 0x48)
-"""Offsets most kernels have (`d_name.name`, `f_path.dentry`), where BTF can't say."""
+"""Offsets in most kernels (`d_name.name`, `f_path.dentry`), used where BTF has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters and what is returned."""
+    """Parameters and return type of a function."""
 
     btf: Btf
     name: str
     params: tuple[Param, ...]
-    """The last of a variadic function has no name and type 0."""
+    """Parameters in order; the last of a variadic function has no name and type 0."""
     returns: int
-    """Type id, 0: void."""
+    """Type id of the return value, 0: void."""
 
     def number_of(self, name: str) -> int | None:
-        """Position of a parameter, from 0."""
+        """Return the position of a parameter, from 0; None: there is no such parameter."""
         for number, param in enumerate(self.params):
             if param.name == name:
                 return number
         return None
 
     def strip(self, type_id: int) -> int:
-        """Leave out typedefs, qualifiers and tags."""
+        """Return the type id without typedefs, qualifiers and tags."""
         return strip(self.btf, type_id)
 
     def is_pointer(self, type_id: int) -> bool:
-        """Whether it is a pointer, typedefs and qualifiers left out."""
+        """Return whether a type is a pointer, ignoring typedefs and qualifiers."""
         return isinstance(self.btf.type(self.strip(type_id)), Ptr)
 
     def default_type(self, type_id: int) -> str | None:
-        """Give the type the kernel takes by itself."""
+        """Return the fetcharg type that the kernel assumes where none is written."""
         return default_type(self.btf, type_id)
 
     def is_char_array(self, type_id: int) -> bool:
-        """Whether the kernel takes it as text in place (btf_type_is_char_array)."""
+        """Return whether the kernel takes a type as text in place (btf_type_is_char_array)."""
         kind = self.btf.type(self.strip(type_id))
         return isinstance(kind, Array) and self._is_byte(kind.type_id)
 
     def is_char_pointer(self, type_id: int) -> bool:
-        """Whether the kernel dereferences it for a string (btf_type_is_char_ptr).
+        """Return whether the kernel dereferences a type for a string (btf_type_is_char_ptr).
 
-        It doesn't look whether it is a pointer: of other kinds it takes the size for a type id.
+        The kernel does not check that the type is a pointer: for other kinds it takes the size as a type id.
         """
         kind = self.btf.type(self.strip(type_id))
         if isinstance(kind, Int | Enum | Enum64 | Struct | Float):
@@ -68,7 +68,7 @@ class Signature:
 
 
 def signature_of(btf: Btf, name: str) -> Signature | None:
-    """Look a function up by its exact name, as btf_find_func_proto does; None: BTF doesn't know it."""
+    """Look up a function by its exact name, as btf_find_func_proto does; None: BTF doesn't have it."""
     func: Func | None = btf.function(name)
     if func is None:
         return None
@@ -77,42 +77,45 @@ def signature_of(btf: Btf, name: str) -> Signature | None:
 
 
 def certain_signature_of(btf: Btf, name: str) -> Signature | None:
-    """The same; None also where BTF knows several of that name that take different things (the kernel takes any)."""
+    """Look up a function whose signature is certain; None: BTF lacks it or has several of that name that differ.
+
+    The kernel would take any of these.
+    """
     return None if btf.is_ambiguous(name) else signature_of(btf, name)
 
 
 def tracepoint_of(btf: Btf, name: str) -> Signature | None:
-    """Parameters of a tracepoint, without the private first one that its stub takes; None: BTF doesn't know it.
+    """Look up a tracepoint's signature, without the private first parameter of its stub; None: BTF doesn't have it.
 
-    Where there is no such tracepoint the kernel takes a function of its name for the stub.
+    Where there is no such tracepoint, the kernel takes a function of that name for the stub.
     """
     stub = signature_of(btf, f"{STUB}{name}") or signature_of(btf, name)
     return None if stub is None else Signature(btf, stub.name, stub.params[1:], stub.returns)
 
 
 def dentry_offsets(btf: Btf | None) -> tuple[int, int]:
-    """Give the offsets of the name's pointer in `struct dentry` and of the dentry's pointer in `struct file`."""
+    """Return the offsets of `d_name.name` in `struct dentry` and of `f_path.dentry` in `struct file`."""
     if btf is None:
         return _DENTRY
-    found = _dentries.get(btf)
-    if found is None:
-        found = _dentries[btf] = _dentry_offsets(btf)
-    return found
+    offsets = _dentries.get(btf)
+    if offsets is None:
+        offsets = _dentries[btf] = _dentry_offsets(btf)
+    return offsets
 
 
 _dentries: WeakKeyDictionary[Btf, tuple[int, int]] = WeakKeyDictionary()
 
 
 def _dentry_offsets(btf: Btf) -> tuple[int, int]:
-    name = _member(btf, "dput", "dentry", ("d_name", "name"))
-    dentry = _member(btf, "fput", "file", ("f_path", "dentry"))
+    name = _nested_offset(btf, "dput", "dentry", ("d_name", "name"))
+    dentry = _nested_offset(btf, "fput", "file", ("f_path", "dentry"))
     return (_DENTRY[0] if name is None else name, _DENTRY[1] if dentry is None else dentry)
 
 
-def _member(btf: Btf, function: str, struct: str, names: tuple[str, str]) -> int | None:
-    """Offset in bytes of a member of a member of a struct that a function takes; None: there is no such path.
+def _nested_offset(btf: Btf, function: str, struct: str, names: tuple[str, str]) -> int | None:
+    """Return the offset in bytes of a nested member of the struct that a function takes; None: there is no such path.
 
-    Every kernel has the function; to find a struct by its name all names would have to be read (100 ms).
+    Every kernel has the function; finding a struct by its name would mean reading all names (100 ms).
     """
     signature = signature_of(btf, function)
     if signature is None or not signature.params:
@@ -122,14 +125,14 @@ def _member(btf: Btf, function: str, struct: str, names: tuple[str, str]) -> int
     if not isinstance(kind, Struct) or kind.name != struct:
         return None
     try:
-        found = resolve(btf, pointer.id, (("->", names[0]), (".", names[1])))
+        path = resolve(btf, pointer.id, (("->", names[0]), (".", names[1])))
     except PathError:
         return None
-    return found.derefs[-1]
+    return path.derefs[-1]
 
 
 def member_names(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> tuple[str, ...]:
-    """Names of the members that could stand at the `index`-th step of a path from a type."""
+    """Return the names of the members that could be the `index`-th step of a path from a type."""
     current = type_id
     if index:
         try:
@@ -143,7 +146,7 @@ def member_names(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index:
 
 
 def operator_hint(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> str:
-    """Say which of `->` and `.` belongs at the `index`-th step of a path from a type; empty where it stands there."""
+    """Return a hint if the `index`-th step of a path has the wrong one of `->` and `.`; empty: it is right."""
     if not index:
         return ""
     try:

@@ -1,6 +1,6 @@
-"""Where a value lies: an expression of BTF names -> a register of the call, dereferences, bits.
+"""Locate the value of an expression of BTF names: a register of the call, dereferences, bits.
 
-This is what lowering needs on kernels, and for paths, that can't be written by name.
+Lowering needs this on kernels, and for paths, for which the expression can't be written by name.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from probes.syntax.text import kstrtoul
 
 
 class ValueUnavailable(Exception):
-    """A value that can't be had.
+    """A value that no probe can read.
 
     Attributes:
-        code: the kernel's symbolic name, or one of our own in lower case.
+        code: the kernel's symbolic name, or probewright's own in lower case.
         offset: column in the expression's text.
         token: the word there.
         names: names that exist at that step.
-        hint: the way out, where the code alone doesn't say it well.
-        meant: what the token surely stands for.
+        hint: the remedy, where the code alone doesn't make it clear.
+        meant: names that the token certainly stands for.
     """
 
     def __init__(
@@ -52,56 +52,56 @@ class ValueUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value."""
+    """A value that a probe can read: base, dereferences and bits."""
 
     base: str
-    """`$arg1`, `$stack0`, `$retval`."""
+    """Register or stack slot: `$arg1`, `$stack0`, `$retval`."""
     type_id: int
     derefs: tuple[int, ...] = ()
     """Offsets in bytes, the first from the base; empty: the base is the value."""
     bit_offset: int = 0
     """Bits from the last address, or within the register."""
     bit_size: int = 0
-    """Of a bit-field, or of a part of a register; 0: by the type."""
+    """Size in bits of a bit-field or of a part of a register; 0: by the type."""
     kernel_agrees: bool = True
-    """Whether the kernel reads the same from the names (see `btf.layout.Resolved`)."""
+    """True if the kernel reads the same value from the names (see `btf.layout.Resolved`)."""
 
     @property
     def in_memory(self) -> bool:
-        """Whether it lies at an address, so that it can be a string or an array."""
+        """True if the value is at an address, so that it can be a string or an array."""
         return bool(self.derefs)
 
     @property
     def is_part(self) -> bool:
-        """Whether it is but some bits of a register."""
+        """True if the value is only some bits of a register."""
         return not self.in_memory and bool(self.bit_offset or self.bit_size)
 
     @property
     def address(self) -> str:
-        """The text that fetches from the last address."""
+        """Fetcharg text of the value, by its last address."""
         return nest(self.base, self.derefs)
 
 
 def nest(base: str, derefs: Sequence[int], user: bool = False) -> str:
-    """Write dereferences, the first innermost: `+40(+24($arg1))`."""
+    """Return the text of nested dereferences, the first innermost: `+40(+24($arg1))`."""
     text = base
     for offset in derefs:
         text = f"{'+' if offset >= 0 else '-'}{'u' if user else ''}{abs(offset)}({text})"
     return text
 
 
-def locate(signature: Signature, where: FunctionConvention, expression: Variable | ReturnValue) -> Value:
-    """Find a variable or what is returned, with the path behind it. Raises NotThere."""
+def locate(signature: Signature, convention: FunctionConvention, expression: Variable | ReturnValue) -> Value:
+    """Locate a variable or the return value, with the path behind it. Raises ValueUnavailable."""
     btf = signature.btf
     if isinstance(expression, ReturnValue):
         if signature.returns == 0:
             raise ValueUnavailable("NO_RETVAL", token="$retval")  # noqa: S106 - a word of the text
-        return _returned(btf, signature.returns, where.result, expression.path)
+        return _returned(btf, signature.returns, convention.result, expression.path)
     number = signature.number_of(expression.name)
     if number is None or not expression.name:
         names = [param.name for param in signature.params]
         raise ValueUnavailable("NO_BTFARG", token=expression.name, names=names)
-    param, passed = signature.params[number], where.params[number]
+    param, passed = signature.params[number], convention.params[number]
     if passed.reason:
         raise ValueUnavailable("not_in_registers", f"{expression.name}: {passed.reason}", token=expression.name)
     holders = [*(f"$arg{slot}" for slot in passed.slots), *(f"$stack{slot}" for slot in passed.stack)]
@@ -117,7 +117,7 @@ def locate(signature: Signature, where: FunctionConvention, expression: Variable
 
 
 def _returned(btf: Btf, type_id: int, passed: PassedValue, path: Sequence[Hop]) -> Value:
-    """What is returned; of a struct the part that is in the first register."""
+    """Locate the return value, or a member of a returned struct that is in the first register."""
     start = len("$retval")
     kind = btf.type(strip(btf, type_id))
     if passed.reason and path:
@@ -130,8 +130,8 @@ def _returned(btf: Btf, type_id: int, passed: PassedValue, path: Sequence[Hop]) 
 def _struct(
     btf: Btf, type_id: int, passed: PassedValue, holders: list[str], path: Sequence[Hop], start: int
 ) -> Value:
-    """A struct that was passed by value: in one or two registers, on the stack, or as the address of a copy."""
-    inner, bits, size, used = _inside(btf, type_id, path, start)
+    """Locate a member of a struct passed by value: in registers, on the stack, or at the address of a copy."""
+    inner, bits, size, used = _walk_object(btf, type_id, path, start)
     rest, at = path[used:], start + sum(len(str(hop)) for hop in path[:used])
     if passed.by_reference:
         return _follow(btf, Value(holders[0], inner, (bits // 8,), bits % 8, size), rest, at)
@@ -149,11 +149,11 @@ def _struct(
     return _follow(btf, Value(holder, inner, (), bit, part), rest, at)
 
 
-def _inside(btf: Btf, type_id: int, path: Sequence[Hop], start: int) -> tuple[int, int, int, int]:
+def _walk_object(btf: Btf, type_id: int, path: Sequence[Hop], start: int) -> tuple[int, int, int, int]:
     """Walk the `.` and `[i]` steps within one object.
 
     Returns:
-        Type id, bit offset, size of a bit-field (0: none), number of steps taken.
+        Type id, bit offset, size of a bit-field (0: none), number of steps walked.
     """
     bits = size = used = 0
     at = start
@@ -168,17 +168,17 @@ def _inside(btf: Btf, type_id: int, path: Sequence[Hop], start: int) -> tuple[in
             bits += step * 8
         else:
             members = fields(btf, kind.id) if isinstance(kind, Struct) else ()
-            found = next((member for member in members if member.name == hop.name), None)
-            if found is None:
+            member = next((member for member in members if member.name == hop.name), None)
+            if member is None:
                 code = "NO_BTF_FIELD" if members else "BAD_BTF_TID"
                 raise ValueUnavailable(code, offset=at + 1, token=hop.name, names=[member.name for member in members])
-            type_id, bits, size = found.type_id, bits + found.bit_offset, found.bit_size
+            type_id, bits, size = member.type_id, bits + member.bit_offset, member.bit_size
         used, at = used + 1, at + len(str(hop))
     return type_id, bits, size, used
 
 
 def _element(btf: Btf, type_id: int, hop: Hop, at: int) -> tuple[int, int]:
-    """Type and offset in bytes of one element of an array."""
+    """Return type id and offset in bytes of an element of an array."""
     kind = btf.type(strip(btf, type_id))
     index = kstrtoul(hop.name, 10)
     if not isinstance(kind, Array) or index is None:
@@ -189,7 +189,7 @@ def _element(btf: Btf, type_id: int, hop: Hop, at: int) -> tuple[int, int]:
 
 
 def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
-    """Walk a path from a value. Raises NotThere with the column in the expression."""
+    """Walk a path from a value. Raises ValueUnavailable with the column in the expression."""
     if not path:
         return value
     at, kind = start, btf.type(strip(btf, value.type_id))
@@ -199,27 +199,27 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
     if path[0].op == "[]" and isinstance(kind, Ptr):
         return _pointed_element(btf, value, kind, path, start)
     try:
-        found = resolve(btf, value.type_id, hops)
+        resolved = resolve(btf, value.type_id, hops)
     except PathError as error:
         at += sum(len(str(hop)) for hop in path[: error.hop_index])
         hop = path[error.hop_index]
         hint = operator_hint(btf, value.type_id, hops, error.hop_index)
-        # Beneath the wrong operator the name may be right: one thing at a time.
+        # With the wrong operator the name may still be right: report one error at a time.
         names = () if hint else member_names(btf, value.type_id, hops, error.hop_index)
         column = at + (0 if hop.op == "[]" else len(hop.op))
         reason = "the array has not so many elements" if error.code == "no_such_element" else ""
         raise ValueUnavailable(error.code, reason, column, hop.name, names, hint) from None
-    derefs = value.derefs + found.derefs
-    return Value(value.base, found.type_id, derefs, found.bit_offset, found.bit_size, found.kernel_agrees)
+    derefs = value.derefs + resolved.derefs
+    return Value(value.base, resolved.type_id, derefs, resolved.bit_offset, resolved.bit_size, resolved.kernel_agrees)
 
 
 def _pointed_element(btf: Btf, value: Value, kind: Ptr, path: Sequence[Hop], start: int) -> Value:
-    """`p[3]`: an element behind a pointer, as C means it."""
+    """Locate `p[3]`: an element behind a pointer, as in C."""
     index = kstrtoul(path[0].name, 10)
     if index is None:
         raise ValueUnavailable("not_an_array", "this is no index", start, str(path[0]))
     offset = index * size_of(btf, kind.type_id)
-    inner, bits, size, used = _inside(btf, kind.type_id, path[1:], start + len(str(path[0])))
-    there = Value(value.base, inner, (*value.derefs, offset + bits // 8), bits % 8, size)
+    inner, bits, size, used = _walk_object(btf, kind.type_id, path[1:], start + len(str(path[0])))
+    element = Value(value.base, inner, (*value.derefs, offset + bits // 8), bits % 8, size)
     at = start + sum(len(str(hop)) for hop in path[: used + 1])
-    return _follow(btf, there, path[used + 1 :], at)
+    return _follow(btf, element, path[used + 1 :], at)

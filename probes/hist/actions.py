@@ -1,6 +1,7 @@
-"""Actions of hist triggers: `onmatch(GROUP.EVENT).trace(…)`, `onmax($VARIABLE).save(…)`, `onchange(…).snapshot()`.
+"""Create actions of hist triggers: `onmatch(GROUP.EVENT).trace(…)`, `onmax($VARIABLE).save(…)`,
+`onchange(…).snapshot()`.
 
-parse_actions, create_actions and what they call in kernel/trace/trace_events_hist.c.
+By parse_actions, create_actions and the functions they call in kernel/trace/trace_events_hist.c.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _SYNTHETIC = "synthetic"
 _TRACK = {"onmax": "__max", "onchange": "__change"}
 
 Nested = Callable[[Creation, EventName, str], None]
-"""Makes a histogram on another event, out of a text behind `hist:`. Raises Failed."""
+"""Function that creates a histogram on another event from a text after `hist:`. Raises HistError."""
 
 
 def parse_action(action: Action, creation: Creation) -> HistAction:
-    """Read an action as far as it can be without the histogram. Raises Failed."""
+    """Parse an action as far as possible without the histogram. Raises HistError."""
     action = Action(inner(action.text))
     event = None
     if action.handler == "onmatch":
@@ -73,7 +74,7 @@ def _params(text: str, with_name: bool, creation: Creation) -> tuple[str, ...]:
 
 
 class Actions:
-    """Makes the actions of one histogram, and the variables they need."""
+    """Creator of the actions of a histogram, and of the variables they need."""
 
     def __init__(self, creation: Creation, nested: Nested) -> None:
         self._creation = creation
@@ -82,9 +83,9 @@ class Actions:
         self._nested = nested
 
     def create(self, action: HistAction) -> None:
-        """Make one. Raises Failed."""
+        """Create an action. Raises HistError."""
         if action.event is None:
-            self._watch(action)
+            self._track(action)
         call = action.written.call or ""
         if call.startswith("save"):
             self._save(action)
@@ -95,8 +96,8 @@ class Actions:
         else:
             self._trace(action)
 
-    def _watch(self, action: HistAction) -> None:
-        """Refer to the variable of onmax or onchange, and keep its last value (track_data_create)."""
+    def _track(self, action: HistAction) -> None:
+        """Refer to the variable of onmax or onchange, and store its value (track_data_create). Raises HistError."""
         creation, subject = self._creation, action.written.subject
         if not subject.startswith("$"):
             raise creation.error("ONX_NOT_VAR", subject)
@@ -110,9 +111,9 @@ class Actions:
         self._hist.own_variables += 1
 
     def _can_add(self, name: str) -> bool:
-        """Whether there is room for one more variable, and no other of its name (create_var)."""
-        taken = self._creation.find_variable(name) is not None and not self._creation.remove
-        return not taken and self._hist.variables < MAX_VARIABLES
+        """Return whether there is room for another variable, and no other variable of its name (create_var)."""
+        exists = self._creation.find_variable(name) is not None and not self._creation.remove
+        return not exists and self._hist.variables < MAX_VARIABLES
 
     def _save(self, action: HistAction) -> None:
         creation, hist = self._creation, self._hist
@@ -126,7 +127,7 @@ class Actions:
             hist.saved += 1
 
     def _field_variable(self, name: str) -> HistField:
-        """Keep a field of this event as a variable; gives the field (create_field_var). Raises Failed."""
+        """Store a field of this event as a variable; returns the field (create_field_var). Raises HistError."""
         creation, hist = self._creation, self._hist
         try:
             value = self._expressions.atom(name, HistFieldFlag.VAR)
@@ -138,12 +139,12 @@ class Actions:
         return value
 
     def _trace(self, action: HistAction) -> None:
-        """Match the parameters with the fields of the synthetic event (trace_action_create)."""
+        """Match the parameters with the fields of the synthetic event (trace_action_create). Raises HistError."""
         creation = self._creation
-        found = _synthetic(action.synthetic, creation)
-        if not found.exists:
+        event = _synthetic(action.synthetic, creation)
+        if not event.exists:
             raise creation.error("SYNTH_EVENT_NOT_FOUND", action.synthetic)
-        fields = None if found.fields is None else list(found.fields.values())
+        fields = None if event.fields is None else list(event.fields.values())
         for number, param in enumerate(action.params):
             path, name = _path(param)
             value = self._param(action, path, name)
@@ -159,17 +160,17 @@ class Actions:
     def _param(self, action: HistAction, path: EventName | None, name: str) -> HistField:
         if not name.startswith("$"):
             return self._field_param(action, path, name)
-        creation, found = self._creation, None
+        creation, variable = self._creation, None
         if path in (None, self._hist.file):
-            found = self._hist.variable(name[1:])
-        if found is None:
-            found = creation.find_event_variable(path or action.event, name[1:])
-        if found is None:
+            variable = self._hist.variable(name[1:])
+        if variable is None:
+            variable = creation.find_event_variable(path or action.event, name[1:])
+        if variable is None:
             raise creation.error("PARAM_NOT_FOUND", name[1:])
-        return found
+        return variable
 
     def _field_param(self, action: HistAction, path: EventName | None, name: str) -> HistField:
-        """Make a variable of a field: on this event, else on the one that matches (trace_action_create_field_var)."""
+        """Create a variable from a field of this event, else of the matched event (trace_action_create_field_var)."""
         if path in (None, self._hist.file):
             try:
                 value = self._field_variable(name)
@@ -183,7 +184,7 @@ class Actions:
         return self._remote_variable(path, name)
 
     def _remote_variable(self, path: EventName, name: str) -> HistField:
-        """Make a histogram with a variable on another event (create_field_var_hist). Raises Failed."""
+        """Create a histogram with a variable on another event (create_field_var_hist). Raises HistError."""
         creation = self._creation
         if not creation.state.has_event(path):
             raise creation.error("EVENT_FILE_NOT_FOUND", name)
@@ -191,9 +192,9 @@ class Actions:
         if like is None:
             raise creation.error("HIST_NOT_FOUND", name)
         variable = f"synthetic_{name}"
-        found = creation.find_event_variable(path, variable)
-        if found is not None:
-            return found
+        existing = creation.find_event_variable(path, variable)
+        if existing is not None:
+            return existing
         keys = ",".join(key.field.name for key in like.keys if key.field is not None)
         text = f"keys={keys}:{variable}={name}{f' if {like.filter}' if like.filter else ''}"
         if len(text) >= LONG_STRING:
@@ -204,19 +205,19 @@ class Actions:
             self._nested(creation, path, text)
         except HistError:
             raise creation.error("HIST_CREATE_FAIL", name) from None
-        found = creation.find_event_variable(path, variable)
-        if found is None:
+        existing = creation.find_event_variable(path, variable)
+        if existing is None:
             raise creation.error("SYNTH_VAR_NOT_FOUND", name)
-        return found
+        return existing
 
 
 def _cut(name: str) -> str:
-    """What is left of a parameter with a path once the kernel has read it."""
+    """Return the part of a parameter with a path that remains after the kernel has parsed it."""
     return name.partition(".")[0] if name.count(".") >= 2 else name
 
 
 def _path(param: str) -> tuple[EventName | None, str]:
-    """Split `group.event.name`. Raises Failed."""
+    """Split `group.event.name`. Raises HistError."""
     group, dot, rest = param.partition(".")
     if not dot:
         return None, param
@@ -232,22 +233,22 @@ def _synthetic(name: str, creation: Creation) -> FoundEvent:
 
 
 def _variable_like(value: HistField, keeps_stack: bool) -> HistField:
-    """The variable that keeps a field (create_var)."""
+    """Return the variable that stores a field (create_var)."""
     flags = HistFieldFlag.VAR | (value.flags & HistFieldFlag.STACKTRACE if keeps_stack else HistFieldFlag.NONE)
     return HistField(flags, type=value.type, size=value.size, variable="")
 
 
 def _same_keys(hist: Hist, other: Hist) -> bool:
-    """Whether two histograms have keys of the same types (compatible_keys)."""
-    mine = [(key.type, key.size, key.signed) for key in hist.keys]
-    return mine == [(key.type, key.size, key.signed) for key in other.keys]
+    """Return whether two histograms have keys of the same types (compatible_keys)."""
+    types = [(key.type, key.size, key.signed) for key in hist.keys]
+    return types == [(key.type, key.size, key.signed) for key in other.keys]
 
 
 def _fits(field: StaticEventField, value: HistField, stack_by_flag: bool) -> bool:
-    """Whether a value goes into a field of a synthetic event (check_synth_field)."""
+    """Return whether a value fits a field of a synthetic event (check_synth_field)."""
     text, stack = is_text(field), is_stack(field)
     if not value.type:
-        return True  # of an event whose fields aren't known
+        return True  # the value is from an event whose fields are unknown
     if "char[" in value.type and text and "__data_loc" in field.type:
         return True
     if stack_by_flag:

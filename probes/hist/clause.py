@@ -1,4 +1,6 @@
-"""The parts of a hist trigger, between its colons (parse_hist_trigger_attrs in kernel/trace/trace_events_hist.c)."""
+"""Parse the clauses of a hist trigger, between its colons (parse_hist_trigger_attrs in
+kernel/trace/trace_events_hist.c).
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import kstrtoul
 
 MAX_VARIABLES = 16
-"""Variables of one histogram (TRACING_MAP_VARS_MAX)."""
+"""Largest number of variables of a histogram (TRACING_MAP_VARS_MAX)."""
 MAX_ACTIONS = 8
-"""HIST_ACTIONS_MAX."""
+"""Largest number of actions of a histogram (HIST_ACTIONS_MAX)."""
 MIN_SIZE, MAX_SIZE = 1 << 7, 1 << 17
-"""Entries, rounded up to a power of two (TRACING_MAP_BITS_MIN, _MAX)."""
+"""Numbers of entries, rounded up to a power of two (TRACING_MAP_BITS_MIN, _MAX)."""
 HANDLERS = ("onmatch", "onmax", "onchange")
-_ASSIGNED = {
+_ASSIGNMENT_WORDS = {
     "key": "keys",
     "keys": "keys",
     "val": "values",
@@ -39,13 +41,13 @@ SILENT = "refused_without_message"
 
 
 class HistTerm(NamedTuple):
-    """A key or a value: a field with its modifier, a variable, or an expression of them."""
+    """A key or a value of a histogram: a field with its modifier, a variable, or an expression of them."""
 
     text: str
 
     @property
     def is_expression(self) -> bool:
-        """Whether it is computed from several."""
+        """True if the term has operators."""
         plain = self.text.replace(".sym-offset", "")
         return any(operator in plain for operator in "+-*/")
 
@@ -56,7 +58,7 @@ class HistTerm(NamedTuple):
 
     @property
     def modifier(self) -> str:
-        """How it is shown: `hex`, `log2`, `buckets=10`; empty: as it is."""
+        """Format of the value: `hex`, `log2`, `buckets=10`; empty: the default."""
         return "" if self.is_expression else self.text.partition(".")[2]
 
     def __str__(self) -> str:
@@ -64,18 +66,18 @@ class HistTerm(NamedTuple):
 
 
 class SortKey(NamedTuple):
-    """A field to sort by."""
+    """Field by which a histogram is sorted."""
 
     text: str
 
     @property
     def name(self) -> str:
-        """A key, a value or `hitcount`."""
+        """Name of a key, a value or `hitcount`."""
         return self.text.partition(".")[0]
 
     @property
     def descending(self) -> bool:
-        """Whether the greatest comes first."""
+        """True if the greatest value comes first."""
         return self.text.partition(".")[2] == "descending"
 
     def __str__(self) -> str:
@@ -83,15 +85,15 @@ class SortKey(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A variable and what it is set to."""
+    """A variable of a histogram and the expression it is set to."""
 
     name: str
     expression: str | None
-    """None: the `=` is missing."""
+    """Expression as written; None: the `=` is missing."""
 
     @classmethod
     def read(cls, text: str) -> Assignment:
-        """Read `name=expression`."""
+        """Parse `name=expression`."""
         name, sign, expression = text.partition("=")
         return cls(name, expression if sign else None)
 
@@ -106,22 +108,22 @@ class Action(NamedTuple):
 
     @classmethod
     def of(cls, handler: str, subject: str, call: str, *params: str) -> Action:
-        """Build one from its parts."""
+        """Build an action from its parts."""
         return cls(f"{handler}({subject}).{call}({','.join(params)})")
 
     @property
     def handler(self) -> str:
-        """One of HANDLERS."""
+        """Name of the handler, which is in HANDLERS."""
         return self.text.partition("(")[0]
 
     @property
     def subject(self) -> str:
-        """The event that must match, or the variable that is watched."""
+        """The event that must match, or the variable that is tracked."""
         return self.text.partition("(")[2].partition(")")[0]
 
     @property
     def behind(self) -> str | None:
-        """What follows the handler; None where it isn't closed."""
+        """Text after the handler; None where its bracket isn't closed."""
         _, closing, rest = self.text.partition("(")[2].partition(")")
         return rest if closing else None
 
@@ -134,17 +136,17 @@ class Action(NamedTuple):
 
     @property
     def arguments(self) -> str:
-        """What stands in the action's brackets, and behind where they aren't closed."""
+        """Text in the action's brackets; where they aren't closed, all text after the opening bracket."""
         return (self.behind or "").partition(".")[2].partition("(")[2].partition(")")[0]
 
     @property
     def closed(self) -> bool:
-        """Whether the action's bracket is closed."""
+        """True if the action's bracket is closed."""
         return ")" in (self.behind or "").partition(".")[2].partition("(")[2]
 
     @property
     def params(self) -> tuple[str, ...]:
-        """The arguments one by one."""
+        """The action's arguments, separated."""
         return tuple(param.strip() for param in self.arguments.split(",")) if self.arguments.strip() else ()
 
     def __str__(self) -> str:
@@ -153,54 +155,54 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistClause:
-    """One part."""
+    """Clause of a hist trigger."""
 
     word: str
     """`keys`, `values`, `sort`, `size`, `name`, `clock`, `variables`, `action`, `pause`, `continue`, `clear` or
     `nohitcount`."""
     text: str
-    """As written, whole."""
+    """The whole clause as written."""
     column: int = field(default=0, compare=False)
-    """Where it begins in the command."""
+    """Column in the command where the clause begins."""
 
     @property
     def value(self) -> str:
-        """What stands behind the first `=`."""
+        """Text after the first `=`."""
         return self.text.partition("=")[2]
 
 
 def silent(hint: str, token: str = "") -> RefusedWord:
-    """Build a refusal of which error_log has nothing."""
+    """Build a rejection that the kernel doesn't write to error_log."""
     return RefusedWord(Refused(SILENT, 0, token, hint=hint))
 
 
 def logged(command: str, code: str, token: str) -> RefusedWord:
-    """Build a refusal with its line in error_log: the caret stands where the token occurs first (err_pos)."""
+    """Build a rejection with its line in error_log: the caret is at the token's first occurrence (err_pos)."""
     error = Refused(code, error_column(command, token), token, message=HIST_MESSAGES[code])
     return RefusedWord(error, command=command)
 
 
 def error_column(command: str, token: str) -> int:
-    """Give the column at which the kernel puts the caret: of the token's first occurrence, 0 where it has none."""
+    """Return the column of the kernel's caret: the token's first occurrence, 0 where it has none."""
     return max(command.find(token), 0)
 
 
 def inner(text: str) -> str:
-    """Give the text as the kernel works on it: the hyphen of `.sym-offset` is no operator."""
+    """Return the text as the kernel parses it: the hyphen of `.sym-offset` is not an operator."""
     return text.replace(".sym-offset", ".symXoffset")
 
 
 def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tuple[HistClause, ...]:
-    """Read the parts of a hist trigger.
+    """Parse the clauses of a hist trigger.
 
     Args:
-        text: what stands between `hist:` and the filter.
-        column: where it begins in what was written.
-        command: what error_log shows.
-        nohitcount: the kernel knows that word.
+        text: the text between `hist:` and the filter.
+        column: column in the written command where the text begins.
+        command: the command as error_log shows it.
+        nohitcount: the kernel has the word `nohitcount`.
 
     Raises:
-        At: a part can't be read, or `keys=` is missing.
+        RefusedWord: a clause can't be parsed, or `keys=` is missing.
     """
     clauses: list[HistClause] = []
     for part in text.split(":"):
@@ -221,8 +223,8 @@ def _clause(text: str, column: int, command: str, before: list[HistClause], nohi
         return HistClause(word, text, column)
     if not value:
         raise logged(command, "EMPTY_ASSIGNMENT", inner(text))
-    word = _ASSIGNED.get(name, "variables")
-    if word == "size" and not _fits(value):
+    word = _ASSIGNMENT_WORDS.get(name, "variables")
+    if word == "size" and not _valid_size(value):
         raise silent(f"size= is a number from {MIN_SIZE // 2 + 1} to {MAX_SIZE}", value)
     if word == "variables" and sum(clause.word == word for clause in before) == MAX_VARIABLES:
         raise logged(command, "TOO_MANY_VARS", inner(text))
@@ -238,6 +240,6 @@ def _check_action(text: str, before: list[HistClause]) -> None:
         raise silent(f"At most {MAX_ACTIONS} actions", text)
 
 
-def _fits(value: str) -> bool:
+def _valid_size(value: str) -> bool:
     size = kstrtoul(value)
     return size is not None and MIN_SIZE // 2 < size <= MAX_SIZE

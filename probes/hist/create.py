@@ -1,6 +1,6 @@
-"""A hist trigger's text -> the histogram that the kernel makes of it, or its error.
+"""Create the histogram of a hist trigger's text as the kernel does, or raise its error.
 
-create_hist_data in kernel/trace/trace_events_hist.c: actions are read first, then values, variables, keys, sort.
+create_hist_data in kernel/trace/trace_events_hist.c: actions are parsed first, then values, variables, keys, sort.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_VARIABLE = _SHARES | HistFieldFlag.BUCKET | HistFieldFlag.LOG2
 
 
 class HistCreator:
-    """Makes one histogram; each step raises Failed."""
+    """Creator of a histogram; each step raises HistError."""
 
     def __init__(self, trigger: HistTrigger, creation: Creation) -> None:
         self._trigger = trigger
@@ -39,7 +39,7 @@ class HistCreator:
         self._expressions = Expressions(creation)
 
     def create(self) -> None:
-        """Make it, all but its actions, which are read only."""
+        """Create the histogram, except for its actions, which are only parsed. Raises HistError."""
         self._hist.name = self._trigger.name
         for action in self._trigger.actions:
             self._hist.actions.append(parse_action(action, self._creation))
@@ -51,7 +51,7 @@ class HistCreator:
         self._create_sort()
 
     def _read_definitions(self) -> None:
-        """Read the variables' names and texts (parse_var_defs)."""
+        """Parse the variables' names and texts (parse_var_defs). Raises HistError."""
         creation, definitions = self._creation, self._creation.definitions
         for clause in self._trigger.clauses:
             if clause.word != "variables":
@@ -81,31 +81,31 @@ class HistCreator:
             raise self._creation.error("NEED_NOHC_VAL", "")
 
     def _texts(self, word: str) -> list[str]:
-        """The items of a part, as the kernel works on them."""
+        """Return the items of a clause, as the kernel parses them."""
         clause = self._trigger.last(word)
         return inner(clause.value).split(",") if clause is not None else []
 
     def _value(self, text: str, variable: str | None = None) -> HistField:
-        """Read a value or a variable (__create_val_field)."""
-        made = self._expressions.read(text, HistFieldFlag.NONE if variable is None else HistFieldFlag.VAR, variable)
-        wrong = _NO_VARIABLE if variable is not None else _NO_VALUE
+        """Parse a value or a variable (__create_val_field). Raises HistError."""
+        field = self._expressions.read(text, HistFieldFlag.NONE if variable is None else HistFieldFlag.VAR, variable)
+        forbidden = _NO_VARIABLE if variable is not None else _NO_VALUE
         if variable is None and not self._dialect.shares:
-            wrong |= _SHARES
-        if made.flags & wrong:
+            forbidden |= _SHARES
+        if field.flags & forbidden:
             raise self._creation.error("BAD_FIELD_MODIFIER", left_over(text))
-        return made
+        return field
 
     def _create_variables(self) -> None:
         definitions = self._creation.definitions
         for number, (name, text) in enumerate(definitions):
             if self._creation.find_variable(name) is not None and not self._creation.remove:
                 raise self._creation.error("DUPLICATE_VAR", name)
-            made = self._value(text, name)
+            field = self._value(text, name)
             definitions[number] = (name, left_over(text))
-            if made.flags & HistFieldFlag.EXECNAME:
-                made.flags = HistFieldFlag.STRING | HistFieldFlag.VAR | HistFieldFlag.EXECNAME
-                made.type, made.size, made.signed = "char[]", LONG_STRING, False
-            self._hist.fields.append(made)
+            if field.flags & HistFieldFlag.EXECNAME:
+                field.flags = HistFieldFlag.STRING | HistFieldFlag.VAR | HistFieldFlag.EXECNAME
+                field.type, field.size, field.signed = "char[]", LONG_STRING, False
+            self._hist.fields.append(field)
 
     def _create_keys(self) -> None:
         texts = self._texts("keys")
@@ -147,10 +147,10 @@ class HistCreator:
             self._hist.sort.append((index, direction == "descending"))
 
     def _sorted_field(self, name: str) -> int:
-        """Which value or key it is, variables not counted."""
-        shown = [field for field in self._hist.fields if not field.flags & HistFieldFlag.VAR]
-        for index, field in enumerate(shown):
+        """Return the index of the value or key to sort by, without variables."""
+        sortable = [field for field in self._hist.fields if not field.flags & HistFieldFlag.VAR]
+        for index, field in enumerate(sortable):
             if index and field.shown_name == name:
                 return index
-        names = ("hitcount", *(field.shown_name for field in shown[1:]))
+        names = ("hitcount", *(field.shown_name for field in sortable[1:]))
         raise self._creation.error("INVALID_SORT_FIELD", name, names)

@@ -1,4 +1,4 @@
-"""What tells one kernel's hist triggers from another's."""
+"""Describe the differences between kernels' hist triggers."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mo
 
 @dataclass(frozen=True, slots=True)
 class HistDialect:
-    """One kernel's hist triggers; what the README doesn't announce is found in BTF
+    """Hist triggers of a kernel; features missing from the README are found in BTF
     (`probes.facts.parser_changes`).
     """
 
     nohitcount: bool
-    """Knows `nohitcount`, and `hitcount` as a field that may be there once more (README, seen from 6.12)."""
+    """True if the kernel has `nohitcount`, and takes `hitcount` as a further field (README, seen from 6.12)."""
     stack_field: bool
-    """`common_stacktrace` is a field, `.stacktrace` a modifier (README, seen from 6.12); else only the key
-    `stacktrace` is one."""
+    """True if `common_stacktrace` is a field and `.stacktrace` a modifier (README, seen from 6.12); else `stacktrace`
+    is only a key."""
     comm_field: bool
-    """`common_comm` is a field (seen from 6.16)."""
+    """True if `common_comm` is a field (seen from 6.16)."""
     shares: bool
-    """Values may be shown with `.percent` and `.graph`."""
+    """True if values may be shown with `.percent` and `.graph`."""
     stack_by_flag: bool
-    """Only a stack goes into a synthetic event's stack; before, whatever has its type or size."""
+    """True if a synthetic event's stack field takes stacks only; older kernels take any value of its type or size."""
     stack_modifier: bool
-    """`.stacktrace` is for stacks only."""
+    """True if `.stacktrace` is for stacks only."""
     filter_logged: bool
-    """error_log has what is wrong with a trigger's filter (seen from 6.12)."""
+    """True if error_log has errors in a trigger's filter (seen from 6.12)."""
     stack_size: int
     """Bytes of a stack (HIST_STACKTRACE_SIZE)."""
     clocks: frozenset[str]
     triggers: frozenset[str]
-    """Triggers that were built in; empty: not known."""
+    """Triggers that are built in; empty: unknown."""
 
 
 def hist_dialect(facts: TargetFacts, btf: Btf | None) -> HistDialect:
-    """Look at what the kernel says it can do, and at its own tracing code in BTF."""
+    """Return a kernel's hist dialect from its README and its own tracing code in BTF."""
     readme, marks = facts.readme, marks_of(btf)
     dialect = dialect_of(facts, btf)
     recent = dialect.star_logged_once
     no_reference_count = recent if marks.hist_fields_uncounted is None else marks.hist_fields_uncounted
     comm = dialect.fprobe_on_graph if marks.hist_comm is None else marks.hist_comm
-    # Before there was a `hist_pad`, a stack was the shorter one.
+    # Kernels without `hist_pad` have the shorter stack.
     by_readme = _DEPTHS[0 if btf is not None else dialect.fprobe_on_graph]
     depth = by_readme if marks.hist_stack_depth is None else marks.hist_stack_depth
     listed = readme.rpartition("trigger: traceon, traceoff")[2].partition("example:")[0]

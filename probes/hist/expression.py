@@ -1,7 +1,8 @@
-"""Expressions of hist triggers: fields with modifiers, numbers, `$variables`, `+ - * /` and `-( )`.
+"""Parse expressions of hist triggers: fields with modifiers, numbers, `$variables`, `+ - * /` and `-( )`.
 
-parse_expr, parse_atom, parse_field and their like in kernel/trace/trace_events_hist.c. The kernel cuts the text in
-place while it reads; where that shows, in a caret or in a variable that is read twice, it does here.
+By parse_expr, parse_atom, parse_field and their helpers in kernel/trace/trace_events_hist.c. The kernel cuts the text
+in place while it parses; where that has effects, on a caret or on a variable that is parsed twice, this module has
+them too.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 def operator_in(text: str) -> tuple[str, int]:
-    """Give the operator at the root and where it stands: `unary` for a leading minus, empty for none."""
+    """Return the operator at the root and its position: `unary` for a leading minus, empty for none."""
     minus, plus = text.rfind("-"), text.rfind("+")
     if minus == 0:
         return "unary", 0
@@ -51,12 +52,12 @@ def operator_in(text: str) -> tuple[str, int]:
 
 
 def is_reference(text: str) -> bool:
-    """Whether it is `$NAME`."""
+    """Return whether a text is `$NAME`."""
     return len(text) >= 2 and text.startswith("$")
 
 
 def left_over(text: str) -> str:
-    """What the kernel still sees of an expression that it has read: it wrote a NUL where it split."""
+    """Return the part of a parsed expression that the kernel still sees: it wrote a NUL where it split."""
     operator, at = operator_in(text)
     if operator == "unary":
         return text[: text.rfind(")")] if ")" in text else text
@@ -66,7 +67,7 @@ def left_over(text: str) -> str:
 
 
 class Expressions:
-    """Reads the expressions of one histogram."""
+    """Parser of the expressions of a histogram."""
 
     def __init__(self, creation: Creation) -> None:
         self._creation = creation
@@ -74,7 +75,7 @@ class Expressions:
         self._subexpressions = 0
 
     def read(self, text: str, flags: HistFieldFlag, variable: str | None = None) -> HistField:
-        """Read a whole expression. Raises Failed."""
+        """Parse a whole expression. Raises HistError."""
         self._subexpressions = 0
         return self._expression(text, flags, variable)
 
@@ -113,9 +114,9 @@ class Expressions:
         if text[end + 1 :]:
             raise self._creation.error("UNARY_MINUS_SUBEXPR", text)
         operand = self._operand(text[:end])
-        made = create_field(None, flags | HistFieldFlag.EXPR | operand.flags & _UNITS, self._dialect, variable)
-        made.operands, made.operator = (operand,), "unary"
-        return self._measured(made, operand)
+        field = create_field(None, flags | HistFieldFlag.EXPR | operand.flags & _UNITS, self._dialect, variable)
+        field.operands, field.operator = (operand,), "unary"
+        return self._typed_like(field, operand)
 
     def _binary(
         self,
@@ -126,27 +127,27 @@ class Expressions:
         flags: HistFieldFlag,
         variable: str | None,
     ) -> HistField:
-        known_left, known_right = _known(left), _known(right)
-        if (known_left.flags ^ known_right.flags) & HistFieldFlag.USECS:
+        left_value, right_value = _dereferenced(left), _dereferenced(right)
+        if (left_value.flags ^ right_value.flags) & HistFieldFlag.USECS:
             raise self._creation.error("TIMESTAMP_MISMATCH", "")
-        constant = bool(known_left.flags & known_right.flags & HistFieldFlag.CONST)
+        constant = bool(left_value.flags & right_value.flags & HistFieldFlag.CONST)
         flags |= (HistFieldFlag.CONST if constant else HistFieldFlag.EXPR) | left.flags & _UNITS
-        made = create_field(None, flags, self._dialect, variable)
-        if operator == "/" and known_right.flags & HistFieldFlag.CONST and not known_right.constant:
+        field = create_field(None, flags, self._dialect, variable)
+        if operator == "/" and right_value.flags & HistFieldFlag.CONST and not right_value.constant:
             raise self._creation.error("DIVISION_BY_ZERO", left_over(right_text))
         if constant:
-            made.constant = combine(operator, known_left.constant, known_right.constant, known_right is right)
-            return made
-        made.operands, made.operator = (left, right), operator
-        return self._measured(made, left)
+            field.constant = combine(operator, left_value.constant, right_value.constant, right_value is right)
+            return field
+        field.operands, field.operator = (left, right), operator
+        return self._typed_like(field, left)
 
-    def _measured(self, made: HistField, like: HistField) -> HistField:
-        made.type, made.size, made.signed = like.type, like.size, like.signed
-        made.name = expression_text(made)
-        return made
+    def _typed_like(self, field: HistField, like: HistField) -> HistField:
+        field.type, field.size, field.signed = like.type, like.size, like.signed
+        field.name = expression_text(field)
+        return field
 
     def atom(self, text: str, flags: HistFieldFlag, variable: str | None = None) -> HistField:
-        """Read a number, a reference or a field. Raises Failed."""
+        """Parse a number, a reference or a field. Raises HistError."""
         if _DIGIT.match(text):
             return self._constant(text, flags, variable)
         path, name = None, text
@@ -166,61 +167,65 @@ class Expressions:
         value = kstrtoul(text, 0, ULONG_MAX)
         if value is None:
             raise self._creation.error("EXPECT_NUMBER", text)
-        made = create_field(None, flags | HistFieldFlag.CONST, self._dialect, variable)
-        made.constant = value
-        return made
+        field = create_field(None, flags | HistFieldFlag.CONST, self._dialect, variable)
+        field.constant = value
+        return field
 
     def _local(self, path: EventName | None, name: str) -> str | None:
-        """What a variable of this very command stands for, where that is a mere field (local_field_var_ref)."""
+        """Return the field that a variable of this command stands for, if a mere field (local_field_var_ref)."""
         if path not in (None, self._creation.hist.file) or not is_reference(name):
             return None
-        for defined, expression in self._creation.definitions:
-            if defined == name[1:] and not operator_in(expression)[0] and not is_reference(expression):
+        for variable, expression in self._creation.definitions:
+            if variable == name[1:] and not operator_in(expression)[0] and not is_reference(expression):
                 return expression
         return None
 
     def reference(self, target: HistField) -> HistField | None:
-        """Refer to a variable; None: too many are referred to."""
+        """Refer to a variable; None: too many references."""
         references = self._creation.hist.references
         for reference in references:
             if reference.target is target:
                 return reference
         if len(references) >= _MAX_REFERENCES:
             return None
-        made = refer(create_field(None, HistFieldFlag.VAR_REF, self._dialect), target, self._dialect)
-        references.append(made)
-        return made
+        field = refer(create_field(None, HistFieldFlag.VAR_REF, self._dialect), target, self._dialect)
+        references.append(field)
+        return field
 
     def _alias(self, reference: HistField, variable: str) -> HistField:
-        made = create_field(None, HistFieldFlag.ALIAS | HistFieldFlag.VAR, self._dialect, variable)
-        made.operands = (reference,)
-        return refer(made, reference, self._dialect)
+        field = create_field(None, HistFieldFlag.ALIAS | HistFieldFlag.VAR, self._dialect, variable)
+        field.operands = (reference,)
+        return refer(field, reference, self._dialect)
 
     def _field(self, text: str, flags: HistFieldFlag, variable: str | None) -> HistField:
-        """Read `NAME.MODIFIER` (parse_field). Raises Failed."""
+        """Parse `NAME.MODIFIER` (parse_field). Raises HistError."""
         creation = self._creation
         name, dot, modifier = text.partition(".")
         flags |= self._modifier(name, modifier, flags) if dot else HistFieldFlag.NONE
-        found = None
+        event_field = None
         special = self._special(name)
         if special:
             flags |= special
         else:
-            found = find_field(name, creation.fields)
-            generic = HistFieldFlag.NONE if found is not None else generic_flags(name, self._dialect)
-            if found is None and not generic:
+            event_field = find_field(name, creation.fields)
+            generic = HistFieldFlag.NONE if event_field is not None else generic_flags(name, self._dialect)
+            if event_field is None and not generic:
                 raise creation.error("FIELD_NOT_FOUND", name, (*(creation.fields or ()), *COMMON))
             flags |= generic
             if generic and not (generic & HistFieldFlag.STACKTRACE and self._dialect.stack_modifier):
-                found = StaticEventField(name, "")
+                event_field = StaticEventField(name, "")
         if special & HistFieldFlag.TIMESTAMP:
             creation.hist.timestamps = True
-        if modifier == "stacktrace" and self._dialect.stack_modifier and (found is None or not is_stack(found)):
+        if (
+            modifier == "stacktrace"
+            and self._dialect.stack_modifier
+            and (event_field is None or not is_stack(event_field))
+        ):
             raise creation.error("BAD_FIELD_MODIFIER", text)
-        return create_field(found, flags, self._dialect, variable)
+        return create_field(event_field, flags, self._dialect, variable)
 
     def _special(self, name: str) -> HistFieldFlag:
-        """What a name stands for that is no event's field."""
+        """Return the flags of a name that is not a field of the event; NONE: it may be a field."""
         if name == "common_timestamp":
             return HistFieldFlag.TIMESTAMP
         if name == "common_cpu":
@@ -252,6 +257,6 @@ class Expressions:
         raise creation.error("BAD_FIELD_MODIFIER", modifier)
 
 
-def _known(operand: HistField) -> HistField:
-    """The variable behind a reference; anything else itself."""
+def _dereferenced(operand: HistField) -> HistField:
+    """Return the variable behind a reference; any other field itself."""
     return operand.target if operand.flags & HistFieldFlag.VAR_REF and operand.target is not None else operand

@@ -1,6 +1,6 @@
-"""One field of a histogram as the kernel keeps it: key, value, variable, reference or expression.
+"""Represent a field of a histogram as the kernel stores it: key, value, variable, reference or expression.
 
-`struct hist_field` of kernel/trace/trace_events_hist.c, as far as its answers depend on it.
+`struct hist_field` of kernel/trace/trace_events_hist.c, as far as the kernel's answers depend on it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from probes.rules.events.predicate import COMMON, is_text
 from probes.syntax.text import is_identifier
 
 LONG_STRING = 256
-"""Bytes of a string whose length isn't known (MAX_FILTER_STR_VAL)."""
+"""Bytes of a string of unknown length (MAX_FILTER_STR_VAL)."""
 _NUMBER_SIZES = (1, 2, 4, 8)
 _DIVISION_SHIFT = 20
 _MASK = (1 << 64) - 1
 
 
 class HistFieldFlag(enum.IntFlag):
-    """HIST_FIELD_FL_*."""
+    """Flags of a field (HIST_FIELD_FL_*)."""
 
     NONE = 0
     HITCOUNT = enum.auto()
@@ -62,16 +62,16 @@ SHOWN = (
     (HistFieldFlag.GRAPH, "graph"),
     (HistFieldFlag.STACKTRACE, "stacktrace"),
 )
-"""How a field is shown, in the order in which the kernel looks (get_hist_field_flags)."""
+"""Formats by flag, in the order in which the kernel tests the flags (get_hist_field_flags)."""
 
 
 class HistError(Exception):
-    """The kernel gives up on the command; what error_log has of it was noted, its argument says the rest."""
+    """Rejection of a command by the kernel; error_log's part is noted, the argument has the rest."""
 
 
 @dataclass(eq=False, slots=True)
 class HistField:
-    """One field; two are equal when they are the same one."""
+    """Field of a histogram, compared by identity."""
 
     flags: HistFieldFlag
     field: StaticEventField | None = None
@@ -81,79 +81,79 @@ class HistField:
     operands: tuple[HistField, ...] = ()
     operator: str = ""
     name: str = ""
-    """Of an expression, or of the variable that is referred to."""
+    """Name of an expression, or of the variable referred to."""
     variable: str | None = None
-    """Name of the variable that it is."""
+    """Name of the variable that the field is; None: no variable."""
     target: HistField | None = None
-    """The variable it refers to."""
+    """The variable that the field refers to."""
     constant: int = 0
     offset: int = 0
-    """Of a key, in bytes."""
+    """Offset of a key in bytes."""
 
     @property
     def shown_name(self) -> str:
-        """The name to sort by (hist_field_name)."""
+        """Name to sort by (hist_field_name)."""
         return _shown_name(self, 0)
 
 
 def is_stack(field: StaticEventField) -> bool:
-    """Whether it is the stack that a synthetic event recorded."""
+    """Return whether a field is the stack recorded by a synthetic event."""
     return field.type.startswith("__data_loc ") and "long[" in field.type
 
 
 def create_field(
     event_field: StaticEventField | None, flags: HistFieldFlag, dialect: HistDialect, variable: str | None = None
 ) -> HistField:
-    """Build one (create_hist_field). Raises Failed for a field of a size that is no number's."""
-    made = HistField(flags, event_field, variable=variable)
+    """Build a field (create_hist_field). Raises HistError for a field whose size is not that of a number."""
+    field = HistField(flags, event_field, variable=variable)
     if flags & (HistFieldFlag.EXPR | HistFieldFlag.ALIAS | HistFieldFlag.VAR_REF):
-        return made
+        return field
     if flags & (HistFieldFlag.HITCOUNT | HistFieldFlag.CONST):
-        made.type, made.size = "u64", 8
+        field.type, field.size = "u64", 8
     elif flags & HistFieldFlag.STACKTRACE:
-        made.type, made.size = ("unsigned long[]", dialect.stack_size) if dialect.stack_field else ("", 0)
+        field.type, field.size = ("unsigned long[]", dialect.stack_size) if dialect.stack_field else ("", 0)
     elif flags & (HistFieldFlag.LOG2 | HistFieldFlag.BUCKET):
         operand = create_field(event_field, flags & ~(HistFieldFlag.LOG2 | HistFieldFlag.BUCKET), dialect)
-        made.operands, made.type, made.size = (operand,), operand.type, operand.size
+        field.operands, field.type, field.size = (operand,), operand.type, operand.size
     elif flags & HistFieldFlag.TIMESTAMP:
-        made.type, made.size = "u64", 8
+        field.type, field.size = "u64", 8
     elif flags & HistFieldFlag.CPU:
-        made.type, made.size = "unsigned int", 4
+        field.type, field.size = "unsigned int", 4
     elif flags & HistFieldFlag.COMM:
-        made.type, made.size = "char[]", LONG_STRING
+        field.type, field.size = "char[]", LONG_STRING
     elif event_field is not None:
-        _take(made, event_field, dialect)
-    return made
+        _copy_type(field, event_field, dialect)
+    return field
 
 
-def _take(made: HistField, field: StaticEventField, dialect: HistDialect) -> None:
-    """Take type and size of an event's field."""
-    made.type = field.type
+def _copy_type(hist_field: HistField, field: StaticEventField, dialect: HistDialect) -> None:
+    """Copy type and size of an event's field. Raises HistError."""
+    hist_field.type = field.type
     if is_text(field):
         dynamic = "__data_loc" in field.type or "__rel_loc" in field.type
-        made.flags |= HistFieldFlag.STRING
-        made.size = LONG_STRING if dynamic else field.size
+        hist_field.flags |= HistFieldFlag.STRING
+        hist_field.size = LONG_STRING if dynamic else field.size
     elif dialect.stack_field and is_stack(field):
-        made.flags |= HistFieldFlag.STACKTRACE
-        made.size = LONG_STRING
+        hist_field.flags |= HistFieldFlag.STACKTRACE
+        hist_field.size = LONG_STRING
     elif field.size in _NUMBER_SIZES:
-        made.size, made.signed = field.size, field.signed
+        hist_field.size, hist_field.signed = field.size, field.signed
     else:
         raise HistError(f"{field.name} is neither a number nor text")
 
 
-def refer(made: HistField, target: HistField, dialect: HistDialect) -> HistField:
+def refer(field: HistField, target: HistField, dialect: HistDialect) -> HistField:
     """Make a field refer to a variable (init_var_ref)."""
-    kept = (
+    inherited = (
         HistFieldFlag.TIMESTAMP
         | HistFieldFlag.USECS
         | (HistFieldFlag.STACKTRACE if dialect.stack_by_flag else HistFieldFlag.NONE)
     )
-    made.flags |= target.flags & kept
-    made.target = target
-    made.type, made.size, made.signed = target.type, target.size, target.signed
-    made.name = target.variable if target.variable is not None else target.name
-    return made
+    field.flags |= target.flags & inherited
+    field.target = target
+    field.type, field.size, field.signed = target.type, target.size, target.signed
+    field.name = target.variable if target.variable is not None else target.name
+    return field
 
 
 def _shown_name(field: HistField, level: int) -> str:
@@ -169,16 +169,18 @@ def _shown_name(field: HistField, level: int) -> str:
     if flags & HistFieldFlag.COMM:
         return "common_comm"
     if flags & (HistFieldFlag.EXPR | HistFieldFlag.VAR_REF):
-        return field.name  # where its event is named, that comes before: it can't be sorted by, a sort ends at a dot
+        return (
+            field.name
+        )  # an event path would precede the name, but a sort key ends at its dot, so such a field can't be sorted by
     if flags & HistFieldFlag.TIMESTAMP:
         return "common_timestamp"
-    if flags & HistFieldFlag.STACKTRACE and field.type:  # older kernels give it neither type nor name
+    if flags & HistFieldFlag.STACKTRACE and field.type:  # older kernels set neither type nor name
         return "common_stacktrace"
     return "hitcount" if flags & HistFieldFlag.HITCOUNT else ""
 
 
 def expression_text(field: HistField, level: int = 0) -> str:
-    """Give the text under which an expression is known (expr_str)."""
+    """Return the text that names an expression (expr_str)."""
     if level > 1:
         return ""
     if not field.operands:
@@ -193,12 +195,12 @@ def _operand_text(field: HistField) -> str:
     flags = field.flags
     text = "$" if flags & HistFieldFlag.VAR_REF else str(field.constant) if flags & HistFieldFlag.CONST else ""
     text += field.shown_name
-    shown = "" if flags & HistFieldFlag.VAR_REF else next((name for flag, name in SHOWN if flags & flag), "")
-    return f"{text}.{shown}" if shown else text
+    modifier = "" if flags & HistFieldFlag.VAR_REF else next((name for flag, name in SHOWN if flags & flag), "")
+    return f"{text}.{modifier}" if modifier else text
 
 
 def combine(operator: str, left: int, right: int, known_multiplier: bool) -> int:
-    """Compute a constant like the kernel does, which divides small numbers by a multiplication that rounds up."""
+    """Compute a constant as the kernel does, which divides small numbers by a multiplication that rounds up."""
     if operator == "+":
         return left + right & _MASK
     if operator == "-":
@@ -215,7 +217,7 @@ _GENERIC = frozenset({"CPU", "cpu", "COMM", "comm", "stacktrace", "STACKTRACE"})
 
 
 def generic_flags(name: str, dialect: HistDialect) -> HistFieldFlag:
-    """Say what an older name of a field of every event stands for; NONE: it is no such name."""
+    """Return the flags of an older name of a common field; NONE: no such name."""
     if name in ("CPU", "cpu"):
         return HistFieldFlag.CPU
     if name in ("stacktrace", "STACKTRACE") and dialect.stack_field:
@@ -226,11 +228,11 @@ def generic_flags(name: str, dialect: HistDialect) -> HistFieldFlag:
 
 
 def find_field(name: str, fields: Mapping[str, StaticEventField] | None) -> StaticEventField | None:
-    """Look for a field of an event, or one that all have; where its fields aren't known any may be there."""
+    """Return a field of an event or a common one; any name is valid where the fields are unknown."""
     if fields is None and name not in COMMON:
         return StaticEventField(name, "", 8) if is_identifier(name) else None
-    found = (fields or {}).get(name)
-    if found is not None and found.size:
-        return found
-    common = COMMON.get(name) if found is None and name not in _GENERIC else None
+    field = (fields or {}).get(name)
+    if field is not None and field.size:
+        return field
+    common = COMMON.get(name) if field is None and name not in _GENERIC else None
     return common if common is not None and common.size else None

@@ -1,6 +1,6 @@
-"""Histograms that are there and a new one: the same one again, a shared name, pause and clear, deletion.
+"""Register a histogram among the existing ones: duplicates, shared names, pause and clear, deletion.
 
-hist_register_trigger, hist_trigger_match and event_hist_trigger_parse in kernel/trace/trace_events_hist.c.
+By hist_register_trigger, hist_trigger_match and event_hist_trigger_parse in kernel/trace/trace_events_hist.c.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from probes.syntax.refused import RefusedWord
 
 
 def read_hist(trigger: HistTrigger, file: EventName, command: str, state: HistState) -> None:
-    """Do what a command does to the histograms of an event.
+    """Apply a command to the histograms of an event.
 
     Args:
         trigger: the command.
         file: the event.
         command: as error_log shows it.
-        state: what is there; changed.
+        state: existing histograms and triggers; modified.
 
     Raises:
-        At: the kernel refuses it.
+        RefusedWord: the kernel rejects the command.
     """
     creation = Creation(state, Hist(file), command, [], trigger.remove)
     try:
-        _read(trigger, creation)
+        _apply(trigger, creation)
     except HistError as error:
         if not creation.log:
             raise silent(str(error)) from None
         raise RefusedWord(creation.log[-1], command=command) from None
 
 
-def _read(trigger: HistTrigger, creation: Creation) -> None:
+def _apply(trigger: HistTrigger, creation: Creation) -> None:
     state, hist = creation.state, creation.hist
     HistCreator(trigger, creation).create()
     if trigger.filter:
@@ -45,7 +45,7 @@ def _read(trigger: HistTrigger, creation: Creation) -> None:
         _remove(hist, state)
         return
     changes = trigger.has("pause") or trigger.has("continue") or trigger.has("clear")
-    if changes and _is_there(hist, state):
+    if changes and _exists(hist, state):
         return
     actions = Actions(creation, _nested)
     for action in hist.actions:
@@ -57,29 +57,29 @@ def _read(trigger: HistTrigger, creation: Creation) -> None:
 
 
 def _nested(creation: Creation, file: EventName, text: str) -> None:
-    """Make a histogram that another one's action needs; errors go to the same log. Raises Failed."""
+    """Create a histogram that another one's action needs; errors go to the same log. Raises HistError."""
     parts, _, condition = text.partition(" if ")
     trigger = HistTrigger(read_clauses(parts, 0, creation.command, True), condition)
-    _read(trigger, Creation(creation.state, Hist(file), creation.command, creation.log))
+    _apply(trigger, Creation(creation.state, Hist(file), creation.command, creation.log))
 
 
 def _remove(hist: Hist, state: HistState) -> None:
-    """Take the same histogram away; it need not be there. Raises Failed."""
+    """Remove the equal histogram, if there is one. Raises HistError."""
     named = _named(hist, state)
-    found = next((h for h in state.on(hist.file) if _matches(hist, h, named, False)), None)
-    if found is None:
+    existing = next((h for h in state.on(hist.file) if _matches(hist, h, named, False)), None)
+    if existing is None:
         return
-    mine = {id(field) for field in found.fields}
+    variables = {id(field) for field in existing.fields}
     for other in state.with_variables:
-        if other is not found and any(id(reference.target) in mine for reference in other.references):
+        if other is not existing and any(id(reference.target) in variables for reference in other.references):
             raise HistError("Another histogram refers to its variables")
-    state.hists.remove(found)
-    if found in state.with_variables:
-        state.with_variables.remove(found)
+    state.hists.remove(existing)
+    if existing in state.with_variables:
+        state.with_variables.remove(existing)
 
 
-def _is_there(hist: Hist, state: HistState) -> bool:
-    """Whether there is such a histogram to pause, continue or clear (existing_hist_update_only)."""
+def _exists(hist: Hist, state: HistState) -> bool:
+    """Return whether there is such a histogram to pause, continue or clear (existing_hist_update_only)."""
     named = _named(hist, state)
     if hist.name and (named is None or not _matches(hist, named, named, True)):
         return False
@@ -87,7 +87,7 @@ def _is_there(hist: Hist, state: HistState) -> bool:
 
 
 def _register(trigger: HistTrigger, creation: Creation) -> None:
-    """See whether it can be added (hist_register_trigger). Raises Failed."""
+    """Check that a histogram can be added (hist_register_trigger). Raises HistError."""
     state, hist = creation.state, creation.hist
     named = _named(hist, state)
     if named is not None and not _matches(hist, named, named, True):
@@ -105,25 +105,25 @@ def _register(trigger: HistTrigger, creation: Creation) -> None:
 
 
 def _named(hist: Hist, state: HistState) -> Hist | None:
-    """The first histogram of the same name."""
+    """Return the first histogram of the same name."""
     if not hist.name:
         return None
     return next((h for h in state.hists if h.name == hist.name and h.shared_with is None), None)
 
 
 def _matches(hist: Hist, other: Hist, named: Hist | None, ignore_filter: bool) -> bool:
-    """Whether two histograms count as the same (hist_trigger_match)."""
+    """Return whether the kernel considers two histograms equal (hist_trigger_match)."""
     if named is not None and named is not other and named is not other.shared_with:
         return False
     if named is None and other.name:
         return False
-    theirs = other.shared_with or other  # what shares a name shares all but the filter
+    shared = other.shared_with or other  # histograms that share a name share everything but the filter
     if not ignore_filter and hist.filter != other.filter:
         return False
-    return _shape(hist) == _shape(theirs)
+    return _shape(hist) == _shape(shared)
 
 
 def _shape(hist: Hist) -> tuple[object, ...]:
-    """What is compared of a histogram; expressions are, but for their flags, not."""
+    """Return the parts of a histogram that are compared; of expressions only the flags."""
     fields = [(f.flags, f.field, f.offset, f.size, f.signed, f.variable) for f in hist.fields]
     return len(hist.values), fields, hist.sort, [action.identity for action in hist.actions]

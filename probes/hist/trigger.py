@@ -1,4 +1,4 @@
-"""A trigger of an event as a value: a hist trigger's parts, or one of the others; `str()` gives the text back.
+"""Represent an event's trigger as a value: a hist trigger's clauses, or another trigger; `str()` prints it back.
 
 The grammar is trigger_process_regex and event_trigger_separate_filter in kernel/trace/trace_events_trigger.c, and
 parse_hist_trigger_attrs in trace_events_hist.c: `hist:keys=…:vals=…:sort=… if FILTER`, `traceoff:3`.
@@ -17,7 +17,7 @@ from probes.syntax.text import kstrtoul
 from probes.verdict import Refusal
 
 PLAIN = ("traceon", "traceoff", "snapshot", "stacktrace")
-"""Triggers that take a count at most."""
+"""Triggers that take at most a count."""
 ON_EVENT = ("enable_event", "disable_event", "enable_hist", "disable_hist")
 """Triggers that name the event they act on."""
 HIST = "hist"
@@ -34,24 +34,24 @@ class SwitchedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlainTrigger:
-    """Any trigger but hist: `stacktrace`, `traceoff:3 if x > 1`, `enable_event:sched:sched_waking`."""
+    """Any trigger except hist: `stacktrace`, `traceoff:3 if x > 1`, `enable_event:sched:sched_waking`."""
 
     command: str
-    """One of PLAIN or ON_EVENT."""
+    """Name of the trigger, from PLAIN or ON_EVENT."""
     parameter: str = ""
-    """What stands behind the command: `3`, `sched:sched_waking:2`."""
+    """Text after the command: `3`, `sched:sched_waking:2`."""
     filter: str = ""
-    """On the fields of the event that has the trigger."""
+    """Filter on the fields of the event that has the trigger."""
     remove: bool = False
-    """Whether it takes such a trigger away (`!`)."""
+    """True if the command removes such a trigger (`!`)."""
     head: str = field(default="", kw_only=True)
-    """Between the command and what follows, as written; empty: a colon."""
+    """Text between the command and its parameter, as written; empty: a colon."""
     link: str = field(default=" if ", kw_only=True)
-    """Before the filter, as written."""
+    """Text before the filter, as written."""
 
     @property
     def target(self) -> SwitchedEvent | None:
-        """The event it switches; None for those that switch none."""
+        """The event that the trigger switches; None for a trigger that switches none."""
         if self.command not in ON_EVENT:
             return None
         group, _, rest = self.parameter.partition(":")
@@ -59,14 +59,14 @@ class PlainTrigger:
 
     @property
     def counter(self) -> str | None:
-        """The count as written; None: as often as the event happens."""
+        """The count as written; None: no limit."""
         parts = self.parameter.split(":")
         at = 2 if self.command in ON_EVENT else 0
         return parts[at] if self.parameter and len(parts) > at else None
 
     @property
     def count(self) -> int | None:
-        """How often it acts; None: no limit."""
+        """Number of times the trigger acts; None: no limit."""
         return None if self.counter is None else kstrtoul(self.counter)
 
     def __str__(self) -> str:
@@ -76,17 +76,17 @@ class PlainTrigger:
 
 @dataclass(frozen=True, slots=True)
 class HistTrigger:
-    """A histogram that the kernel keeps of an event, and what it does beside."""
+    """Histogram that the kernel maintains for an event, with its actions."""
 
     clauses: tuple[HistClause, ...]
-    """The parts between the colons, in their order; of parts that are there twice the last one counts."""
+    """Clauses between the colons, in order; of repeated clauses the last counts."""
     filter: str = ""
     remove: bool = False
-    """Whether it takes such a histogram away (`!`)."""
+    """True if the command removes such a histogram (`!`)."""
     head: str = field(default=":", kw_only=True)
-    """Between `hist` and the first part, as written."""
+    """Text between `hist` and the first clause, as written."""
     link: str = field(default=" if ", kw_only=True)
-    """Before the filter, as written."""
+    """Text before the filter, as written."""
 
     @classmethod
     def of(
@@ -101,7 +101,7 @@ class HistTrigger:
         clock: str = "",
         filter: str = "",  # noqa: A002 - the kernel's word
     ) -> HistTrigger:
-        """Build one from its parts."""
+        """Build a hist trigger from its parts."""
         clauses = [HistClause("keys", f"keys={','.join(keys)}")]
         clauses += [HistClause("values", f"vals={','.join(values)}")] if values else []
         clauses += [HistClause("variables", ",".join(map(str, variables)))] if variables else []
@@ -113,7 +113,7 @@ class HistTrigger:
         return cls(tuple(clauses), filter)
 
     def last(self, word: str) -> HistClause | None:
-        """The part of a kind that counts; None: there is none."""
+        """Return the last clause of a kind, which is the one that counts; None: there is none."""
         return next((clause for clause in reversed(self.clauses) if clause.word == word), None)
 
     def _list(self, word: str) -> list[str]:
@@ -122,28 +122,28 @@ class HistTrigger:
 
     @property
     def keys(self) -> tuple[HistTerm, ...]:
-        """What the entries are told apart by."""
+        """Keys that distinguish the entries."""
         return tuple(map(HistTerm, self._list("keys")))
 
     @property
     def values(self) -> tuple[HistTerm, ...]:
-        """What is summed up besides the count of hits."""
+        """Values summed up in addition to the hit count."""
         return tuple(map(HistTerm, self._list("values")))
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
-        """What the entries are sorted by."""
+        """Keys and values that the entries are sorted by."""
         return tuple(map(SortKey, self._list("sort")))
 
     @property
     def size(self) -> int | None:
-        """How many entries it has room for, as asked; None: the kernel's 2048."""
+        """Number of entries requested; None: the kernel's 2048."""
         clause = self.last("size")
         return None if clause is None else kstrtoul(clause.value)
 
     @property
     def name(self) -> str:
-        """Name under which events share a histogram; empty: it is the event's own."""
+        """Name under which events share a histogram; empty: the histogram is the event's own."""
         clause = self.last("name")
         return "" if clause is None else clause.value
 
@@ -161,11 +161,11 @@ class HistTrigger:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """What happens with a hit."""
+        """Actions on a hit."""
         return tuple(Action(clause.text) for clause in self.clauses if clause.word == "action")
 
     def has(self, word: str) -> bool:
-        """Whether a part of one word is there: `pause`, `continue`, `clear`, `nohitcount`."""
+        """Return whether there is a clause of a word: `pause`, `continue`, `clear`, `nohitcount`."""
         return self.last(word) is not None
 
     def __str__(self) -> str:
@@ -177,24 +177,24 @@ Trigger = PlainTrigger | HistTrigger
 
 
 def parse_trigger(text: str) -> Trigger:
-    """Read a trigger; white space around it goes.
+    """Parse a trigger; surrounding white space is removed.
 
     Raises:
-        ParseError: the kernel could not read it so far; columns are those of the text without that white space.
+        ParseError: the kernel could not parse the trigger; columns count in the text without that white space.
     """
     text = text.strip(SPACE)
     try:
         return read_trigger(text)
     except RefusedWord as error:
         refused = error.refused
-        shown = error.command or text
-        shift = len(text) - len(shown) if error.command else 0
+        command = error.command or text
+        shift = len(text) - len(command) if error.command else 0
         column = None if refused.code[0].islower() else refused.offset + shift
         raise ParseError(Refusal(refused.code, refused.message, column, refused.token, refused.hint)) from None
 
 
 def is_of_another(text: str) -> bool:
-    """Return whether a trigger clears or continues a histogram that has to be there, and is none of its own."""
+    """Return whether a trigger clears or continues an existing histogram, and creates none."""
     try:
         trigger = parse_trigger(text)
     except ParseError:
@@ -203,14 +203,14 @@ def is_of_another(text: str) -> bool:
 
 
 def read_trigger(text: str, nohitcount: bool = True) -> Trigger:
-    """Read a trigger without white space around it as far as the kernel does before it looks at the event.
+    """Parse a trigger without surrounding white space, as far as the kernel does before it looks at the event.
 
     Args:
         text: the command.
-        nohitcount: the kernel knows `nohitcount`.
+        nohitcount: the kernel has the word `nohitcount`.
 
     Raises:
-        At: of a hist trigger with the command as error_log shows it.
+        RefusedWord: the trigger can't be parsed; for a hist trigger with the command as error_log shows it.
     """
     at = next((i for i, char in enumerate(text) if char in ": \t"), len(text))
     remove, command = text.startswith("!"), text[:at].removeprefix("!")
@@ -229,11 +229,11 @@ def read_trigger(text: str, nohitcount: bool = True) -> Trigger:
         )
     if command not in (*PLAIN, *ON_EVENT):
         raise silent("Triggers: traceon traceoff snapshot stacktrace enable_event disable_event hist", text)
-    return _plain(command, rest, remove, head)
+    return _parse_plain(command, rest, remove, head)
 
 
 def _split_filter(rest: str) -> tuple[str, str, str]:
-    """Tell a hist trigger's parts from its filter: parts, what stands between, filter. Raises At."""
+    """Split a hist trigger into its clauses, the text between, and the filter. Raises RefusedWord."""
     at = rest.find("if")
     while at >= 0:
         if not at:
@@ -248,8 +248,8 @@ def _split_filter(rest: str) -> tuple[str, str, str]:
     return rest, " if ", ""
 
 
-def _plain(command: str, rest: str, remove: bool, head: str) -> PlainTrigger:
-    """Read what follows the command of a trigger that is no histogram. Raises At."""
+def _parse_plain(command: str, rest: str, remove: bool, head: str) -> PlainTrigger:
+    """Parse the text after the command of a trigger that is no histogram. Raises RefusedWord."""
     parameter, blank, condition = "", "", rest
     if command in ON_EVENT or _DIGIT.match(rest):
         match = re.match(r"[^ \t]*", rest)
@@ -263,6 +263,6 @@ def _plain(command: str, rest: str, remove: bool, head: str) -> PlainTrigger:
     word = re.match(r"if[ \t]", condition)
     if word is None and not remove:
         raise silent("Behind it comes a count, or `if` and a filter", condition)
-    taken = condition[: word.end()] if word is not None else ""  # a deletion looks at neither count nor filter
-    link = (blank or head) + taken
-    return PlainTrigger(command, parameter, condition[len(taken) :], remove, head=head, link=link)
+    if_word = condition[: word.end()] if word is not None else ""  # a deletion checks neither count nor filter
+    link = (blank or head) + if_word
+    return PlainTrigger(command, parameter, condition[len(if_word) :], remove, head=head, link=link)

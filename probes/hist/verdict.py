@@ -1,4 +1,4 @@
-"""What the kernel says of a command written to an event's `trigger` file (trace_events_trigger.c)."""
+"""Compute the kernel's answer to a command written to an event's `trigger` file (trace_events_trigger.c)."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from probes.syntax.refused import RefusedWord
 from probes.syntax.text import kstrtoul
 
 _INTERNAL = "ftrace"
-"""Group of events that are the tracers' own; of them `print` alone takes triggers."""
+"""Group of the tracers' own events, of which only `print` takes triggers."""
 
 
 def event_of(interface: str) -> EventName:
-    """The event of `events/GROUP/EVENT/FILE`."""
+    """Return the event of `events/GROUP/EVENT/FILE`."""
     _, group, event, _ = f"/{interface}".rsplit("/", 3)
     return EventName(group, event)
 
 
-def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], reading: RuleContext) -> None:
-    """Compute the kernel's answer.
+def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], context: RuleContext) -> None:
+    """Check a command by the kernel's rules.
 
     Args:
         text: the command.
         interface: `events/GROUP/EVENT/trigger`.
-        before: commands that were written to trigger files before, each with its file.
-        reading: what is known of the kernel.
+        before: commands written earlier to trigger files, each with its file.
+        context: facts of the kernel and its existing events.
 
     Raises:
-        At: it is refused.
+        RefusedWord: the kernel rejects the command.
     """
-    dialect = hist_dialect(reading.facts, reading.btf)
-    state = HistState(dialect, reading.dialect, reading.environment, reading.existing, reading.facts.cpus)
+    dialect = hist_dialect(context.facts, context.btf)
+    state = HistState(dialect, context.dialect, context.environment, context.existing, context.facts.cpus)
     for file, command in before:
         try:
-            _read(command, event_of(file), state)
+            _apply(command, event_of(file), state)
         except RefusedWord:
             continue
-    _read(text, event_of(interface), state)
+    _apply(text, event_of(interface), state)
 
 
-def _read(text: str, file: EventName, state: HistState) -> None:
+def _apply(text: str, file: EventName, state: HistState) -> None:
     if not state.has_event(file) or (file.group == _INTERNAL and file.event != "print"):
         raise silent("There is no such event", f"{file.group}/{file.event}")
     text = text.strip(SPACE)
@@ -54,13 +54,13 @@ def _read(text: str, file: EventName, state: HistState) -> None:
     if state.dialect.triggers and command not in state.dialect.triggers:
         raise silent(f"This kernel has no {command} trigger", command)
     if isinstance(trigger, HistTrigger):
-        shown = text.removeprefix("!").removeprefix(HIST)[1:].lstrip(SPACE)
-        read_hist(trigger, file, f"{HIST}:{shown}", state)
+        parameters = text.removeprefix("!").removeprefix(HIST)[1:].lstrip(SPACE)
+        read_hist(trigger, file, f"{HIST}:{parameters}", state)
     else:
-        _read_plain(trigger, file, state)
+        _apply_plain(trigger, file, state)
 
 
-def _read_plain(trigger: PlainTrigger, file: EventName, state: HistState) -> None:
+def _apply_plain(trigger: PlainTrigger, file: EventName, state: HistState) -> None:
     target = None
     kind = trigger.command.removeprefix("enable_").removeprefix("disable_").removesuffix("on").removesuffix("off")
     if trigger.command in ON_EVENT and trigger.target is not None:

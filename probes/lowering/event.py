@@ -1,4 +1,4 @@
-"""An event probe -> its line: fields of the event it sits on, each with the type that its format gives."""
+"""Lower an event probe to its line: fields of the probed event, each with the type that its format file gives."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _SPACE = re.compile(r"[ \t\n\v\f\r]+")
 
 @dataclass(frozen=True, slots=True)
 class EventWriter:
-    """Writes fields of one event."""
+    """Writer of fetchargs that are fields of an event."""
 
     site: Site
     group: str
-    """Of the event."""
+    """Group of the event."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
         return [word_of(name, str(arg.expression), type_there(self._type(arg), self.site.dialect))]
@@ -57,7 +57,7 @@ class EventWriter:
         return None
 
     def _type(self, arg: FetchArg) -> str | None:
-        """The type as written, else the field's; the kernel itself would take any field for a number in hex."""
+        """Return the type as written, else the field's own; the kernel's default is a hexadecimal number."""
         field = self._field(arg)
         if arg.type is None and field is not None:
             return field_type(self.group, field, self.site.dialect.bits)
@@ -69,7 +69,7 @@ class EventWriter:
 def lower_event(
     probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
-    """See `lower`. Raises CannotLower."""
+    """Lower an event probe, as `lower` does. Raises CannotLower."""
     if not facts.has(Feature.EPROBE_EVENTS):
         raise CannotLower(own("missing_capability", "e", 0, "This kernel has no event probes"))
     system, name = split_name(probe.place.symbol)
@@ -85,7 +85,7 @@ def lower_event(
 
 
 def _blanks(written: str) -> list[str]:
-    """Text in a condition that is compared with other text than was written (trace_eprobe_parse_filter)."""
+    """Warn of a condition whose text the kernel compares with other text than written (trace_eprobe_parse_filter)."""
     condition = _SPACE.sub(" ", written)
     if collapsed(written) == condition:
         return []
@@ -95,23 +95,23 @@ def _blanks(written: str) -> list[str]:
 def event_site(
     probe: Probe, system: str, name: str, btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> Site:
-    """Where an event probe on an event sits. Raises CannotLower where there is no such event."""
+    """Return the site of an event probe on an event. Raises CannotLower where there is no such event."""
     fields = None
     if not system or not name:
         raise CannotLower(_unnamed(probe, environment))
     if environment.event is not None:
-        found = environment.event(system, name)
-        if found is None:
+        event_fields = environment.event(system, name)
+        if event_fields is None:
             column = len(str(probe).split(" ")[0]) + 1
             wanted, message = probe.place.symbol, message_of("BAD_ATTACH_EVENT")
             hint, nearest = hint_for("BAD_ATTACH_EVENT", wanted, events_like(wanted, environment))
             raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, wanted, hint, nearest))
-        fields = {field.name: field for field in found}
+        fields = {field.name: field for field in event_fields}
     return Site(dialect_of(facts, btf), btf, None, on_event=True, fields=fields, environment=environment)
 
 
 def _unnamed(probe: Probe, environment: Environment) -> Refusal:
-    """The kernel wants both parts of an event's name."""
+    """Return the refusal of an event name that lacks its group or its name: the kernel requires both."""
     place = probe.place.symbol
     hint, nearest = hint_for("NO_EVENT_INFO", place, events_like(place, environment))
     column = len(str(probe).split(" ")[0]) + 1
@@ -119,7 +119,7 @@ def _unnamed(probe: Probe, environment: Environment) -> Refusal:
 
 
 def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
-    """Put each field that can be read for `$$args` and `$arg*`."""
+    """Replace `$$args` and `$arg*` by each field that an event probe can read."""
     wanted: list[CaptureRequest] = []
     losses: list[str] = []
     named = {arg.expression for arg in probe.fetchargs}
@@ -128,7 +128,7 @@ def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
             wanted.append(CaptureRequest(arg, index))
             if isinstance(arg.expression, FieldValue) and arg.expression.name in (site.fields or {}):
                 field = (site.fields or {})[arg.expression.name]
-                losses += _doubt(field, site) + _misread(field, arg.type, system)
+                losses += _pointer_warning(field, site) + _type_warning(field, arg.type, system)
             continue
         if site.fields is None:
             losses.append(f"{arg.expression}: the event's fields can't be known here, nor whether it is there")
@@ -139,15 +139,15 @@ def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
                 continue
             if field_type(system, field, site.dialect.bits) is None:
                 losses.append(f"{field.name}: an event probe can't read {field.type}")
-            elif doubt := _doubt(field, site):
-                losses += doubt
+            elif warning := _pointer_warning(field, site):
+                losses += warning
             else:
                 wanted.append(CaptureRequest(FetchArg(expression), index, chosen=False))
     return CaptureSelection(tuple(wanted), tuple(losses))
 
 
-def _doubt(field: StaticEventField, site: Site) -> list[str]:
-    """Older kernels read one byte of a pointer to text (6.1 was mended late); nothing they show says which do."""
+def _pointer_warning(field: StaticEventField, site: Site) -> list[str]:
+    """Warn of a pointer to text: older kernels read a single byte (6.1 was fixed late), undetectably."""
     if site.dialect.btf_args or not field.type.endswith("char *"):
         return []
     return [
@@ -155,8 +155,8 @@ def _doubt(field: StaticEventField, site: Site) -> list[str]:
     ]
 
 
-def _misread(field: StaticEventField, kind: str | None, group: str) -> list[str]:
-    """Say why what is shown is not the field: text and numbers are not each other (get_event_field)."""
+def _type_warning(field: StaticEventField, kind: str | None, group: str) -> list[str]:
+    """Warn of a type that doesn't show the field's value: text read as a number or the reverse (get_event_field)."""
     if kind is None:
         return []
     own, wants_text = field_type(group, field, 64), kind.partition("[")[0] in ("string", "ustring")
@@ -172,7 +172,7 @@ def _misread(field: StaticEventField, kind: str | None, group: str) -> list[str]
 def event_probe(
     probe: Probe, system: str, name: str, captured: CapturedWords, group: str, event: str | None
 ) -> PlannedEvent:
-    """Put the line together, without a filter."""
+    """Build the planned event with its line, without a filter."""
     group = group or probe.group or DEFAULT_GROUP
     own_name = event if event is not None else probe.event or event_name(name, "")
     words = [f"e:{group}/{own_name}", f"{system}.{name}", *captured.words]
@@ -183,7 +183,7 @@ def event_probe(
 
 
 def _condition(probe: Probe, system: str, site: Site, facts: TargetFacts) -> str:
-    """Give the filter, which sees the event's own fields, as the kernel reads it. Raises CannotLower."""
+    """Return the filter on the event's own fields, in the kernel's words. Raises CannotLower."""
     if not probe.filter:
         return ""
     start = len(str(probe)) - len(probe.filter)
@@ -192,4 +192,4 @@ def _condition(probe: Probe, system: str, site: Site, facts: TargetFacts) -> str
     condition = checked_condition(
         probe.filter, start, system, site.fields, site.btf, site.environment, site.dialect, facts.cpus
     )
-    return _SPACE.sub(" ", condition)  # as the kernel joins its words; a line's end would begin a command
+    return _SPACE.sub(" ", condition)  # the kernel joins its words by blanks; a newline would begin another command

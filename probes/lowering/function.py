@@ -1,4 +1,4 @@
-"""A probe on a function -> its lines: by name or by offset, at one end or at both."""
+"""Lower a probe on a function to its lines: by name or by offset, at one end of the call or at both."""
 
 from __future__ import annotations
 
@@ -39,24 +39,30 @@ def lower_function(
     event: str | None,
     environment: Environment = UNKNOWN,
 ) -> Plan:
-    """See `lower`. Raises CannotLower."""
+    """Lower a function probe, as `lower` does. Raises CannotLower."""
     mechanism = choose(probe, facts, environment)
     signature = certain_signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
-    where = (
+    convention = (
         passed(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
         else FunctionConvention()
     )
-    fetchargs, told = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
-    fetchargs = _alike(fetchargs, facts) if mechanism.others else fetchargs
-    within = _within(probe)
-    chosen = expand(fetchargs, signature, where, within or UNKNOWN_ARGUMENTS)
+    fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
+    fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others else fetchargs
+    no_function = _no_function_reason(probe)
+    selection = expand(fetchargs, signature, convention, no_function or UNKNOWN_ARGUMENTS)
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
-        _check_numbers(probe, chosen, signature)
-    fields = name_fields(chosen)
-    if within:
-        _check_within(probe, fields, within)
-    losses = [*_by_value(probe), *mechanism.losses, *told, *_of_symbols(probe, facts, environment), *chosen.losses]
+        _check_numbers(probe, selection, signature)
+    fields = name_fields(selection)
+    if no_function:
+        _check_no_function(probe, fields, no_function)
+    losses = [
+        *_implied_exit_note(probe),
+        *mechanism.losses,
+        *notes,
+        *_symbol_notes(probe, facts, environment),
+        *selection.losses,
+    ]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []
@@ -64,36 +70,38 @@ def lower_function(
     frame = unique_field("frame", {field.name for field in fields}) if paired else ""
     for at_exit, members in ends:
         dialect = dialect_of(facts)
-        known = signature if mechanism.by_name else None
-        site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
-        capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
+        named_signature = signature if mechanism.by_name else None
+        site = Site(
+            dialect, btf, named_signature, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe
+        )
+        capturer = Capturer(site, signature, convention, mechanism.by_name and dialect.btf_args)
         captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
         losses += [*captured.losses, *doubts(members, captured.columns, capturer)]
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
-        made = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
+        planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
-        events.append(replace(made, frame=frame, frame_shift=shift))
+        events.append(replace(planned, frame=frame, frame_shift=shift))
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
 
 
-def _by_value(probe: Probe) -> list[str]:
-    """Say which end of the call it is, where the place does not."""
+def _implied_exit_note(probe: Probe) -> list[str]:
+    """Return a note that the probe records at the exit, where only `$retval` says so."""
     implied = probe.suffix is False and probe.when is ProbeEnds.EXIT and probe.returns_by_value
     return ["$retval is there at the exit only: recorded at the return"] if implied else []
 
 
-def _within(probe: Probe) -> str:
-    """Say why a place has no arguments, where it is none that the kernel knows for a function's beginning."""
+def _no_function_reason(probe: Probe) -> str:
+    """Return why a place has no arguments: it is no function's beginning; empty: it is one."""
     if probe.place.base is None and kstrtoul(probe.place.symbol) is not None:
         return "at an address the kernel knows of no function, its arguments and what it returns: name the function"
     return WAYS_OUT["NOFENTRY_ARGS"] if probe.place.offset else ""
 
 
-def _check_within(probe: Probe, fields: Sequence[NamedField], why: str) -> None:
-    """Check that nothing is wanted that only a function has, at a place within one. Raises CannotLower."""
+def _check_no_function(probe: Probe, fields: Sequence[NamedField], reason: str) -> None:
+    """Check that a place within a function captures no arguments or return values. Raises CannotLower."""
     for field in fields:
         expression = field.wanted.arg.expression
-        hint = why[:1].upper() + why[1:]
+        hint = reason[:1].upper() + reason[1:]
         if needs_entry(expression):
             raise refused_at(probe, field.wanted, ValueUnavailable("NOFENTRY_ARGS", hint=hint), None)
         if needs_exit(expression) and not probe.place.offset:
@@ -101,10 +109,10 @@ def _check_within(probe: Probe, fields: Sequence[NamedField], why: str) -> None:
             raise refused_at(probe, field.wanted, unavailable, None)
 
 
-def _check_numbers(probe: Probe, chosen: CaptureSelection, signature: Signature) -> None:
-    """A bare `$argN` is the N-th argument, of which BTF knows how many there are. Raises CannotLower."""
+def _check_numbers(probe: Probe, selection: CaptureSelection, signature: Signature) -> None:
+    """Check each bare `$argN` against the number of arguments in BTF. Raises CannotLower."""
     names = [param.name for param in signature.params]
-    for wanted in chosen.wanted:
+    for wanted in selection.wanted:
         arg = wanted.arg
         if not isinstance(arg.expression, Argument) or arg.name is not None or not wanted.chosen:
             continue
@@ -112,24 +120,24 @@ def _check_numbers(probe: Probe, chosen: CaptureSelection, signature: Signature)
             raise refused_at(probe, wanted, beyond_last(str(arg), names), None)
 
 
-def _of_symbols(probe: Probe, facts: TargetFacts, environment: Environment) -> list[str]:
-    """What only the symbols tell of a probe: that its place is in another function, that a variable is not known."""
-    place, told = probe.place, []
+def _symbol_notes(probe: Probe, facts: TargetFacts, environment: Environment) -> list[str]:
+    """Return notes from the symbol table: the place is in another function, or a variable is unknown."""
+    place, notes = probe.place, []
     if place.offset and environment.landing is not None and place.base is None and place.module is None:
-        found = environment.landing(place.symbol, place.offset)
-        if found is not None and found.symbol != place.symbol:
-            told.append(
-                f"{place.symbol} has {found.size} bytes: {place} is in {found.symbol}, {found.offset} bytes in"
+        landing = environment.landing(place.symbol, place.offset)
+        if landing is not None and landing.symbol != place.symbol:
+            notes.append(
+                f"{place.symbol} has {landing.size} bytes: {place} is in {landing.symbol}, {landing.offset} bytes in"
             )
-        if found is not None and found.offset and facts.machine == "x86_64":
-            told.append(f"{place}: whether an instruction begins there is not known before it is armed")
+        if landing is not None and landing.offset and facts.machine == "x86_64":
+            notes.append(f"{place}: whether an instruction begins there is not known before it is armed")
     names = (name for arg in probe.fetchargs for name in untold(str(arg), environment))
-    told += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
-    return told
+    notes += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
+    return notes
 
 
-def _alike(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
-    """Probes share an event where their types are the same; `$retval` would have each function's own."""
+def _with_raw_result(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
+    """Give `$retval` a raw type: probes share an event only with equal types, and functions return different ones."""
     raw = f"x{facts.long_size * 8}"
     return [replace(arg, type=raw) if arg.type is None and needs_exit(arg.expression) else arg for arg in fetchargs]
 
@@ -137,7 +145,7 @@ def _alike(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
 def _ends(
     probe: Probe, fields: list[NamedField], facts: TargetFacts
 ) -> tuple[list[tuple[bool, list[NamedField]]], list[str]]:
-    """Say which events are needed: (at the exit, its fields) each."""
+    """Return the events that are needed, each as (at the exit, its fields), and notes."""
     at_entry = [f for f in fields if not needs_exit(f.wanted.arg.expression)]
     arguments = [f for f in fields if needs_entry(f.wanted.arg.expression)]
     if probe.when is ProbeEnds.ENTRY:
@@ -146,8 +154,8 @@ def _ends(
                 raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
         return [(False, fields)], []
     if dialect_of(facts).entry_at_exit or not arguments:
-        both = [(False, at_entry), (True, fields)]
-        return (both if probe.when is ProbeEnds.BOTH else both[1:]), []
+        ends = [(False, at_entry), (True, fields)]
+        return (ends if probe.when is ProbeEnds.BOTH else ends[1:]), []
     rest = [f for f in fields if f not in arguments]
     names = ", ".join(f.name for f in arguments)
     if probe.when is ProbeEnds.BOTH:
@@ -169,10 +177,10 @@ def _event(
     event: str | None,
     paired: bool,
 ) -> PlannedEvent:
-    """Put the line together."""
+    """Build the planned event with its line."""
     end = "__exit" if at_exit else "__entry"
-    given = event if event is not None else probe.event
-    name = given if given and not paired else event_name(given or probe.place.symbol, end)
+    chosen_name = event if event is not None else probe.event
+    name = chosen_name if chosen_name and not paired else event_name(chosen_name or probe.place.symbol, end)
     path = f"{group or probe.group or DEFAULT_GROUP}/{name}"
     head = f"{mechanism.letter(at_exit)}:{path}"
     line, *more = (" ".join([head, place, *words]) for place in (mechanism.target(at_exit), *mechanism.others))

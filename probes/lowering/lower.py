@@ -1,6 +1,6 @@
-"""A probe -> the lines one target takes: pure, nothing added silently, and what is lost is said in `Plan.losses`.
+"""Lower a probe to the lines a target takes. Pure; adds nothing silently, and lists all losses in `Plan.losses`.
 
-Each kind of command has its module.
+Each kind of command has a module.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def lower(
     event: str | None = None,
     environment: Environment = UNKNOWN,
 ) -> Plan:
-    """Turn a probe into the lines of one target.
+    """Return the plan of a probe for a target: the lines to write.
 
     Args:
-        probe: what is wanted.
+        probe: the probe to lower.
         btf: types of the target (of the module the function is in, on top of the kernel's); None: unknown.
         facts: what the target can do.
         group: group of the events; empty: the probe's own, else `probewright`.
-        event: name of the event; of two events the part before `__entry` and `__exit`. None: the probe's, else by
-            what it sits on.
-        environment: events and programs there, for probes on such; symbols, for kprobes.
+        event: name of the event; for two events, the part before `__entry` and `__exit`. None: the probe's own, else
+            made of the probed function or event.
+        environment: existing events and programs, for probes on them; symbols, for kprobes.
 
     Raises:
-        CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
+        CannotLower: the target can't run the probe; the refusal names the word responsible (column in `str(probe)`).
     """
     try:
         plan = in_kernel_words(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
@@ -65,8 +65,8 @@ def _lowered(
         return lower_static(probe, btf, facts, environment)
     if isinstance(probe, Latency):
 
-        def end(one: Probe, name: str) -> Plan:
-            return lower_function(one, btf, facts, group, name, environment)
+        def end(side: Probe, name: str) -> Plan:
+            return lower_function(side, btf, facts, group, name, environment)
 
         return lower_latency(probe, btf, facts, group, environment, end)
     if isinstance(probe, UserProbe):

@@ -1,4 +1,6 @@
-"""How a probe attaches on one target: fprobe where that is there and the function traceable, else kprobe."""
+"""Choose how a probe attaches on a target: by fprobe if the kernel can and the function is traceable, else by
+kprobe.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +19,47 @@ from probes.syntax.text import glob, is_pattern, kstrtoul
 from probes.verdict import Refusal
 
 COLD = ".cold"
-"""In the name of a part that the compiler moved away because it is unlikely to run."""
-_MOST_FUNCTIONS = 128
-"""That a pattern may stand for where each needs a kprobe: a kernel takes some milliseconds for one."""
+"""Part of the name of code that the compiler moved away because it is unlikely to run."""
+_MAX_FUNCTIONS = 128
+"""Largest number of functions of a pattern where each needs a kprobe, which takes the kernel milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """The letter of the command and what follows it."""
+    """Mechanism of a probe: the letter of the command and the place after it."""
 
     is_fprobe: bool
     place: ProbePlace
     by_name: bool
-    """The kernel finds the function in BTF by the name that stands in the command."""
+    """True if the kernel finds the function in BTF by the name in the command."""
     losses: tuple[str, ...] = ()
     maxactive: str = ""
     others: tuple[str, ...] = ()
-    """Functions that get the same probe, on the same event: a pattern stood for them."""
+    """Further functions with the same probe, on the same event, for a pattern."""
     functions: tuple[str, ...] = ()
-    """All that a pattern stands for."""
+    """All functions that a pattern matches."""
 
     def letter(self, at_exit: bool) -> str:
-        """First word of the command, without the name."""
+        """Return the first word of the command, without the name."""
         letter = "f" if self.is_fprobe else "r" if at_exit else "p"
         return f"{letter}{self.maxactive}" if at_exit else letter
 
     def target(self, at_exit: bool) -> str:
-        """Second word of the command."""
+        """Return the second word of the command."""
         if self.is_fprobe:
             return f"{self.place.symbol}%return" if at_exit else self.place.symbol
         return self.place.told
 
     def longest(self, frame: str) -> str:
-        """What a line has at most beside its head and its words: a place, and the field of pairs."""
+        """Return the longest text of a line besides its first word and its fetchargs: the place, and the frame
+        field.
+        """
         place = max((self.target(at_exit=True), *self.others), key=len)
         return f"{place} {frame}=$stack" if frame else place
 
 
 def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN) -> Mechanism:
-    """Choose for a probe on a function. Raises CannotLower where the target has nothing for it."""
+    """Choose the mechanism for a function probe. Raises CannotLower where the target has none for it."""
     column = str(probe).index(" ") + 1
     place = probe.place
     if place.base is not None:
@@ -63,17 +67,17 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
             raise CannotLower(own("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one"))
         return _kprobe(probe, facts, by_name=False)
     if kstrtoul(place.symbol) is not None:
-        told = f"{place.symbol}: an address of this boot; after the next one something else is there"
-        return replace(_kprobe(probe, facts, by_name=False), losses=(told,))
+        note = f"{place.symbol}: an address of this boot; after the next one something else is there"
+        return replace(_kprobe(probe, facts, by_name=False), losses=(note,))
     if is_pattern(place.symbol):
         return _pattern(probe, facts, column)
     count = _count(place, facts)
-    others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too
+    others = index_of(facts).count(place.symbol) - count  # an fprobe would attach to these as well
     alias = "" if count else _alias(place, facts, environment)
-    by_alias = bool(alias) and dialect_of(facts).fprobe_on_graph  # older ones compare names only
-    part = not count and not alias and _is_part(place, facts, environment)
+    by_alias = bool(alias) and dialect_of(facts).fprobe_on_graph  # older kernels compare names only
+    is_part = not count and not alias and _is_part(place, facts, environment)
     wants_fprobe = probe.kind is ProbeKind.FPROBE or (
-        probe.kind is ProbeKind.AUTO and not part and (by_alias or not alias)
+        probe.kind is ProbeKind.AUTO and not is_part and (by_alias or not alias)
     )
     wants_fprobe = wants_fprobe and not place.offset and not others
     if probe.maxactive and probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE):
@@ -81,32 +85,32 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
         if not count and not by_alias:
             raise CannotLower(_untraceable(place.symbol, facts, column))
-        lost = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
+        losses = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
         number = probe.maxactive if probe.maxactive.isdigit() and probe.when is ProbeEnds.EXIT else ""
-        return Mechanism(True, place, by_name=True, losses=lost, maxactive=number)
+        return Mechanism(True, place, by_name=True, losses=losses, maxactive=number)
     if probe.kind is ProbeKind.FPROBE:
         raise CannotLower(
             own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
         )
     symbols = max(count, _symbols(place, facts, environment))
     if symbols > 1:
-        what = "functions" if symbols == count else "symbols"
-        told = f"{symbols} {what} have this name"
-        raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, told))
-    if not count and not part and not alias:
+        kind = "functions" if symbols == count else "symbols"
+        note = f"{symbols} {kind} have this name"
+        raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, note))
+    if not count and not is_part and not alias:
         raise CannotLower(_untraceable(place.symbol, facts, column))
-    if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if part else "")):
+    if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if is_part else "")):
         raise CannotLower(own("blacklisted", place.symbol, column))
-    found = _kprobe(probe, facts, by_name=not place.module and not part)
-    if part and probe.kind is ProbeKind.AUTO:
+    mechanism = _kprobe(probe, facts, by_name=not place.module and not is_part)
+    if is_part and probe.kind is ProbeKind.AUTO:
         base = place.symbol.partition(".")[0]
-        told = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
-        return replace(found, losses=(told,))
-    return found
+        note = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
+        return replace(mechanism, losses=(note,))
+    return mechanism
 
 
 def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
-    """Check what stands behind the `f`: one line of kernels took a number there, all others refuse it."""
+    """Check the number after the `f`: only kernels with fprobes before the function-graph rewrite accept it."""
     dialect = dialect_of(facts)
     if not dialect.fprobe or dialect.fprobe_on_graph:
         hint, _ = hint_for("BAD_MAXACT", probe.maxactive, better=no_number_hint("f", probe.maxactive))
@@ -114,9 +118,9 @@ def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
 
 
 def _alias(place: ProbePlace, facts: TargetFacts, environment: Environment) -> str:
-    """Return the name by which the tracer lists the code of a name's only symbol; empty where it doesn't.
+    """Return the name under which the tracer lists the code of a name's only symbol; empty where it lists none.
 
-    Of `__x64_sys_getpid` and `__do_sys_getpid` the tracer lists one.
+    The tracer lists only one of `__x64_sys_getpid` and `__do_sys_getpid`.
     """
     if environment.symbol is None or place.module is not None:
         return ""
@@ -125,7 +129,7 @@ def _alias(place: ProbePlace, facts: TargetFacts, environment: Environment) -> s
 
 
 def _is_part(place: ProbePlace, facts: TargetFacts, environment: Environment) -> bool:
-    """Whether it is code that the compiler split off a traceable function, `vfs_read.cold`, and may take a kprobe.
+    """Return whether a symbol is a part split off a traceable function (`vfs_read.cold`), and takes a kprobe.
 
     The kernel judges such a symbol by the function it is named after (within_notrace_func).
     """
@@ -134,7 +138,7 @@ def _is_part(place: ProbePlace, facts: TargetFacts, environment: Environment) ->
 
 
 def _count(place: ProbePlace, facts: TargetFacts) -> int:
-    """How often a name is traceable, in the place's module where it names one."""
+    """Return the number of traceable functions of a name, in the place's module if it has one."""
     index = index_of(facts)
     count = index.count(place.symbol)
     if place.module is None or count < 2:
@@ -143,36 +147,41 @@ def _count(place: ProbePlace, facts: TargetFacts) -> int:
 
 
 def _symbols(place: ProbePlace, facts: TargetFacts, environment: Environment) -> int:
-    """How many symbols of this name a kprobe sees, as far as that is known (validate_probe_symbol)."""
+    """Return the number of symbols of this name that a kprobe finds, 0 if unknown (validate_probe_symbol)."""
     if environment.symbol is None or place.module is not None:
         return 0
-    found = environment.symbol(place.symbol)
+    counts = environment.symbol(place.symbol)
     if dialect_of(facts).fprobe_on_graph:
-        return found.kernel or found.modules
-    return found.kernel + found.modules
+        return counts.kernel or counts.modules
+    return counts.kernel + counts.modules
 
 
 def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
-    """All functions whose names fit: the kernel matches for an fprobe; kprobes are made one by one."""
+    """Choose the mechanism for a pattern: the kernel matches names for an fprobe; each function gets a kprobe
+    else.
+    """
     index, pattern = index_of(facts), probe.place.symbol
-    fits = glob(pattern)
-    names = [name for name in index.modules if fits.match(name)]
+    pattern_re = glob(pattern)
+    names = [name for name in index.modules if pattern_re.match(name)]
     if not names:
         raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
     if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
-        told = f"{pattern}: {len(names)} functions are probed"
-        return Mechanism(True, probe.place, by_name=False, losses=(told,), functions=tuple(names))
-    left = {name: "its name is not unique" for name in names if index.count(name) > 1}
-    left |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
-    good = sorted(name for name in names if name not in left)
-    if not good or probe.place.offset:
+        note = f"{pattern}: {len(names)} functions are probed"
+        return Mechanism(True, probe.place, by_name=False, losses=(note,), functions=tuple(names))
+    excluded = {name: "its name is not unique" for name in names if index.count(name) > 1}
+    excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
+    functions = sorted(name for name in names if name not in excluded)
+    if not functions or probe.place.offset:
         raise CannotLower(own("not_traceable", pattern, column, "A pattern stands for functions that can be probed"))
-    if len(good) > _MOST_FUNCTIONS:
-        hint = f"{len(good)} names fit, and without fprobes each needs a kprobe: {_MOST_FUNCTIONS} at most"
+    if len(functions) > _MAX_FUNCTIONS:
+        hint = f"{len(functions)} names fit, and without fprobes each needs a kprobe: {_MAX_FUNCTIONS} at most"
         raise CannotLower(own("too_many_functions", pattern, column, hint))
-    losses = (f"{pattern}: {len(good)} functions are probed", *(f"{name}: {why}" for name, why in left.items()))
-    first = _kprobe(replace(probe, place=ProbePlace(good[0])), facts, by_name=False)
-    return replace(first, losses=losses, others=tuple(good[1:]), functions=tuple(good))
+    losses = (
+        f"{pattern}: {len(functions)} functions are probed",
+        *(f"{name}: {reason}" for name, reason in excluded.items()),
+    )
+    first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
+    return replace(first, losses=losses, others=tuple(functions[1:]), functions=tuple(functions))
 
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
@@ -181,7 +190,7 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
     if probe.place.offset and probe.when is not ProbeEnds.ENTRY:
         raise CannotLower(Refusal("BAD_RETPROBE", "Retprobe address must be an function entry", 2, str(probe.place)))
     if COLD in probe.place.symbol and probe.when is not ProbeEnds.ENTRY:
-        # A kretprobe would put its own address over what happens to lie on the stack there.
+        # A kretprobe would write its own address over whatever is on the stack there.
         base = probe.place.symbol.partition(COLD)[0]
         hint = f"It is jumped to from {base}, never called, so it does not return: probe it at its entry"
         raise CannotLower(own("not_traceable", str(probe.place), str(probe).index(" ") + 1, hint))
@@ -197,9 +206,9 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
 def _untraceable(symbol: str, facts: TargetFacts, column: int) -> Refusal:
     if symbol in facts.blacklist:
         return own("blacklisted", symbol, column)
-    copies = index_of(facts).copies.get(symbol, ())
-    if copies:
-        return own("not_traceable", symbol, column, f"The compiler made {copies[0]} of it", copies[:3])
+    clones = index_of(facts).copies.get(symbol, ())
+    if clones:
+        return own("not_traceable", symbol, column, f"The compiler made {clones[0]} of it", clones[:3])
     return own(
         "not_traceable", symbol, column, "It is not in available_filter_functions: inlined, notrace, or not there"
     )

@@ -1,4 +1,4 @@
-"""What one probe becomes on other kernels, by the types of this one: for who builds here and probes there."""
+"""Lower a probe for other kernels with the types of this kernel, for users who build here and probe there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probes.verdict import Refusal
 
 
 class OtherKernelLines(NamedTuple):
-    """What is written on one kernel, or why it can't be."""
+    """Lines of a probe on another kernel, or the reason why it can't run."""
 
     lines: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
@@ -27,10 +27,10 @@ def elsewhere(
     """Lower a probe for other kernels.
 
     Args:
-        probe: what is wanted.
+        probe: the probe to lower.
         btf: types of this kernel; offsets and arguments may differ on the others.
-        kernels: the others, by name.
-        group: of the events.
+        kernels: facts of the other kernels, by name.
+        group: group of the events.
     """
     return {name: _lowered(probe, btf, facts, group) for name, facts in kernels.items()}
 

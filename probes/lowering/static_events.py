@@ -1,4 +1,4 @@
-"""An event of the kernel as it is -> a plan without a line: it is there, and is switched on in our instance."""
+"""Lower an existing event of the kernel, unchanged, to a plan without lines: it is only enabled in our instance."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from probes.rules.messages.hints import hint_for
 from probes.static_events import StaticEvent
 from probes.verdict import Refusal
 
-_OF_KERNEL = re.compile(r"common_\w+")
+_COMMON_FIELD = re.compile(r"common_\w+")
 _EXIT_OF_CALL = re.compile(r"raw_syscalls/sys_exit|syscalls/sys_exit_\w+")
 
 
 def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
-    """See `lower`. Raises CannotLower: there is no such event, or its filter is none of this event's."""
+    """Lower a static event, as `lower` does.
+
+    Raises CannotLower: there is no such event, or the filter is not valid for this event.
+    """
     group, name = split_name(event.path)
     fields = fields_of(event.path, str(event), environment)
     condition = event.filter
@@ -40,13 +43,13 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
             is_call=is_call_number(group, field.name),
         )
         for field in (fields or {}).values()
-        if not _OF_KERNEL.fullmatch(field.name)
+        if not _COMMON_FIELD.fullmatch(field.name)
     )
     return Plan(event, (PlannedEvent(group, name, "", "", filter=condition, columns=columns),))
 
 
 def is_returned(path: str, field: str) -> bool:
-    """Whether a field of an event (`group/event`) is what a system call returned, so that it may be an error.
+    """Return whether a field of an event (`group/event`) is a system call's return value, which may be an error.
 
     include/trace/events/syscalls.h, and syscall_exit_fields_array in kernel/trace/trace_syscalls.c.
     """
@@ -54,18 +57,18 @@ def is_returned(path: str, field: str) -> bool:
 
 
 def fields_of(path: str, text: str, environment: Environment) -> dict[str, StaticEventField] | None:
-    """Fields of an event by name; None: they can't be known. Raises CannotLower where there is no such event.
+    """Return the fields of an event by name; None: unknown. Raises CannotLower where there is no such event.
 
     Args:
         path: `group/event`.
-        text: in which it stands, for the column.
-        environment: what can be asked.
+        text: the text that contains the path, for the column.
+        environment: source of existing events.
     """
     if environment.event is None:
         return None
-    found = environment.event(*split_name(path))
-    if found is None:
+    event_fields = environment.event(*split_name(path))
+    if event_fields is None:
         hint, _ = hint_for("BAD_ATTACH_EVENT", "")
         column = max(text.find(path), 0)
         raise CannotLower(Refusal("BAD_ATTACH_EVENT", message_of("BAD_ATTACH_EVENT"), column, path, hint))
-    return {field.name: field for field in found}
+    return {field.name: field for field in event_fields}

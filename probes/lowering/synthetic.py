@@ -1,4 +1,4 @@
-"""A synthetic event -> its line. A trigger of another event fires it; until then nothing comes of it."""
+"""Lower a synthetic event to its line. It occurs only once a trigger of another event fires it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from probes.verdict import Refusal
 
 
 def lower_synthetic(event: SyntheticEvent, facts: TargetFacts) -> Plan:
-    """See `lower`. The kernel has one group for all of them, and triggers name it: it keeps its name."""
+    """Lower a synthetic event, as `lower` does. Its name is kept: triggers use it, and the kernel has a single
+    group.
+    """
     if not facts.has(Feature.SYNTHETIC_EVENTS):
         raise CannotLower(own("missing_capability", "s", 0, "This kernel has no synthetic events"))
     line = str(replace(event, prefix="s:", name=event.subject))
     try:
-        built = read_dynamic(line, frozenset())
+        parsed = read_dynamic(line, frozenset())
     except RefusedWord as error:
         refused = error.refused
         column = max(str(event).find(refused.token), 0) if refused.token else 0
         hint, _ = hint_for(refused.code, refused.token)
         raise CannotLower(Refusal(refused.code, message_of(refused.code), column, refused.token, hint)) from None
-    columns = tuple(PlanColumn(name, name) for name, _ in built.fields)
-    name = built.event
+    columns = tuple(PlanColumn(name, name) for name, _ in parsed.fields)
+    name = parsed.event
     return Plan(event, (PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns),))

@@ -1,4 +1,4 @@
-"""A tracepoint probe -> its line: the tracepoint's own arguments, else the fields of the event that is made of it."""
+"""Lower a tracepoint probe to its line: by the tracepoint's own arguments, else by the fields of its event."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ from probes.verdict import Refusal
 
 _ITERATOR = "__traceiter_"
 _CALL = ("sys_enter", "id")
-"""The tracepoint that has the number of a system call as an argument (include/trace/events/syscalls.h)."""
+"""Tracepoint and argument that is the number of a system call (include/trace/events/syscalls.h)."""
 
 
 def lower_tracepoint(
     probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
-    """See `lower`. Raises CannotLower."""
+    """Lower a tracepoint probe, as `lower` does. Raises CannotLower."""
     _check_name(probe)
     if not facts.has(Feature.TPROBE_EVENTS):
         return _by_event(probe, btf, facts, group, event, environment)
     name = probe.place.symbol
-    known = btf is not None and btf.function(f"{STUB}{name}") is not None
-    signature = tracepoint_of(btf, name) if btf is not None and known else None
-    where = _where(btf, f"{STUB}{name}", facts)
-    chosen = expand(probe.fetchargs, signature, where)
-    losses = [*(() if known else _absence(name, facts)), *chosen.losses]
+    has_stub = btf is not None and btf.function(f"{STUB}{name}") is not None
+    signature = tracepoint_of(btf, name) if btf is not None and has_stub else None
+    convention = _convention(btf, f"{STUB}{name}", facts)
+    selection = expand(probe.fetchargs, signature, convention)
+    losses = [*(() if has_stub else _absence_notes(name, facts)), *selection.losses]
     dialect = dialect_of(facts, btf)
     site = Site(dialect, btf, signature, at_entry=True, fprobe=True, environment=environment, tracepoint=True)
-    fields = name_fields(chosen)
+    fields = name_fields(selection)
     for field in fields:
         if "$retval" in str(field.wanted.arg):
             raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
-    capturer = Capturer(site, signature, where, dialect.btf_args)
+    capturer = Capturer(site, signature, convention, dialect.btf_args)
     captured = capture(probe, fields, capturer, name)
     losses += [*captured.losses, *doubts(fields, captured.columns, capturer)]
     group = group or probe.group or DEFAULT_GROUP
@@ -65,13 +65,13 @@ def lower_tracepoint(
     path = f"{group}/{own_name}"
     line = " ".join([f"t:{path}", name, *captured.words])
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
-    columns = tuple(replace(one, is_call=(name, one.label) == _CALL) for one in captured.columns)
+    columns = tuple(replace(column, is_call=(name, column.label) == _CALL) for column in captured.columns)
     planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=columns)
     return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
 
 
 def _check_name(probe: Probe) -> None:
-    """Check that it can be a tracepoint's; that of its event, with the group, is none. Raises CannotLower."""
+    """Check that a name can be a tracepoint's; an event's `group/event` can't. Raises CannotLower."""
     head, place = str(probe).split(" ")[:2]
     try:
         tprobe_spot([str(probe.kind), place])
@@ -84,31 +84,33 @@ def _check_name(probe: Probe) -> None:
         raise CannotLower(Refusal(error.code, message, column, error.token, hint, nearest)) from None
 
 
-def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> FunctionConvention:
-    """Where the arguments are: the function takes a pointer of its own before them, which `$argN` doesn't count."""
+def _convention(btf: Btf | None, stub: str, facts: TargetFacts) -> FunctionConvention:
+    """Return the places of a tracepoint's arguments: `$argN` doesn't count the stub's first, private pointer."""
     signature = signature_of(btf, stub) if btf is not None else None
     if btf is None or signature is None:
         return FunctionConvention()
     places = passed(btf, signature.params, facts.machine, signature.returns).params[1:]
-    return FunctionConvention(tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places))
+    return FunctionConvention(
+        tuple(place._replace(slots=tuple(slot - 1 for slot in place.slots)) for place in places)
+    )
 
 
-def _absence(name: str, facts: TargetFacts) -> list[str]:
-    """A tracepoint that isn't there may come with a module: the kernel takes its name, and so do we."""
-    near = tracepoints_like(name, facts)
-    if not near:
+def _absence_notes(name: str, facts: TargetFacts) -> list[str]:
+    """Return a note for a nonexistent tracepoint, whose name the kernel accepts: a module may bring it later."""
+    similar = tracepoints_like(name, facts)
+    if not similar:
         return []
-    hint, _ = hint_for("", name, near)
+    hint, _ = hint_for("", name, similar)
     return [f"{name}: there is no such tracepoint now; the probe waits for a module that has it. {hint}".strip()]
 
 
 @dataclass(frozen=True, slots=True)
 class _FieldWriter:
-    """Writes arguments of a tracepoint as fields of its event: `prev->comm` is `prev_comm` there."""
+    """Writer of a tracepoint's arguments as fields of its event: `prev->comm` is the field `prev_comm`."""
 
     fields: EventWriter
     signature: Signature | None
-    """Of the tracepoint."""
+    """Signature of the tracepoint."""
     where: FunctionConvention
 
     @property
@@ -131,12 +133,12 @@ class _FieldWriter:
         return replace(self.fields.column(self._as_field(arg), name), label=str(expression))
 
     def _field(self, expression: Variable) -> str | None:
-        """The field that is what an expression says; None: there is none."""
+        """Return the field that holds an expression's value; None: there is none."""
         joined = "_".join([expression.name, *(hop.name for hop in expression.path)])
         return joined if joined in (self.site.fields or {}) else None
 
     def _as_field(self, arg: FetchArg) -> FetchArg:
-        """Text is there as text only, whatever type was asked for."""
+        """Return a fetcharg on the event's field; a text field keeps its string type, whatever type was requested."""
         field = self._field(arg.expression) if isinstance(arg.expression, Variable) else None
         if field is None or self.site.fields is None:
             return arg
@@ -144,13 +146,13 @@ class _FieldWriter:
         return FetchArg(FieldValue(field), arg.name, kind if kind == "string" else arg.type)
 
     def _behind(self, expression: Variable) -> Value:
-        """A path that begins at a field which holds the argument's address. Raises NotThere."""
-        known = self.site.fields or {}
-        base = known.get(expression.name)
+        """Locate a path that begins at a field with the argument's address. Raises ValueUnavailable."""
+        event_fields = self.site.fields or {}
+        base = event_fields.get(expression.name)
         if base is None or "*" not in base.type:
             reason = f"this kernel has no tracepoint probes, and the event records no {expression}"
             raise ValueUnavailable(
-                "no_event_field", reason, 0, "_".join(re.findall(r"\w+", str(expression))), tuple(known)
+                "no_event_field", reason, 0, "_".join(re.findall(r"\w+", str(expression))), tuple(event_fields)
             )
         if self.signature is None:
             raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
@@ -160,25 +162,25 @@ class _FieldWriter:
 def _by_event(
     probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
-    """An event probe on the tracepoint's event, where this kernel has no tracepoint probes. Raises CannotLower."""
+    """Lower to an event probe on the tracepoint's event, without tracepoint probes. Raises CannotLower."""
     name = probe.place.symbol
     groups = environment.groups_of(name) if environment.groups_of is not None else ()
     if not groups or not facts.has(Feature.EPROBE_EVENTS):
-        why = "This kernel has no tracepoint probes" + (
+        reason = "This kernel has no tracepoint probes" + (
             f", and there is no event {name} that an event probe could sit on" if environment.groups_of else ""
         )
-        raise CannotLower(own("missing_capability", "t", 0, why))
+        raise CannotLower(own("missing_capability", "t", 0, reason))
     system = groups[0]
     site = event_site(probe, system, name, btf, facts, environment)
     iterator = f"{_ITERATOR}{name}"
     full = signature_of(btf, iterator) if btf is not None else None
     signature = replace(full, params=full.params[1:]) if full is not None else None
-    chosen = select(probe, system, site)
-    writer = _FieldWriter(EventWriter(site, system), signature, _where(btf, iterator, facts))
-    captured = capture(probe, name_fields(chosen), writer, f"{system}.{name}")
+    selection = select(probe, system, site)
+    writer = _FieldWriter(EventWriter(site, system), signature, _convention(btf, iterator, facts))
+    captured = capture(probe, name_fields(selection), writer, f"{system}.{name}")
     losses = [
         f"this kernel has no tracepoint probes: an event probe shows what the event {system}:{name} records",
-        *chosen.losses,
+        *selection.losses,
         *captured.losses,
     ]
     planned = event_probe(probe, system, name, captured, group, event)

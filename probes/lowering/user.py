@@ -1,4 +1,4 @@
-"""A probe in a program -> its line: the symbol's place in the file, arguments of a function by their registers."""
+"""Lower a probe in a program to its line: the symbol's offset in the file, a function's arguments by register."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 from probes.verdict import Refusal
 
-_OF_FILE = ("FILE_NOT_FOUND", "unreadable_program")
+_FILE_ERRORS = ("FILE_NOT_FOUND", "unreadable_program")
 _NO_TYPES = "the types of a program are not known; name registers, or $arg1, $arg2, …"
 
 
 @dataclass(frozen=True, slots=True)
 class UserWriter:
-    """Writes what is captured in a program."""
+    """Writer of the fetchargs of a probe in a program."""
 
     site: Site
     machine: str
     at_function: bool
-    """On a function's first instruction, where the registers hold its arguments."""
+    """True on a function's first instruction, where the registers hold its arguments."""
     made_for: str = ""
-    """Machine of the program, whose calling convention it has; empty: another one than is known here."""
+    """Machine of the program, which decides its calling convention; empty: unknown to probewright."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
         kind = type_there(arg.type, self.site.dialect)
@@ -52,7 +52,7 @@ class UserWriter:
         return PlanColumn(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
 
     def _in_registers(self, expression: Expression) -> Expression:
-        """The kernel has no `$argN` here: the register that holds it."""
+        """Replace `$argN`, which the kernel lacks here, by the register that holds it."""
         if isinstance(expression, Dereference):
             return replace(expression, inner=self._in_registers(expression.inner))
         if not isinstance(expression, Argument) or not self.at_function:
@@ -72,34 +72,36 @@ class UserWriter:
 def lower_user(
     probe: UserProbe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
-    """See `lower`. Raises CannotLower."""
+    """Lower a probe in a program, as `lower` does. Raises CannotLower."""
     if not facts.has(Feature.UPROBE_EVENTS):
         raise CannotLower(own("missing_capability", probe.head, 0, "This kernel has no user-space probes"))
     spots, losses = _spots(probe, environment)
     site = Site(dialect_of(facts, btf), btf, None, at_exit=probe.returns, user=True, environment=environment)
     plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
-    chosen = _select(probe)
+    selection = _select(probe)
     places = [_place(probe.path, spot) for spot in spots]
     made_for = environment.program(probe.path).machine if plain and environment.program is not None else ""
     writer = UserWriter(site, facts.machine, plain and not probe.returns, made_for)
-    captured = capture(probe, name_fields(chosen), writer, max(places, key=len))
-    losses += [*chosen.losses, *captured.losses]
+    captured = capture(probe, name_fields(selection), writer, max(places, key=len))
+    losses += [*selection.losses, *captured.losses]
     own_group, own_name = split_name(probe.name or "")
     group = group or own_group or DEFAULT_GROUP
     name = event if event is not None else own_name or _default_name(probe)
     letter = "r" if probe.returns else "p"
     events = []
-    # Several on one event would be freed by the kernel while they are on, if somebody else had switched them on
-    # (unregister_trace_uprobe, 6.1 to 7.3): each place has an event of its own.
+    # Each place has an event of its own: the kernel would free several places of an event while they are enabled, if
+    # another user had enabled them (unregister_trace_uprobe, 6.1 to 7.3).
     for number, place in enumerate(places, 1):
-        one = name if number == 1 else event_name(name, f"_{number}")
-        line = " ".join([f"{letter}:{group}/{one}", place, *captured.words])
-        events.append(PlannedEvent(group, one, line, f"-:{group}/{one}", probe.returns, columns=captured.columns))
+        event_part = name if number == 1 else event_name(name, f"_{number}")
+        line = " ".join([f"{letter}:{group}/{event_part}", place, *captured.words])
+        events.append(
+            PlannedEvent(group, event_part, line, f"-:{group}/{event_part}", probe.returns, columns=captured.columns)
+        )
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(losses))
 
 
 def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:
-    """Say where in the file it sits, and what nobody checks. Raises CannotLower with the column of the symbol."""
+    """Return the places in the file, and notes on unchecked offsets. Raises CannotLower at the symbol."""
     column = len(str(probe).split(" ")[0]) + 1
     try:
         if not probe.symbol:
@@ -112,7 +114,7 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
         if offset is None:
             raise Refused("BAD_UPROBE_OFFS", start, probe.offset)
         if probe.returns and (offset or ":" in probe.symbol):
-            # The kernel takes what is on top of the stack for the return address, and the program breaks.
+            # The kernel would take the top of the stack for the return address, and break the program.
             raise Refused("BAD_RETPROBE", start if offset else len(probe.path) + 1, probe.offset or probe.symbol)
         if environment.program is None:
             raise SymbolNotPlaced("no_symbols", "the file can't be read from here: give an offset")
@@ -131,8 +133,8 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
 
 
 def _unplaced(probe: UserProbe, error: SymbolNotPlaced, column: int) -> Refusal:
-    """Say why a symbol is of no use, at the symbol; of a file, at its path."""
-    if error.code in _OF_FILE:
+    """Return the refusal of a symbol, placed at the symbol; of an unreadable file, placed at its path."""
+    if error.code in _FILE_ERRORS:
         message = message_of(error.code)
         return (
             Refusal(error.code, message, column, probe.path, hint_for(error.code, probe.path)[0])
@@ -160,7 +162,7 @@ def _select(probe: UserProbe) -> CaptureSelection:
 
 
 def _default_name(probe: UserProbe) -> str:
-    """`bash_readline__exit`, `bash_0x1234__entry`."""
+    """Return a default event name: `bash_readline__exit`, `bash_0x1234__entry`."""
     program = re.split(r"[.\-_]", posixpath.basename(probe.path), maxsplit=1)[0]
     place = probe.symbol.rpartition(":")[2] + probe.offset.replace("+", "_")
     static = ":" in probe.symbol

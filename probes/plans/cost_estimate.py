@@ -1,13 +1,13 @@
-"""What a probe costs the machine it is on: an estimate, from its kind, what it records and how often it is hit.
+"""Estimate the cost of a probe for its machine from its kind, its fields and its rate of hits.
 
-It has two parts: the probe itself, and on a far side what reads its events there and sends them.
+The cost has two parts: the probe itself, and on a remote host the process that reads and sends its events.
 
-The figures are for a machine of today, each for one hit that nobody waits for. Of kprobes in general:
-Documentation/trace/kprobes.rst, "Probe Overhead". Those of a far side's readers were measured on a virtual machine
+The figures are for a current machine, each for a hit without contention. Of kprobes in general:
+Documentation/trace/kprobes.rst, "Probe Overhead". Those of a remote host's readers were measured on a virtual machine
 with two processors in 2026: CPU time (/proc/PID/schedstat) of the agent, or of the shell's `dd`, and of OpenSSH's
-server, at 0 to 10,000 events a second of 44 and of 100 bytes. What only a kernel's own buffer can show (its text, one
-field more) comes from the lab: CPU time of a whole guest with Linux 7.2, with and without a reader, and the number of
-its instructions (QEMU's icount).
+server, at 0 to 10,000 events a second of 44 and of 100 bytes. Costs that only show in a kernel's own buffer (its
+text, an additional field) were measured in the lab: CPU time of a whole guest with Linux 7.2, with and without a
+reader, and the number of its instructions (QEMU's icount).
 """
 
 from __future__ import annotations
@@ -20,66 +20,66 @@ from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 
 ENTRY_NS = {"f": 50, "p": 60, "r": 120, "t": 30, "e": 150, "s": 0}
-"""To get into a probe and out again, by the letter of its line. An fprobe and a kprobe at a function's beginning
-sit on ftrace's call."""
+"""Nanoseconds to enter and leave a probe, by the letter of its line. Fprobes, and kprobes at a function's beginning,
+use ftrace's call."""
 EXIT_NS = 60
-"""More, for an fprobe at the exit: the return address is kept and given back."""
+"""Further nanoseconds of an fprobe at the exit, which stores and restores the return address."""
 TRAP_NS = 500
-"""A kprobe within a function, which may stand on a breakpoint instruction."""
+"""Nanoseconds of a kprobe within a function, which may need a breakpoint instruction."""
 USER_NS = {"p": 1500, "r": 3000}
-"""A probe in a program: a trap, and the way into the kernel."""
+"""Nanoseconds of a probe in a program: a trap, and the entry into the kernel."""
 RECORD_NS = 120
-"""To find room in the buffer and write an event without fields."""
+"""Nanoseconds to reserve space in the buffer and write an event without fields."""
 DISCARD_NS = 60
-"""An event that its filter throws away: it was filled in all the same."""
+"""Nanoseconds of an event that its filter discards after it was filled in."""
 FIELD_NS = 15
-"""To fetch one field."""
+"""Nanoseconds to fetch a field."""
 COUNT_NS = 80
-"""A hist trigger adds one."""
+"""Nanoseconds of a hist trigger to count a hit."""
 
 EMULATED = 15
-"""Times as long as all of this takes in a machine that is emulated: the lab's guests. Measured there: 10 (a probe)
-to 15 (its reader)."""
+"""Factor of these times on an emulated machine, such as the lab's guests. Measured there: 10 (a probe) to 15 (its
+reader)."""
 
 
 class ReaderCost(NamedTuple):
-    """CPU time of what reads events on a far side, in nanoseconds; its ssh server's with it."""
+    """CPU time in nanoseconds of the process that reads events on a remote host, including its ssh server's."""
 
     per_second: int
-    """Each second, whether events come or not: losses and the names of tasks are asked for."""
+    """Nanoseconds in each second, with or without events: the process reads losses and names of tasks."""
     per_pass: int
-    """Of one pass over the buffers that brings something."""
+    """Nanoseconds of a pass over the buffers that returns events."""
     passes: int
-    """Most of them in a second; of fewer events each has its own."""
+    """Largest number of passes in a second; fewer events have a pass each."""
     per_event: int
-    """Of one event without fields."""
+    """Nanoseconds of an event without fields."""
     per_field: int
-    """Of each of its fields."""
+    """Nanoseconds of each field."""
 
 
 AGENT = ReaderCost(per_second=1_000_000, per_pass=330_000, passes=33, per_event=470, per_field=25)
-"""`kernel.agent.main`, a Python program: passes `kernel.agent.ring_reader.PERIOD` apart; it packs pages before it
-sends them."""
+"""Cost of `kernel.agent.main`, a Python program: its passes are `kernel.agent.ring_reader.PERIOD` apart, and it
+compresses pages before it sends them."""
 SHELL = ReaderCost(per_second=2_000_000, per_pass=150_000, passes=200, per_event=3_500, per_field=500)
-"""`dd` of trace_pipe: the kernel makes text of each event, and wakes its reader for every few of them."""
+"""Cost of `dd` of trace_pipe: the kernel formats each event as text, and wakes its reader for every few events."""
 
 
 class EventRate(NamedTuple):
-    """How often an event happens."""
+    """Rate of an event."""
 
     hits: float
-    """A second: how often the probe runs."""
+    """Hits of the probe in a second."""
     records: float
-    """A second: of these, the ones that pass the event's filter."""
+    """Hits in a second that pass the event's filter."""
 
 
 def cost_of(plan: Plan, rates: Mapping[str, EventRate], *, counting: bool = False) -> float:
-    """Share of one CPU that a probe takes: 0.05 is five percent of it.
+    """Return the share of a CPU that a probe takes: 0.05 is five percent.
 
     Args:
-        plan: its events.
-        rates: by `group/event`; events that are not in it cost nothing.
-        counting: the kernel counts its hits and records nothing.
+        plan: plan of the probe.
+        rates: rates by `group/event`; missing events cost nothing.
+        counting: the kernel counts hits and records no events.
     """
     ns = 0.0
     for event in plan.events:
@@ -95,12 +95,12 @@ def cost_of(plan: Plan, rates: Mapping[str, EventRate], *, counting: bool = Fals
 
 
 def reading_cost_of(plan: Plan, rates: Mapping[str, EventRate], reader: ReaderCost) -> float:
-    """Share of one CPU of a far side that reading a probe's events takes there, as long as no other is read.
+    """Return the share of a remote host's CPU that reading a probe's events takes, if no other probe is read.
 
     Args:
-        plan: its events.
-        rates: by `group/event`; events that are not in it cost nothing.
-        reader: what reads them.
+        plan: plan of the probe.
+        rates: rates by `group/event`; missing events cost nothing.
+        reader: cost of the reading process.
     """
     records, ns = 0.0, float(reader.per_second)
     for event in plan.events:
@@ -112,14 +112,14 @@ def reading_cost_of(plan: Plan, rates: Mapping[str, EventRate], reader: ReaderCo
 
 
 def hit_ns(plan: Plan, event: PlannedEvent) -> int:
-    """Nanoseconds to get to an event's handler and back."""
+    """Return the nanoseconds to enter and leave an event's handler."""
     letter = event.line[:1]
     if isinstance(plan.probe, UserProbe):
         returns = letter == "r" or plan.probe.returns
         return USER_NS["r" if returns else "p"]
     if letter == "p" and event.at_exit:
         letter = "r"
-    ns = ENTRY_NS.get(letter or "t", ENTRY_NS["p"])  # an event of the kernel's own is a tracepoint
+    ns = ENTRY_NS.get(letter or "t", ENTRY_NS["p"])  # an existing event of the kernel is a tracepoint
     if letter == "f" and event.at_exit:
         ns += EXIT_NS
     if letter == "p" and isinstance(plan.probe, Probe) and plan.probe.place.offset:
@@ -128,7 +128,7 @@ def hit_ns(plan: Plan, event: PlannedEvent) -> int:
 
 
 def percent(share: float) -> str:
-    """`12 %`, `0.3 %`, `< 0.1 %` of one CPU; of more than one their number: `2.5 CPUs`."""
+    """Return a share of CPUs as text: `12 % of a CPU`, `< 0.1 % of a CPU`; above 1 as a number: `2.5 CPUs`."""
     if share >= 1:
         return f"{share:.1f} CPUs"
     if share < 0.001:

@@ -1,4 +1,4 @@
-"""Probes that are wanted though the same one is there: told before they are armed, for each hit would come twice."""
+"""Find probes that are requested although an equal one is armed: each hit would be recorded twice."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from probes.probe import Probe
 
 
 class DuplicateSplit(NamedTuple):
-    """Probes that are wanted, sorted."""
+    """Requested probes, split into new ones and duplicates."""
 
     fresh: tuple[Armable, ...]
-    """Each once, in their order."""
+    """New probes, each once, in order."""
     again: tuple[Armable, ...]
-    """Those that are there already, or stand farther in front."""
+    """Probes that are armed already, or that occur earlier in the request."""
 
 
 def apart(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> DuplicateSplit:
-    """Sort probes by whether the same one is `there`, or wanted before."""
-    seen = {_plain(probe) for probe in there}
+    """Split probes by whether an equal one is in `there` or earlier in `wanted`."""
+    seen = {_normal_form(probe) for probe in there}
     fresh, again = list[Armable](), list[Armable]()
     for probe in wanted:
-        (again if _plain(probe) in seen else fresh).append(probe)
-        seen.add(_plain(probe))
+        (again if _normal_form(probe) in seen else fresh).append(probe)
+        seen.add(_normal_form(probe))
     return DuplicateSplit(tuple(fresh), tuple(again))
 
 
 def told_again(probe: Armable) -> str:
-    """Return what is said of one that is not armed a second time, with the way to have it twice."""
-    named = under_another_name(probe, ())
-    way = f"; for a second one give it a name of its own: {named}" if named is not None else ""
-    return f"{probe} is there already, and armed once{way}"
+    """Return the note on a probe that is not armed a second time, with the way to have it twice."""
+    renamed_probe = under_another_name(probe, ())
+    advice = f"; for a second one give it a name of its own: {renamed_probe}" if renamed_probe is not None else ""
+    return f"{probe} is there already, and armed once{advice}"
 
 
 def under_another_name(probe: Armable, taken: Container[str]) -> Armable | None:
-    """Return the same probe with an event of another name; None: its events have the names that they have.
+    """Return the probe with another event name; None: its event names can't be chosen.
 
     Args:
-        probe: which is armed already.
-        taken: names of events, without their groups, of what is armed.
+        probe: a probe that is armed already.
+        taken: names of all armed events, without their groups.
     """
     if isinstance(probe, Probe):
         group, name = probe.group, probe.event or event_name(probe.subject, "")
@@ -59,6 +59,6 @@ def under_another_name(probe: Armable, taken: Container[str]) -> Armable | None:
     return replace(probe, name=f"{group}/{other}" if group else other)
 
 
-def _plain(probe: Armable) -> Armable:
-    """Return what a probe does, however it was written."""
+def _normal_form(probe: Armable) -> Armable:
+    """Return a normal form of the probe, independent of how it was written."""
     return replace(probe, suffix=None, separator="/") if isinstance(probe, Probe) else probe

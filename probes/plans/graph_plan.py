@@ -1,7 +1,7 @@
-"""What the function_graph tracer shall do, as a value; and what of it a kernel can do.
+"""Represent the settings of the function_graph tracer, and a kernel's support for them.
 
-Documentation/trace/ftrace.rst; kernel/trace/{trace_functions_graph.c,ftrace.c}. `kernel.graph.function_graph` carries
-it out.
+Documentation/trace/ftrace.rst; kernel/trace/{trace_functions_graph.c,ftrace.c}. `kernel.graph.function_graph` applies
+the settings.
 """
 
 from __future__ import annotations
@@ -12,56 +12,53 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """Which calls are followed, and what is recorded of them."""
+    """Settings of function graph tracing: the calls to follow, and the data to record."""
 
     roots: tuple[str, ...] = ()
-    """Functions below which everything is followed (set_graph_function); globs (`vfs_*`) as ftrace has them. Empty:
-    everything, everywhere: that is hundreds of thousands of calls a second.
-    """
+    """Functions below which all calls are followed (set_graph_function), globs (`vfs_*`) as in ftrace. Empty: all
+    functions everywhere, hundreds of thousands of calls a second."""
     not_below: tuple[str, ...] = ()
-    """Functions that are not followed, nor anything they call (set_graph_notrace)."""
+    """Functions that are not followed, nor any function they call (set_graph_notrace)."""
     functions: tuple[str, ...] = ()
-    """The only functions that are traced at all (set_ftrace_filter); calls between them are seen, others are not."""
+    """Functions to which tracing is limited (set_ftrace_filter); only calls between them are recorded."""
     left_out: tuple[str, ...] = ()
-    """Functions that are not traced themselves (set_ftrace_notrace); what they call is."""
+    """Functions that are not traced themselves (set_ftrace_notrace); the functions they call are."""
     max_depth: int = 0
-    """Calls below a root, the root included; 0: all (max_graph_depth)."""
+    """Depth of calls below a root, including the root; 0: unlimited (max_graph_depth)."""
     threshold_us: int = 0
-    """Microseconds: only calls that took so long, of which only the exits are recorded (tracing_thresh); 0: all."""
+    """Least duration in microseconds of recorded calls, of which only exits are recorded (tracing_thresh); 0: all."""
     pids: tuple[int, ...] = ()
-    """The only threads that are followed (set_ftrace_pid, set_event_pid); empty: all but ours."""
+    """Threads to which tracing is limited (set_ftrace_pid, set_event_pid); empty: all except ours."""
     args: bool = True
-    """Record what calls were given, where the kernel can."""
+    """True to record the arguments of calls, if the kernel can."""
     retaddr: bool = False
-    """Record where calls return to, where the kernel can."""
+    """True to record return addresses, if the kernel can."""
     irqs: bool = True
-    """Follow interrupts too."""
+    """True to follow interrupts too."""
     sleep_time: bool = True
-    """Durations include the time in which the task slept."""
+    """True if durations include the time in which the task slept."""
     switches: bool = False
-    """sched_switch events between the calls."""
+    """True to record sched_switch events between the calls."""
     interrupts: bool = False
-    """Events of interrupts and softirqs between the calls."""
+    """True to record events of interrupts and softirqs between the calls."""
     vectors: bool = True
-    """With `interrupts`: also of those that have no handler (irq_vectors on x86: timers, IPIs). They are two dozen
-    events, each of which a slow guest takes seconds to switch on.
-    """
+    """With `interrupts`: also record interrupts without a handler (irq_vectors on x86: timers, IPIs). They are two
+    dozen events, each of which takes a slow guest seconds to enable."""
     options: tuple[str, ...] = ()
-    """Further options of the tracer as trace_options has them, `no` before what shall be off. They change what the
-    kernel prints, nothing of what is recorded.
-    """
+    """Further options of the tracer as in trace_options, with `no` for those to switch off. They change the kernel's
+    text, not the recorded data."""
 
     @property
     def traced(self) -> tuple[str, ...]:
-        """Return the words for set_ftrace_filter; empty: every function.
+        """Words for set_ftrace_filter; empty: every function.
 
-        Of a single level the roots are all that is recorded. Without a filter the kernel would be slowed down at each
-        function that it calls, and would take seconds to begin and end.
+        With a depth of 1 only the roots are recorded. Without a filter, the kernel would be slowed down in every
+        function, and starting and stopping would take seconds.
         """
         return self.functions or (self.roots if self.max_depth == 1 else ())
 
     def __str__(self) -> str:
-        """What it follows, in a few words: `vfs_read, depth 3`."""
+        """Return the settings in a few words: `vfs_read, depth 3`."""
         words = [", ".join(self.roots or self.functions) or "every function"]
         words += [f"depth {self.max_depth}"] if self.max_depth else []
         words += [f"from {self.threshold_us} us on"] if self.threshold_us else []
@@ -70,22 +67,22 @@ class GraphPlan:
 
 @dataclass(frozen=True, slots=True)
 class GraphSupport:
-    """What a kernel's function_graph tracer can do."""
+    """A kernel's support for function_graph tracing."""
 
     why_not: str = ""
-    """Why there is none for us, in a line; empty: there is."""
+    """Reason in a line why function graphs can't be recorded; empty: they can."""
     options: frozenset[str] = frozenset()
-    """Its options, without `no`."""
+    """Options of the tracer, without `no`."""
     args: bool = False
-    """Arguments can be recorded."""
+    """True if arguments can be recorded."""
     retval: bool = False
-    """Return values are recorded."""
+    """True if return values are recorded."""
     retaddr: bool = False
-    """Return addresses can be recorded."""
+    """True if return addresses can be recorded."""
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """Why `args`, `retval` or `retaddr` are not there, a line each."""
+    """Reasons why `args`, `retval` or `retaddr` are missing, each in a line."""
 
     @property
     def usable(self) -> bool:
-        """Whether a graph can be recorded at all."""
+        """True if a function graph can be recorded."""
         return not self.why_not

@@ -1,4 +1,4 @@
-"""Plans and paths of events under another group for ours: each session of a target has a group of its own."""
+"""Change the group of events in plans and lines: each session of a target has its own group."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from probes.plans.plan import Plan, PlannedEvent
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """Return a line of the kernel's with another group for one of ours, also where a synthetic event's name has it.
+    """Return a kernel line with a session's group replaced, also within the name of a synthetic event.
 
-    Such a name has the group and two underscores before its own; one underscore and a number make another session's.
+    Such a name begins with the group and two underscores; the group, an underscore and a number are another session's
+    group.
     """
     return re.sub(rf"(?<!\w){re.escape(old)}(?=__|\W|\Z)", new, text)
 
 
 def has_chosen_name(plan: Plan, group: str) -> bool:
-    """Return whether an event of a session's plan has a name that does not change with the group of the session."""
+    """Return whether a session's plan has an event whose name does not change with the session's group."""
     return any(event.line and renamed(event.path, group, "") == event.path for event in plan.events)
 
 
 def regrouped(plan: Plan, old: str, new: str) -> Plan:
-    """Return the same plan with the events of one session's group in another's, wherever a line names them."""
+    """Return the plan with a session's group replaced by another's in all lines."""
 
     def event_of(event: PlannedEvent) -> PlannedEvent:
         return replace(

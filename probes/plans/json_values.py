@@ -1,4 +1,4 @@
-"""Plans to plain JSON values and back, for recordings."""
+"""Convert plans to plain JSON values and back, for recordings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from probes.command import Deletion, parse_command
 from probes.plain_types import require_types
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
-_MOST_EVENTS = 1 << 17
+_MAX_EVENTS = 1 << 17
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
-    """The probe as its text, the events field by field."""
+    """Return the probe as text, and the events by field."""
     return {
         "probe": str(plan.probe),
         "losses": list(plan.losses),
@@ -22,9 +22,9 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_dict(plain: dict[str, Any]) -> Plan:
-    """Read what `plan_to_dict` wrote. Raises KeyError, TypeError, ValueError, `probes.syntax.parse.ParseError`."""
+    """Build a plan from the values of `plan_to_dict`. Raises KeyError, TypeError, ValueError, ParseError."""
     events = []
-    if len(plain["events"]) > _MOST_EVENTS:
+    if len(plain["events"]) > _MAX_EVENTS:
         raise ValueError("more events than a probe has")
     for event in plain["events"]:
         for column in event["columns"]:

@@ -1,4 +1,4 @@
-"""The filter of a specification and its clauses: what stands between its `&&`, outside of quotes."""
+"""Split a specification from its filter, and a filter into the clauses between its `&&`, outside of quotes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARTS = re.compile(r"""\$\{[^{}]*\}|"[^"]*"|'[^']*'|[{}]| if """)
 
 
 def filter_of(text: str) -> tuple[str, str]:
-    """A specification without its filter, and the filter; that of a probe in braces is not its own."""
+    """Return a specification without its filter, and the filter; filters of probes in braces stay in place."""
     depth = 0
     for match in _PARTS.finditer(text):
         depth += {"{": 1, "}": -1}.get(match[0], 0)
@@ -20,21 +20,21 @@ def filter_of(text: str) -> tuple[str, str]:
 
 
 def ends_in_filter(text: str) -> bool:
-    """Whether a specification that is cut here ends in a filter, be it that of a probe in braces."""
-    found = [match[0] for match in _PARTS.finditer(text) if match[0] in ("{", "}", " if ")]
-    return found[-1:] == [" if "]
+    """Return whether a specification cut off here ends within a filter, its own or that of a probe in braces."""
+    tokens = [match[0] for match in _PARTS.finditer(text) if match[0] in ("{", "}", " if ")]
+    return tokens[-1:] == [" if "]
 
 
 def clauses_of(condition: str) -> list[str]:
-    """What stands between the `&&` of a filter, also of those in parentheses."""
-    found, at = list[str](), 0
+    """Return the texts between the `&&` of a filter, including those within parentheses."""
+    clauses, at = list[str](), 0
     for match in _AND.finditer(condition):
         if match[1] is None:
-            found.append(condition[at : match.start()])
+            clauses.append(condition[at : match.start()])
             at = match.end()
-    return [*found, condition[at:]]
+    return [*clauses, condition[at:]]
 
 
 def can_go(clause: str) -> bool:
-    """Whether a filter means the same but for this clause where it is left out."""
+    """Return whether removing a clause leaves the meaning of the filter's other clauses unchanged."""
     return not re.search(r"[()]|\|\|", _QUOTED.sub("", clause))

@@ -1,4 +1,4 @@
-"""What is different between two presets."""
+"""List the differences between two presets."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from probes.presets.schema import Parameter, Preset
 
 
 class Change(NamedTuple):
-    """One difference."""
+    """A difference between two presets."""
 
     what: str
-    """`title`, `probe 2`, `parameter pid: default`."""
+    """Name of the difference: `title`, `probe 2`, `parameter pid: default`."""
     before: str
-    """Empty: it was not there."""
+    """Text in the first preset; empty: missing there."""
     after: str
-    """Empty: it is not there any more."""
+    """Text in the second preset; empty: missing there."""
 
 
-def difference(one: Preset, other: Preset) -> tuple[Change, ...]:
-    """All changes from one to the other, in the order in which a file has these things."""
-    return tuple(change for change in _changes(one, other) if change.before != change.after)
+def difference(before: Preset, after: Preset) -> tuple[Change, ...]:
+    """Return all changes from a preset to another, in the order of their keys in a file."""
+    return tuple(change for change in _changes(before, after) if change.before != change.after)
 
 
-def _changes(one: Preset, other: Preset) -> Iterator[Change]:
+def _changes(before: Preset, after: Preset) -> Iterator[Change]:
     for key in ("name", "title", "question"):
-        yield Change(key, getattr(one, key), getattr(other, key))
-    yield Change("tags", ", ".join(one.tags), ", ".join(other.tags))
-    yield Change("description", one.description, other.description)
-    yield Change("view", one.view, other.view)
-    yield Change("columns", ", ".join(one.columns), ", ".join(other.columns))
-    yield Change("min_latency", one.min_latency, other.min_latency)
-    yield from _of_probes(one, other)
-    names = dict.fromkeys(parameter.name for preset in (one, other) for parameter in preset.parameters)
+        yield Change(key, getattr(before, key), getattr(after, key))
+    yield Change("tags", ", ".join(before.tags), ", ".join(after.tags))
+    yield Change("description", before.description, after.description)
+    yield Change("view", before.view, after.view)
+    yield Change("columns", ", ".join(before.columns), ", ".join(after.columns))
+    yield Change("min_latency", before.min_latency, after.min_latency)
+    yield from _probe_changes(before, after)
+    names = dict.fromkeys(parameter.name for preset in (before, after) for parameter in preset.parameters)
     for name in names:
-        yield from _of_parameter(name, one.parameter(name), other.parameter(name))
+        yield from _parameter_changes(name, before.parameter(name), after.parameter(name))
 
 
-def _of_probes(one: Preset, other: Preset) -> Iterator[Change]:
-    """Those that both have are no change, wherever they stand; the others are set against each other in order."""
-    before = [texts for texts in one.probes if texts not in other.probes]
-    after = [texts for texts in other.probes if texts not in one.probes]
+def _probe_changes(before_preset: Preset, after_preset: Preset) -> Iterator[Change]:
+    """Yield changes of probes. Probes of both presets count as unchanged; the others are compared in order."""
+    before = [texts for texts in before_preset.probes if texts not in after_preset.probes]
+    after = [texts for texts in after_preset.probes if texts not in before_preset.probes]
     for number in range(max(len(before), len(after))):
         old = " | else ".join(before[number]) if number < len(before) else ""
         new = " | else ".join(after[number]) if number < len(after) else ""
         yield Change("probe", old, new)
 
 
-def _of_parameter(name: str, one: Parameter | None, other: Parameter | None) -> Iterator[Change]:
-    if one is None or other is None:
-        yield Change(f"parameter {name}", _told(one), _told(other))
+def _parameter_changes(name: str, before: Parameter | None, after: Parameter | None) -> Iterator[Change]:
+    if before is None or after is None:
+        yield Change(f"parameter {name}", _parameter_text(before), _parameter_text(after))
         return
     for key in ("type", "default", "help"):
-        yield Change(f"parameter {name}: {key}", str(getattr(one, key)), str(getattr(other, key)))
+        yield Change(f"parameter {name}: {key}", str(getattr(before, key)), str(getattr(after, key)))
 
 
-def _told(one: Parameter | None) -> str:
-    return "" if one is None else f"{one.type} {one.default} {one.help}".strip()
+def _parameter_text(before: Parameter | None) -> str:
+    return "" if before is None else f"{before.type} {before.default} {before.help}".strip()

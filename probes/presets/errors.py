@@ -1,13 +1,13 @@
-"""What can be wrong with a preset."""
+"""Define the error of an invalid preset."""
 
 from __future__ import annotations
 
 
 class PresetError(Exception):
-    """A preset that can't be used; the text names the thing, and the way out where there is one.
+    """Invalid preset; the text names the key or value, and a remedy where there is one.
 
     Attributes:
-        line: of the file, from 1; 0: it is about no line.
+        line: line of the file, from 1; 0: no particular line.
     """
 
     def __init__(self, text: str, line: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""A preset against a target: what of it is accepted, into what it is lowered, and what is lost."""
+"""Judge a preset for a target: the probes it accepts, their plans, and the losses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from probes.verdict import Verdict
 
 
 class ProbeJudgement(NamedTuple):
-    """One probe of a preset on one target."""
+    """Judgement of a preset's probe on a target."""
 
     text: str
-    """The specification that is armed, with values in it; where none is accepted, the first."""
+    """The specification that is armed, with values in it; if none is accepted, the first."""
     probe: Armable
     verdict: Verdict
     plan: Plan | None
-    """None where no alternative is accepted."""
+    """The plan; None where no alternative is accepted."""
     refused: tuple[Verdict, ...] = ()
-    """Of the alternatives before it."""
+    """Verdicts on the alternatives refused before it."""
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What this target can't give, and that another way had to be taken."""
+        """Losses on this target, with a note if an earlier alternative was refused."""
         other = (
             (f"{self.refused[0].command}: refused here, another way is taken",) if self.refused and self.plan else ()
         )
@@ -35,43 +35,43 @@ class ProbeJudgement(NamedTuple):
 
 
 class PresetJudgement(NamedTuple):
-    """A whole preset on one target."""
+    """Judgement of a whole preset on a target."""
 
     probes: tuple[ProbeJudgement, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether all of it can be armed."""
-        return all(one.plan is not None for one in self.probes)
+        """True if all probes can be armed."""
+        return all(judgement.plan is not None for judgement in self.probes)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """Of all probes, each once."""
-        return tuple(dict.fromkeys(loss for one in self.probes for loss in one.losses))
+        """Losses of all probes, each once."""
+        return tuple(dict.fromkeys(loss for judgement in self.probes for loss in judgement.losses))
 
 
 def judge(
     preset: Preset, given: Mapping[str, str], check: Callable[[Armable], Checked], machine: str = ""
 ) -> PresetJudgement:
-    """Check each probe on a target. Raises PresetError where a value is missing or none.
+    """Judge each probe of a preset on a target. Raises PresetError where a value is missing or invalid.
 
     Args:
-        preset: what is to be armed.
-        given: values of its parameters; for the others their defaults are taken.
-        check: asks the target, as `kernel.connection.planner.Connection.check` does.
-        machine: its `uname -m`, which says what numbers system calls have; empty: not known.
+        preset: the preset to arm.
+        given: values of its parameters; the other parameters get their defaults.
+        check: checks a probe on the target, as `kernel.connection.planner.Connection.check` does.
+        machine: `uname -m` of the target, which determines system call numbers; empty: unknown.
     """
-    return PresetJudgement(tuple(_judged(texts, check) for texts in substituted(preset, given, machine)))
+    return PresetJudgement(tuple(_judge_alternatives(texts, check) for texts in substituted(preset, given, machine)))
 
 
-def _judged(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> ProbeJudgement:
-    """The first alternative that is accepted; where none is, the first of all."""
+def _judge_alternatives(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> ProbeJudgement:
+    """Return the judgement of the first accepted alternative; if none is accepted, of the first."""
     refused: list[ProbeJudgement] = []
     for text in texts:
         probe = armable(text)
         verdict, plan = check(probe)[:2]
-        one = ProbeJudgement(text, probe, verdict, plan, tuple(judged.verdict for judged in refused))
+        judgement = ProbeJudgement(text, probe, verdict, plan, tuple(earlier.verdict for earlier in refused))
         if plan is not None:
-            return one
-        refused.append(one)
+            return judgement
+        refused.append(judgement)
     return refused[0]

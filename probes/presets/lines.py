@@ -1,4 +1,4 @@
-"""In which line of a TOML text a key stands: the parser checks the text, but keeps no places."""
+"""Find the line of a key in a TOML text: the parser checks the text, but returns no positions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _INLINE = re.compile(r"""(?:[{,]\s*)([A-Za-z0-9_-]+|"[^"]*"|'[^']*')\s*=""")
 
 
 def line_of(text: str, path: Sequence[str]) -> int:
-    """Line of a key, from 1, by the keys that lead to it; that of what it is within where it can't be told.
+    """Return the line of a key, from 1, by its path of keys; if it isn't found, that of the innermost table.
 
     Args:
-        text: that the parser took.
-        path: `("parameters", "pid", "tpye")`.
+        text: the text that the parser accepted.
+        path: keys from the outermost, as `("parameters", "pid", "tpye")`.
     """
     wanted, best, within = tuple(path), (0, 1), ""
     table: tuple[str, ...] = ()
@@ -25,23 +25,23 @@ def line_of(text: str, path: Sequence[str]) -> int:
         if within:
             within = "" if within in quotes else within
             continue
-        if found := _TABLE.match(line):
-            table = _split(found[1].strip())
+        if match := _TABLE.match(line):
+            table = _split(match[1].strip())
             best = _better(best, wanted, table, number)
-        elif found := _KEY.match(line):
-            key = (*table, *_split(found[1].strip()))
+        elif match := _KEY.match(line):
+            key = (*table, *_split(match[1].strip()))
             best = _better(best, wanted, key, number)
-            for inner in _INLINE.findall(line[found.end() :]):
+            for inner in _INLINE.findall(line[match.end() :]):
                 best = _better(best, wanted, (*key, inner.strip("\"'")), number)
         if len(quotes) == 1:
             within = quotes[0]
     return best[1]
 
 
-def _better(best: tuple[int, int], wanted: tuple[str, ...], found: tuple[str, ...], number: int) -> tuple[int, int]:
-    """The deepest key that is on the way to what is wanted, the first of those."""
-    fits = len(found) if wanted[: len(found)] == found else 0
-    return (fits, number) if fits > best[0] else best
+def _better(best: tuple[int, int], wanted: tuple[str, ...], key: tuple[str, ...], number: int) -> tuple[int, int]:
+    """Return the better of two matches: the key with the longer common path to `wanted`; of equals the first."""
+    depth = len(key) if wanted[: len(key)] == key else 0
+    return (depth, number) if depth > best[0] else best
 
 
 def _split(key: str) -> tuple[str, ...]:

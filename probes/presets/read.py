@@ -1,4 +1,4 @@
-"""The text of a preset's file -> a preset; what is wrong is named with its line."""
+"""Read a preset from the text of its file; errors name their line."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _KEYS = (
     *("version", "name", "title", "question", "tags", "description"),
     *("parameters", "probes", "view", "columns", "min_latency"),
 )
-_OF_PARAMETER = ("type", "default", "help")
+_PARAMETER_KEYS = ("type", "default", "help")
 
 
 def read_preset(text: str) -> Preset:
-    """Read a file's text. Raises PresetError."""
+    """Parse a file's text. Raises PresetError."""
     if len(text) > MAX_BYTES:
         raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is")
     try:
@@ -45,14 +45,14 @@ def read_preset(text: str) -> Preset:
 
 
 class _Reader:
-    """Knows the text, for the lines of what is wrong."""
+    """Reader of a preset's keys, with the text for the lines of errors."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def preset(self, plain: Mapping[str, Any]) -> Preset:
         self._check_version(plain)
-        self._known(plain, _KEYS, ())
+        self._check_keys(plain, _KEYS, ())
         name = self._word(plain, "name")
         if not NAME.fullmatch(name):
             raise self._error("a name has small letters, digits, - and _, at most 63", "name")
@@ -80,34 +80,34 @@ class _Reader:
                 "version",
             )
 
-    def _known(self, table: Mapping[str, Any], keys: Sequence[str], within: tuple[str, ...]) -> None:
+    def _check_keys(self, table: Mapping[str, Any], keys: Sequence[str], within: tuple[str, ...]) -> None:
         for key in table:
             if key not in keys:
-                near = difflib.get_close_matches(key, keys, 1, 0.5)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(keys)}"
+                similar = difflib.get_close_matches(key, keys, 1, 0.5)
+                hint = f"did you mean {similar[0]}?" if similar else f"known are {', '.join(keys)}"
                 raise self._error(f"{ascii(key)[1:-1]} is no key; {hint}", *within, key)
 
     def _word(self, plain: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        found = plain.get(key, default)
-        if found is None:
+        value = plain.get(key, default)
+        if value is None:
             raise PresetError(f"{key} is missing")
-        if not isinstance(found, str):
+        if not isinstance(value, str):
             raise self._error(f"{key} is a text, in quotes", key)
-        return found
+        return value
 
     def _line(self, plain: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        found = self._word(plain, key, default).strip()
-        if default is None and not found:
+        value = self._word(plain, key, default).strip()
+        if default is None and not value:
             raise self._error(f"{key} is empty", key)
-        if "\n" in found:
+        if "\n" in value:
             raise self._error(f"{key} is one line", key)
-        return found
+        return value
 
     def _words(self, plain: Mapping[str, Any], key: str) -> tuple[str, ...]:
-        found = plain.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+        value = plain.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
             raise self._error(f'{key} is a list of texts: ["one", "two"]', key)
-        return tuple(found)
+        return tuple(value)
 
     def _view(self, plain: Mapping[str, Any]) -> PresetView:
         try:
@@ -117,12 +117,12 @@ class _Reader:
 
     def _least(self, plain: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
         text = self._word(plain, "min_latency", "").strip()
-        durations = [one.name for one in parameters if one.type is ParameterType.DURATION]
+        durations = [parameter.name for parameter in parameters if parameter.type is ParameterType.DURATION]
         if text and self._view(plain) is not PresetView.CALLS:
             raise self._error('min_latency is for view = "calls"', "min_latency")
-        if found := PLACEHOLDER.fullmatch(text):
-            if found[1] not in durations:
-                raise self._error(f"no parameter of type duration is named {ascii(found[1])[1:-1]}", "min_latency")
+        if match := PLACEHOLDER.fullmatch(text):
+            if match[1] not in durations:
+                raise self._error(f"no parameter of type duration is named {ascii(match[1])[1:-1]}", "min_latency")
         elif text:
             try:
                 number_of(Parameter("min_latency", ParameterType.DURATION), text)
@@ -141,7 +141,7 @@ class _Reader:
             raise self._error("a parameter's name has small letters, digits and _, at most 32", *path)
         if not isinstance(plain, Mapping):
             raise self._error(f"a parameter is a table: [parameters.{name}]", *path)
-        self._known(plain, _OF_PARAMETER, path)
+        self._check_keys(plain, _PARAMETER_KEYS, path)
         try:
             kind = ParameterType(plain.get("type", ""))
         except ValueError:
@@ -158,28 +158,30 @@ class _Reader:
         return parameter
 
     def _probes(self, plain: Mapping[str, Any], parameters: Iterable[Parameter]) -> tuple[tuple[str, ...], ...]:
-        found = plain.get("probes")
-        if not isinstance(found, list) or not found:
+        probes_value = plain.get("probes")
+        if not isinstance(probes_value, list) or not probes_value:
             raise self._error('probes is a list of specifications: ["f vfs_read count"]', "probes")
-        known = [one.name for one in parameters]
+        names = [parameter.name for parameter in parameters]
         probes = []
-        for one in found:
-            texts = [one] if isinstance(one, str) else one
+        for item in probes_value:
+            texts = [item] if isinstance(item, str) else item
             if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
                 raise self._error(
                     "a probe is a text, or a list of texts of which the first that works is taken", "probes"
                 )
             for text in texts:
-                self._check_probe(text, known)
+                self._check_probe(text, names)
             probes.append(tuple(map(collapsed, texts)))
         return tuple(probes)
 
-    def _check_probe(self, text: str, known: Sequence[str]) -> None:
-        """The shape of a specification, with something in place of its parameters."""
+    def _check_probe(self, text: str, parameter_names: Sequence[str]) -> None:
+        """Check the syntax of a specification, with a value in place of each parameter. Raises PresetError."""
         for name in names_in(text):
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1, 0.5)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known) or 'none'}"
+            if name not in parameter_names:
+                similar = difflib.get_close_matches(name, parameter_names, 1, 0.5)
+                hint = (
+                    f"did you mean {similar[0]}?" if similar else f"known are {', '.join(parameter_names) or 'none'}"
+                )
                 raise PresetError(f"${{{ascii(name)[1:-1]}}} is no parameter; {hint}", self._line_with(name))
         if clause := stuck_clause(collapsed(text)):
             name = names_in(clause)[0]

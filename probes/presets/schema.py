@@ -1,4 +1,4 @@
-"""A preset as a value: probes that answer one question, with what may be chosen, and how the answer is looked at."""
+"""Represent a preset: probes that answer a question, with its parameters, and the view for the answer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 VERSION = 1
-"""Of the files that this program writes, and the newest that it reads."""
+"""Version of the files that this program writes, and the newest that it reads."""
 MAX_BYTES = 256 << 10
-"""Of a file that is read: a preset is written by hand."""
+"""Largest size in bytes of a file that is read: presets are written by hand."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-"""Of a preset: it is also the name of its file, and a word of a command."""
+"""Pattern for a preset's name, which is also a file name and a word of a command."""
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 class PresetView(enum.StrEnum):
-    """What is opened when it is armed."""
+    """View that is opened when the preset is armed."""
 
     EVENTS = "events"
     CALLS = "calls"
@@ -26,44 +26,44 @@ class PresetView(enum.StrEnum):
 
 
 class ParameterType(enum.StrEnum):
-    """What values a parameter takes."""
+    """Type of a parameter's values."""
 
     INT = "int"
     STR = "str"
     DURATION = "duration"
-    """`10ms`, `1.5s`; in a specification a number of nanoseconds."""
+    """Duration such as `10ms` or `1.5s`; in a specification a number of nanoseconds."""
     PATH = "path"
     PID = "pid"
     COMM = "comm"
     """Name of a task: at most 15 bytes."""
     SYSCALL = "syscall"
-    """`openat` or its number; in a specification the number that the target's architecture has for it."""
+    """System call, as `openat` or its number; in a specification the number on the target's architecture."""
     ERRNO = "errno"
-    """`EACCES`, 13 or either with a minus; in a specification the negative number, as functions return it."""
+    """Error, as `EACCES` or 13, with or without a minus; in a specification negative, as functions return it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing that may be chosen; `${name}` in a specification."""
+    """Parameter of a preset; `${name}` in a specification."""
 
     name: str
     type: ParameterType
     default: str = ""
-    """As a person would type it; empty: no value, and clauses of a filter that name it are left out."""
+    """Value as a person would type it; empty: no value, and filter clauses that name the parameter are left out."""
     help: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """See the module."""
+    """Preset: probes that answer a question, with parameters and a view."""
 
     name: str
     title: str
-    """One line."""
+    """Title, a single line."""
     probes: tuple[tuple[str, ...], ...]
-    """Specifications with parameters in them. Of each the first text is armed that the kernel takes."""
+    """Specifications with parameters, alternatives for each probe; the first that the kernel accepts is armed."""
     question: str = ""
-    """What it answers."""
+    """Question that the preset answers."""
     tags: tuple[str, ...] = ()
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
@@ -71,15 +71,15 @@ class Preset:
     columns: tuple[str, ...] = ()
     """Fields to show; none: all."""
     min_latency: str = ""
-    """Calls that took less are not shown: a duration, or `${name}`; empty: all are."""
+    """Shortest latency of the calls shown: a duration, or `${name}`; empty: all calls are shown."""
 
     def parameter(self, name: str) -> Parameter | None:
-        """The one of that name."""
-        return next((one for one in self.parameters if one.name == name), None)
+        """Return the parameter of a name; None: there is none."""
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
 
 class PresetChoice(NamedTuple):
-    """A preset with the values that were given for its parameters."""
+    """A preset with the values chosen for its parameters."""
 
     preset: Preset
     given: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Which presets fit what is looked for."""
+"""Search presets by words and tags."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from collections.abc import Iterable, Sequence
 from probes.presets.schema import Preset
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
-"""One that may be meant."""
-_ALIKE = 0.7
-"""Of 1, how much a word is to be like another that may be meant."""
+"""Pattern for words that a misspelled word may mean."""
+_LEAST_SIMILARITY = 0.7
+"""Least similarity, from 0 to 1, of a misspelled word and another."""
 _PUNCTUATION = "?!.,;:\"'()"
-_SMALL = re.compile(
+_STOP_WORDS = re.compile(
     "an?|and|are|at|be|by|can|did|do|does|for|from|has|have|how|i|in|into|is|it|me|my|of|on|or|than|that|the|their"
     "|there|they|this|to|was|were|what|when|where|which|who|whom|whose|why|will|with"
 )
-"""Words of a question that say nothing of what is looked for."""
+"""Words of a question that do not narrow the search."""
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a query in small letters, without punctuation and, where there are others, small words."""
-    words = [word for one in text.lower().split() if (word := one.strip(_PUNCTUATION))]
-    return [word for word in words if _SMALL.fullmatch(word) is None] or words
+    """Return the words of a query in lower case, without punctuation, and without stop words unless all are."""
+    words = [word for part in text.lower().split() if (word := part.strip(_PUNCTUATION))]
+    return [word for word in words if _STOP_WORDS.fullmatch(word) is None] or words
 
 
 def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = ()) -> bool:
-    """Whether all words but small ones occur in it, in any case; a word `#tag`, and each of the tags, is a tag of it.
+    """Return whether a preset has all words except stop words, in any case, and all tags, also given as words `#tag`.
 
     Args:
-        name: of its file.
-        preset: None where it can't be read; its name is looked at then.
+        name: name of the preset's file.
+        preset: the preset; None where it can't be read, so that only its name is searched.
         text: words, also of a question: `why is open slow?`.
-        tags: it has all of these.
+        tags: required tags.
     """
     words = words_of(text)
     wanted = {tag.lower() for tag in (*tags, *(word[1:] for word in words if word.startswith("#") and word[1:]))}
-    has = {tag.lower() for tag in preset.tags} if preset else set()
-    if not wanted <= has:
+    preset_tags = {tag.lower() for tag in preset.tags} if preset else set()
+    if not wanted <= preset_tags:
         return False
-    where = _text_of(name, preset)
-    return all(word in where for word in words if not word.startswith("#"))
+    searched = _text_of(name, preset)
+    return all(word in searched for word in words if not word.startswith("#"))
 
 
 def nearest(word: str, presets: Iterable[tuple[str, Preset | None]]) -> list[str]:
-    """Up to three names of presets that are like a misspelt word; where none is, words that they hold."""
-    own = list(presets)
-    names = sorted({name.lower() for name, _ in own})
-    known = sorted({found for name, preset in own for found in _WORD.findall(_text_of(name, preset))})
-    like = (difflib.get_close_matches(word.lower(), among, 3, _ALIKE) for among in (names, known))
-    return next(filter(None, like), [])
+    """Return up to three names of presets similar to a misspelled word, else similar words in presets."""
+    entries = list(presets)
+    names = sorted({name.lower() for name, _ in entries})
+    words = sorted({known_word for name, preset in entries for known_word in _WORD.findall(_text_of(name, preset))})
+    similar = (difflib.get_close_matches(word.lower(), among, 3, _LEAST_SIMILARITY) for among in (names, words))
+    return next(filter(None, similar), [])
 
 
 def _text_of(name: str, preset: Preset | None) -> str:
-    """All that is looked through, in small letters."""
+    """Return the text of a preset that is searched, in lower case."""
     if preset is None:
         return name.lower()
     probes = (text for texts in preset.probes for text in texts)

@@ -1,4 +1,4 @@
-"""A preset -> the text of its file; an edit of a text keeps its comments, its order and what is not changed."""
+"""Write a preset as the text of its file; an edit of a text preserves comments, order and unchanged values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probes.presets.schema import VERSION, Parameter, Preset, PresetView
 
 
 def new_text(preset: Preset) -> str:
-    """The text of a new file."""
+    """Return the text of a new file."""
     document = tomlkit.document()
     document.add("version", tomlkit.item(VERSION))
     for key, value in _plain(preset).items():
@@ -24,7 +24,7 @@ def new_text(preset: Preset) -> str:
 
 
 def edited(text: str, preset: Preset) -> str:
-    """The text with the values of a preset; what is the same already stays as it is written.
+    """Return the text with the values of a preset; unchanged values stay as they are written.
 
     Raises PresetError where the text is no preset.
     """
@@ -43,19 +43,19 @@ def edited(text: str, preset: Preset) -> str:
 
 
 def _edit_parameters(document: TOMLDocument, wanted: Sequence[Parameter]) -> None:
-    """Change those that differ, take away those that are gone, add those that are new."""
+    """Change the parameters that differ, remove those no longer in the preset, add new ones."""
     if "parameters" not in document:
         document["parameters"] = tomlkit.table(is_super_table=True)
-    there: Any = document["parameters"]
-    for name in [name for name in there if name not in {one.name for one in wanted}]:
-        del there[name]
-    for one in wanted:
-        if one.name not in there:
-            there[one.name] = tomlkit.item(_parameter(one))
+    table: Any = document["parameters"]
+    for name in [name for name in table if name not in {parameter.name for parameter in wanted}]:
+        del table[name]
+    for parameter in wanted:
+        if parameter.name not in table:
+            table[parameter.name] = tomlkit.item(_parameter(parameter))
             continue
-        for key, value in (("type", str(one.type)), ("default", one.default), ("help", one.help)):
-            if str(there[one.name].get(key, "")) != value:
-                there[one.name][key] = value
+        for key, value in (("type", str(parameter.type)), ("default", parameter.default), ("help", parameter.help)):
+            if str(table[parameter.name].get(key, "")) != value:
+                table[parameter.name][key] = value
 
 
 def _plain(preset: Preset) -> dict[str, Any]:
@@ -69,12 +69,14 @@ def _plain(preset: Preset) -> dict[str, Any]:
         "columns": list(preset.columns),
         "min_latency": preset.min_latency,
         "probes": [texts[0] if len(texts) == 1 else list(texts) for texts in preset.probes],
-        "parameters": {one.name: _parameter(one) for one in preset.parameters},
+        "parameters": {parameter.name: _parameter(parameter) for parameter in preset.parameters},
     }
 
 
-def _parameter(one: Parameter) -> dict[str, str]:
-    return {"type": str(one.type)} | {key: value for key in ("default", "help") if (value := getattr(one, key))}
+def _parameter(parameter: Parameter) -> dict[str, str]:
+    return {"type": str(parameter.type)} | {
+        key: value for key in ("default", "help") if (value := getattr(parameter, key))
+    }
 
 
 def _item(key: str, value: Any) -> Any:  # noqa: ANN401 - what TOML has

@@ -1,5 +1,6 @@
-"""Bytes of an ELF file -> `probes.programs.program.Program`. Headers are read by pyelftools; symbol tables, which may
-hold a hundred thousand entries, by one `struct`.
+"""Read a `probes.programs.program.Program` from the bytes of an ELF file.
+
+pyelftools reads the headers; a single `struct` reads symbol tables, which may have a hundred thousand entries.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ MAX_SECTIONS = 1 << 17
 MAX_SEGMENTS = 1 << 12
 MAX_NAME = 8 << 10
 MAX_NAMES = 64 << 20
-"""Characters of all names of a file's symbols."""
+"""Largest number of characters in the names of all symbols of a file."""
 MAX_HIDDEN = 64 << 20
-"""Bytes of `.gnu_debugdata` once it is unpacked."""
+"""Largest size in bytes of `.gnu_debugdata` once unpacked."""
 
 _MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64", "EM_RISCV": "riscv64", "EM_386": "i686"}
 _UNDEFINED = 0
@@ -36,13 +37,13 @@ _KINDS = {
     _IFUNC: SymbolKind.INDIRECT,
 }
 _HIDDEN = 0x8000
-"""In the version of a symbol: not the one that a program is linked with."""
+"""Bit in a symbol's version: not the default version that programs are linked with."""
 _STAPSDT = 3
 _NEEDED = 1
 
 
 class ProgramError(ValueError):
-    """The bytes are no ELF file, or a damaged one."""
+    """Bytes that are no valid ELF file."""
 
 
 class _Section(NamedTuple):
@@ -74,7 +75,7 @@ def _read(data: bytes) -> Program:
     return Program(
         _MACHINES.get(elf["e_machine"], ""),
         segments,
-        {name: tuple(found) for name, found in symbols.items()},
+        {name: tuple(entries) for name, entries in symbols.items()},
         _static(elf, sections),
         stripped,
         tuple(_needed(elf, sections)),
@@ -93,33 +94,35 @@ def _segments(elf: ELFFile) -> Iterator[ProgramSegment]:
 
 
 def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
-    """All sections; one that lies outside the file has no data."""
-    number, offset, each = elf.num_sections(), elf["e_shoff"], elf["e_shentsize"]
+    """Return all sections; a section outside the file has no data. Raises ProgramError."""
+    number, offset, entry_size = elf.num_sections(), elf["e_shoff"], elf["e_shentsize"]
     if (
         number > MAX_SECTIONS
-        or offset + number * each > len(data)
-        or (number and each < elf.structs.Elf_Shdr.sizeof())
+        or offset + number * entry_size > len(data)
+        or (number and entry_size < elf.structs.Elf_Shdr.sizeof())
     ):
         raise ProgramError(f"{number} section headers don't fit in the file")
-    headers = [struct_parse(elf.structs.Elf_Shdr, elf.stream, offset + index * each) for index in range(number)]
+    headers = [struct_parse(elf.structs.Elf_Shdr, elf.stream, offset + index * entry_size) for index in range(number)]
     index = elf.get_shstrndx()
     strings = headers[index]["sh_offset"] if number and index < number else 0
     inside = [_inside(header, data) for header in headers]
-    if sum(one["sh_size"] for one, held in zip(headers, inside, strict=True) if held) > 2 * len(data):
+    if sum(
+        header_inside["sh_size"] for header_inside, has_data in zip(headers, inside, strict=True) if has_data
+    ) > 2 * len(data):
         raise ProgramError("its sections lie over each other")
-    found = []
-    for header, held in zip(headers, inside, strict=True):
+    sections = []
+    for header, has_data in zip(headers, inside, strict=True):
         begin = header["sh_offset"]
-        found.append(
+        sections.append(
             _Section(
                 _text(data, strings + header["sh_name"]),
                 str(header["sh_type"]),
                 header["sh_addr"],
                 header["sh_link"],
-                data[begin : begin + header["sh_size"]] if held else b"",
+                data[begin : begin + header["sh_size"]] if has_data else b"",
             )
         )
-    return found
+    return sections
 
 
 def _inside(header: Container, data: bytes) -> bool:
@@ -127,34 +130,34 @@ def _inside(header: Container, data: bytes) -> bool:
 
 
 def _text(data: bytes, start: int) -> str:
-    """The string at an offset; empty where it has no end, or more than MAX_NAME bytes."""
+    """Return the string at an offset; empty if it has no end, or more than MAX_NAME bytes."""
     end = data.find(b"\0", start, start + MAX_NAME)
     return data[start : end if end >= 0 else start].decode("utf-8", "surrogateescape")
 
 
 def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
-    """Name and symbol, of all tables."""
+    """Yield name and symbol from all tables. Raises ProgramError."""
     order = "<" if elf.little_endian else ">"
     entry = struct.Struct(order + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
-    left = MAX_NAMES
+    remaining = MAX_NAMES
     for section in sections:
         if section.type not in ("SHT_SYMTAB", "SHT_DYNSYM") or section.link >= len(sections):
             continue
         strings = sections[section.link].data
-        whole = len(section.data) // entry.size * entry.size
+        complete = len(section.data) // entry.size * entry.size
         versions = _versions(sections, order) if section.type == "SHT_DYNSYM" else ()
-        for number, row in enumerate(entry.iter_unpack(section.data[:whole])):
+        for number, row in enumerate(entry.iter_unpack(section.data[:complete])):
             if elf.elfclass == 64:
                 name, info, _, index, address, size = row
             else:
                 name, address, size, info, _, index = row
             kind = _KINDS.get(info & 15)
             if index == _UNDEFINED:
-                kind = SymbolKind.IMPORTED  # of a type that the table need not say
+                kind = SymbolKind.IMPORTED  # the table need not give an imported symbol's type
             if kind is not None and name and name < len(strings):
                 text, at, version = _text(strings, name).partition("@")
-                left -= len(text)
-                if left < 0:
+                remaining -= len(text)
+                if remaining < 0:
                     raise ProgramError(f"the names of its symbols have more than {MAX_NAMES} characters")
                 old = bool(at) and not version.startswith("@")
                 old = old or (number < len(versions) and versions[number] > _HIDDEN)
@@ -162,13 +165,13 @@ def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, 
 
 
 def _versions(sections: Sequence[_Section], order: str) -> tuple[int, ...]:
-    """Version number of each dynamic symbol; none where there are no versions."""
+    """Return the version number of each dynamic symbol; empty where there are no versions."""
     data = next((section.data for section in sections if section.type == "SHT_GNU_versym"), b"")
     return struct.unpack(f"{order}{len(data) // 2}H", data[: len(data) // 2 * 2])
 
 
 def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]:
-    """Symbols of the packed ELF file that Fedora and its kin leave in a stripped program."""
+    """Yield the symbols of the compressed ELF file that Fedora and others leave in stripped programs."""
     packed = next((section.data for section in sections if section.name == ".gnu_debugdata"), b"")
     if not packed:
         return
@@ -181,26 +184,28 @@ def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, ProgramSymbol]]
 
 
 def _static(elf: ELFFile, sections: Sequence[_Section]) -> dict[str, tuple[StaticProbe, ...]]:
-    """Places of static probes: notes `stapsdt`, whose addresses count from where `.stapsdt.base` was."""
+    """Return the places of static probes: notes `stapsdt`, with addresses relative to `.stapsdt.base` at link
+    time.
+    """
     order, size = "<" if elf.little_endian else ">", elf.elfclass // 8
     word = "Q" if size == 8 else "I"
     base = next((section.address for section in sections if section.name == ".stapsdt.base"), None)
-    found: dict[str, dict[StaticProbe, None]] = {}
+    probes_by_name: dict[str, dict[StaticProbe, None]] = {}
     for section in sections:
         if section.name != ".note.stapsdt":
             continue
         for content in _notes(section.data, order):
             place, linked, counter = struct.unpack_from(f"{order}3{word}", content)
-            moved = 0 if base is None else base - linked
+            shift = 0 if base is None else base - linked
             provider, name = (content[3 * size :] + b"\0\0").split(b"\0")[:2]
             key = f"{provider.decode('utf-8', 'surrogateescape')}:{name.decode('utf-8', 'surrogateescape')}"
-            probe = StaticProbe(place + moved, counter + moved if counter else 0)
-            found.setdefault(key, {})[probe] = None
-    return {key: tuple(probes) for key, probes in found.items()}
+            probe = StaticProbe(place + shift, counter + shift if counter else 0)
+            probes_by_name.setdefault(key, {})[probe] = None
+    return {key: tuple(probes) for key, probes in probes_by_name.items()}
 
 
 def _notes(data: bytes, order: str) -> Iterator[bytes]:
-    """Content of each note of a static probe."""
+    """Yield the content of each note of a static probe."""
     at = 0
     while at + 12 <= len(data):
         name_size, size, kind = struct.unpack_from(f"{order}III", data, at)
@@ -212,12 +217,12 @@ def _notes(data: bytes, order: str) -> Iterator[bytes]:
 
 
 def _needed(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[str]:
-    """Names of the libraries in the dynamic section."""
+    """Yield the names of the libraries in the dynamic section."""
     entry = struct.Struct(("<" if elf.little_endian else ">") + ("QQ" if elf.elfclass == 64 else "II"))
     for section in sections:
         if section.type != "SHT_DYNAMIC" or section.link >= len(sections):
             continue
-        whole = len(section.data) // entry.size * entry.size
-        for tag, value in entry.iter_unpack(section.data[:whole]):
+        complete = len(section.data) // entry.size * entry.size
+        for tag, value in entry.iter_unpack(section.data[:complete]):
             if tag == _NEEDED:
                 yield _text(sections[section.link].data, value)

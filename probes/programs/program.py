@@ -1,8 +1,7 @@
-"""A program or a library as far as probes need it: its symbols, its static probes, and where they lie in the file.
+"""Represent a program or a library for probes: its symbols, its static probes, and their offsets in the file.
 
-`probes.programs.elf_symbols` reads one from its bytes. The kernel counts from the file's beginning
-(uprobetracer.rst), symbols from where the code will be in memory: the program headers say which is which, for PIE and
-others alike.
+`probes.programs.elf_symbols` reads one from its bytes. The kernel takes offsets from the file's beginning
+(uprobetracer.rst), symbols have addresses in memory; the program headers map the two, for PIE and other programs.
 """
 
 from __future__ import annotations
@@ -18,37 +17,37 @@ from btf.search import Search
 
 _NEAREST = 3
 _ALIGNED = {"aarch64": 4, "riscv64": 2}
-"""Bytes that every instruction's address is a multiple of."""
+"""Alignment in bytes of every instruction, by machine."""
 
 
 class SymbolKind(enum.Enum):
-    """What a symbol names."""
+    """Kind of object that a symbol names."""
 
     FUNCTION = "function"
     INDIRECT = "indirect"
-    """STT_GNU_IFUNC: a function that chooses another one when the program is loaded."""
+    """STT_GNU_IFUNC: a function that selects another one when the program is loaded."""
     DATA = "data"
     IMPORTED = "imported"
-    """It is defined in a library."""
+    """Defined in a library."""
 
 
 class ProgramSymbol(NamedTuple):
-    """One entry of a symbol table."""
+    """Entry of a symbol table."""
 
     address: int
     size: int
-    """Bytes; 0: not said."""
+    """Size in bytes; 0: unknown."""
     kind: SymbolKind
     old: bool = False
-    """A version of it that programs linked today don't get (`memcpy@GLIBC_2.2.5`)."""
+    """True for a version that programs linked today don't get (`memcpy@GLIBC_2.2.5`)."""
 
 
 class StaticProbe(NamedTuple):
-    """One place of a `.note.stapsdt` probe."""
+    """Place of a `.note.stapsdt` probe."""
 
     address: int
     counter: int = 0
-    """Address of its reference counter (semaphore); 0: it has none."""
+    """Address of the probe's reference counter (semaphore); 0: none."""
 
 
 class ProgramSegment(NamedTuple):
@@ -57,24 +56,24 @@ class ProgramSegment(NamedTuple):
     address: int
     offset: int
     size: int
-    """Bytes in the file."""
+    """Size in bytes in the file."""
     executable: bool
 
 
 class FileSpot(NamedTuple):
-    """A place as the kernel takes it, in bytes from the file's beginning."""
+    """Place as the kernel takes it, in bytes from the file's beginning."""
 
     offset: int
     counter: int = 0
-    """Of the reference counter; 0: none."""
+    """Offset of the reference counter; 0: none."""
 
 
 class SymbolNotPlaced(Exception):
-    """A symbol that no probe can sit on.
+    """Symbol that no probe can attach to.
 
     Attributes:
-        code: a name of our own for `Refusal.code`.
-        names: what would do instead.
+        code: probewright's own name for `Refusal.code`.
+        names: names that are valid instead.
     """
 
     def __init__(self, code: str, reason: str, names: Sequence[str] = ()) -> None:
@@ -85,38 +84,38 @@ class SymbolNotPlaced(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One ELF file."""
+    """ELF file of a program or a library."""
 
     machine: str
-    """As `uname -m` says it; empty: another one."""
+    """Machine as in `uname -m`; empty: another machine."""
     segments: tuple[ProgramSegment, ...]
     symbols: Mapping[str, tuple[ProgramSymbol, ...]] = field(repr=False)
     static: Mapping[str, tuple[StaticProbe, ...]] = field(default_factory=dict, repr=False)
-    """By `PROVIDER:NAME`."""
+    """Static probes by `PROVIDER:NAME`."""
     stripped: bool = False
-    """It has no symbols but those for the dynamic linker, or none at all."""
+    """True if the file has only symbols for the dynamic linker, or none."""
     needed: tuple[str, ...] = ()
-    """Libraries that it is linked with."""
+    """Names of the libraries that the file is linked with."""
 
     def place(self, name: str, offset: int = 0) -> tuple[FileSpot, ...]:
-        """Say where a function begins in the file, or each place of a static probe (`sdt_PROVIDER:NAME`).
+        """Return where a function begins in the file, or each place of a static probe (`sdt_PROVIDER:NAME`).
 
-        Raises NotPlaced with the reason.
+        Raises SymbolNotPlaced with the reason.
         """
         if name.startswith("sdt_") and ":" in name:
             return self._static(name.removeprefix("sdt_"))
-        every = self.symbols.get(name, ())
-        current = [one for one in every if not one.old] or every
-        found = [one for one in current if one.kind is SymbolKind.FUNCTION]
-        addresses = sorted({one.address for one in found})
+        candidates = self.symbols.get(name, ())
+        current = [symbol for symbol in candidates if not symbol.old] or candidates
+        functions = [symbol for symbol in current if symbol.kind is SymbolKind.FUNCTION]
+        addresses = sorted({symbol.address for symbol in functions})
         if not addresses:
-            raise self._absent(name, {one.kind for one in current})
+            raise self._absent(name, {symbol.kind for symbol in current})
         if len(addresses) > 1:
             places = ", ".join(f"{self._in_file(address):#x}" for address in addresses[:4])
             raise SymbolNotPlaced(
                 "ambiguous_symbol", f"{len(addresses)} functions have this name; give an offset: {places}"
             )
-        size = max(one.size for one in found)
+        size = max(symbol.size for symbol in functions)
         if size and offset >= size:
             raise SymbolNotPlaced("outside_function", f"the function is {size} bytes long")
         if offset % _ALIGNED.get(self.machine, 1):
@@ -124,20 +123,22 @@ class Program:
         return (FileSpot(self._in_file(addresses[0] + offset)),)
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Names of functions that are like this one."""
+        """Return the names of similar functions."""
         return self.like(name, _NEAREST)
 
     def like(self, query: str, limit: int) -> tuple[str, ...]:
-        """Names of functions that a query finds, the likeliest first; also such as are there twice."""
+        """Return the names of functions that match a query, the likeliest first; also names that occur twice."""
         names, search = self._search
         return tuple(names[index] for index in search.find(query, limit).indices)
 
     def _static(self, name: str) -> tuple[FileSpot, ...]:
-        found = self.static.get(name, ())
-        if not found:
+        places = self.static.get(name, ())
+        if not places:
             nearest = difflib.get_close_matches(name, self.static, _NEAREST)
-            raise SymbolNotPlaced("no_such_symbol", "it has no such static probe", [f"sdt_{one}" for one in nearest])
-        spots = {FileSpot(self._in_file(one.address), self._in_file(one.counter, code=False)) for one in found}
+            raise SymbolNotPlaced(
+                "no_such_symbol", "it has no such static probe", [f"sdt_{place}" for place in nearest]
+            )
+        spots = {FileSpot(self._in_file(place.address), self._in_file(place.counter, code=False)) for place in places}
         return tuple(sorted(spots))
 
     def _in_file(self, address: int, code: bool = True) -> int:
@@ -154,24 +155,26 @@ class Program:
                 "indirect_symbol", "it only chooses the function when the program starts (IFUNC); probe that one"
             )
         if SymbolKind.IMPORTED in kinds:
-            where = f", one of {', '.join(self.needed[:4])}" if self.needed else ""
+            libraries = f", one of {', '.join(self.needed[:4])}" if self.needed else ""
             return SymbolNotPlaced(
-                "imported_symbol", f"it is only called from here; probe the library that has it{where}"
+                "imported_symbol", f"it is only called from here; probe the library that has it{libraries}"
             )
         if SymbolKind.DATA in kinds:
             return SymbolNotPlaced("no_function", "it is data, no function")
-        why = "no function of this name"
+        reason = "no function of this name"
         if self.stripped:
-            why = (
+            reason = (
                 "the file is stripped: only what the dynamic linker needs has a name"
                 if self.symbols
                 else ("the file is stripped: nothing in it has a name; give an offset")
             )
-        return SymbolNotPlaced("no_such_symbol", why, self.nearest(name))
+        return SymbolNotPlaced("no_such_symbol", reason, self.nearest(name))
 
     @cached_property
     def _search(self) -> tuple[list[str], Search]:
         names = [
-            name for name, found in self.symbols.items() if any(one.kind is SymbolKind.FUNCTION for one in found)
+            name
+            for name, symbols in self.symbols.items()
+            if any(symbol.kind is SymbolKind.FUNCTION for symbol in symbols)
         ]
         return names, Search(names)

@@ -1,4 +1,4 @@
-"""What the kernel says of one fetcharg: name, type, expression and how the value is stored.
+"""Check a fetcharg by the kernel's rules: name, type, expression and how the value is stored.
 
 traceprobe_parse_probe_arg in kernel/trace/trace_probe.c, in the kernel's order of checks.
 """
@@ -27,26 +27,26 @@ _SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG")
 
 
 class FieldType(NamedTuple):
-    """The type behind the colon."""
+    """Type written after the colon of a fetcharg."""
 
     text: str | None
-    """As written, without `[N]`; None: left to BTF."""
+    """Type as written, without `[N]`; None: left to BTF."""
     name: str
-    """The kernel's type that stores it."""
+    """The kernel's type that stores the value."""
     elements: int = 0
-    """Elements of an array, 0: no array."""
+    """Number of elements of an array, 0: no array."""
     start: int = 0
-    """Where it begins in the body; 0 where there is none."""
+    """Column in the body where the type begins; 0: no type is written."""
 
 
 def check_argument(word: str, number: int, names: list[str], size: int, site: Site) -> ParsedArgument:
-    """Check one word as the `number`-th argument (from 0).
+    """Check a word as the `number`-th argument (from 0).
 
     Returns:
-        What the kernel keeps of it. Raises Refused with the column in `word`.
+        The argument as the kernel stores it. Raises Refused with the column in `word`.
     """
-    name, found, body = word.partition("=")
-    if not found:
+    name, has_name, body = word.partition("=")
+    if not has_name:
         body = word
         name = _default_name(word, number, site)
     elif len(name) > MAX_FIELD_NAME:
@@ -67,17 +67,17 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
 
 
 def unread_argument(word: str, number: int, site: Site) -> ParsedArgument:
-    """Take the `number`-th argument of an event that is there as far as its text tells."""
-    name, found, body = word.partition("=")
+    """Parse the `number`-th argument of an existing event, as far as its text alone tells."""
+    name, has_name, body = word.partition("=")
     text, bracket, count = body.partition(":")[2].partition("[")
     elements = kstrtoul(count.rstrip("]")) if bracket else 0
     stored = _stored_type(text, site) if text else None
-    named = name if found else _default_name(word, number, site)
-    return ParsedArgument(named, body if found else word, stored or "", elements or 0)
+    name_or_default = name if has_name else _default_name(word, number, site)
+    return ParsedArgument(name_or_default, body if has_name else word, stored or "", elements or 0)
 
 
 def check_entry_data(site: Site) -> None:
-    """Check what a return probe keeps from the entry. Raises Refused."""
+    """Check the number of entry arguments that a return probe stores. Raises Refused."""
     limited = site.fprobe and site.at_exit and site.dialect.fprobe_on_graph
     if limited and len(site.entry_args) > MAX_ENTRY_LONGS:
         raise Refused("TOO_MANY_EARGS", 0)
@@ -91,10 +91,11 @@ def _default_name(word: str, number: int, site: Site) -> str:
 def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType, int, bool]:
     kind = _parse_type(body, start, site)
     fetch = read_fetch(site, start, body.split(":", 1)[0])
-    # Up to 6.12 errors behind the expression stand at the type; later ones are shifted by the outermost `+N(`. Behind
-    # a field path the kernel's column is lost up to 7.2 (a difference of unrelated pointers): the type's own then.
-    lost = fetch.walked and not site.dialect.typecast
-    base = fetch.offset if site.dialect.btf_args and not lost else start
+    # Up to 6.12, errors after the expression are placed at the type; later kernels are off by the outermost `+N(`.
+    # After a field path, kernels up to 7.2 lose the column (a difference of unrelated pointers): the type's own is
+    # used then.
+    column_lost = fetch.walked and not site.dialect.typecast
+    base = fetch.offset if site.dialect.btf_args and not column_lost else start
     if fetch.last is not None:
         if kind.text is None:
             kind = kind._replace(name=_btf_type(fetch, site))
@@ -114,12 +115,12 @@ def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType
 
 
 def _shifts(fetch: Fetch, kind: FieldType) -> bool:
-    """Whether BTF has it for a bit-field, but one of whole bytes (parse_btf_bitfield)."""
+    """Return whether BTF makes the value a bit-field that is not of whole bytes (parse_btf_bitfield)."""
     return kind.text is None and fetch.last is not None and bool(fetch.bits[0] or fetch.bits[1] % 8)
 
 
 def _parse_type(body: str, start: int, site: Site) -> FieldType:
-    """Read the type (parse_probe_arg_type)."""
+    """Parse the type of an argument (parse_probe_arg_type)."""
     value, colon, text = body.partition(":")
     at = start + len(value) + 1 if colon else start
     count = 0
@@ -141,7 +142,7 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
 
 
 def _own_bits(value: str, start: int, site: Site) -> int:
-    """The width of a value that is written without a type; 0: not known, for it is memory of no type."""
+    """Return the width in bits of a value written without a type; 0: unknown, for it is memory without a type."""
     try:
         fetch = read_fetch(site, start, value)
     except Refused:
@@ -153,7 +154,7 @@ def _own_bits(value: str, start: int, site: Site) -> int:
 
 
 def _array(rest: str, at: int) -> int:
-    """Read `N]`, which begins at column `at`."""
+    """Parse `N]`, which begins at column `at`."""
     number, bracket, suffix = rest.partition("]")
     if not bracket:
         raise Refused("ARRAY_NO_CLOSE", at + len(rest), rest)
@@ -168,7 +169,7 @@ def _array(rest: str, at: int) -> int:
 
 
 def _stored_type(text: str | None, site: Site) -> str | None:
-    """Name the type that stores it (find_fetch_type); None: unknown."""
+    """Return the kernel's type that stores a value (find_fetch_type); None: there is no such type."""
     if text is None:
         return f"x{site.dialect.bits}"
     if text.startswith("b"):
@@ -190,7 +191,7 @@ def _btf_type(fetch: Fetch, site: Site) -> str:
 
 
 def _prepare_string(fetch: Fetch, text: str, base: int, site: Site) -> None:
-    """A `char *` is dereferenced, a `char []` is taken as it is (check_prepare_btf_string_fetch)."""
+    """Dereference a `char *`, and take a `char []` in place (check_prepare_btf_string_fetch)."""
     signature = site.types
     if signature is None or fetch.last is None or signature.is_char_array(fetch.last):
         return
@@ -203,7 +204,7 @@ def _prepare_string(fetch: Fetch, text: str, base: int, site: Site) -> None:
 
 
 def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
-    """Whether the value can be stored so (finalize_fetch_insn)."""
+    """Check that the value can be stored with its type (finalize_fetch_insn)."""
     at = base + kind.start
     store = "RAW"
     used = len(fetch.ops)
@@ -221,7 +222,7 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         raise Refused("TOO_MANY_OPS", base)
     if kind.text is not None and kind.text.startswith("b"):
         used += 1
-        if not _good_bitfield(kind.text, fetch.site.dialect.saturates) or used > MAX_OPERATIONS:
+        if not _valid_bitfield(kind.text, fetch.site.dialect.saturates) or used > MAX_OPERATIONS:
             raise Refused("BAD_BITFIELD", at, kind.text)
     elif _shifts(fetch, kind):
         used += 1
@@ -233,8 +234,8 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         raise Refused("TOO_MANY_OPS", base)
 
 
-def _good_bitfield(text: str, saturates: bool) -> bool:
-    """Whether `bWIDTH@OFFSET/SIZE` holds its bits (__parse_bitfield_probe_arg)."""
+def _valid_bitfield(text: str, saturates: bool) -> bool:
+    """Return whether the bits of `bWIDTH@OFFSET/SIZE` fit in its size (__parse_bitfield_probe_arg)."""
     width, rest = simple_strtoul(text[1:], 0, saturates)
     if not width or not rest.startswith("@"):
         return False

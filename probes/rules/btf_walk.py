@@ -1,4 +1,4 @@
-"""A parameter's name or `$retval` with the path behind it: parse_btf_arg and parse_btf_field of trace_probe.c."""
+"""Resolve a parameter's name or `$retval` with a field path: parse_btf_arg and parse_btf_field of trace_probe.c."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from probes.rules.fetch_state import Fetch
 
 NAMELESS = "\0"
-"""In place of an empty name, which no member has; anonymous members must not match."""
+"""Substitute for an empty name, which no member has: anonymous members must not match."""
 
 
 def walk(fetch: Fetch, text: str) -> None:
-    """Read a name and its path; the value's type is in `fetch.last` then. Raises Refused."""
+    """Parse a name and its path; sets `fetch.last` to the value's type. Raises Refused."""
     site = fetch.site
     name, arrow, rest = next_field(fetch, text)
     if rest is not None and not arrow:
         raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
-    found = _returned(fetch, text, rest) if site.at_exit and name == "$retval" else _parameter(fetch, text, name)
-    if found is None:
+    value = _return_value(fetch, text, rest) if site.at_exit and name == "$retval" else _parameter(fetch, text, name)
+    if value is None:
         return
-    signature, type_id = found
+    signature, type_id = value
     fetch.last = signature.strip(type_id)
     if rest is not None:
         fetch.offset += len(text) - len(rest)
         _path(fetch, signature, fetch.last, rest)
 
 
-def _returned(fetch: Fetch, text: str, rest: str | None) -> tuple[Signature, int] | None:
-    """Take what is returned; None where BTF says nothing of it."""
+def _return_value(fetch: Fetch, text: str, rest: str | None) -> tuple[Signature, int] | None:
+    """Store the return value; return its signature and type, or None where BTF lacks the function."""
     fetch.store("RETVAL")
     signature = fetch.site.signature
     if signature is None:
@@ -53,8 +53,8 @@ def _returned(fetch: Fetch, text: str, rest: str | None) -> tuple[Signature, int
 
 
 def _parameter(fetch: Fetch, text: str, name: str) -> tuple[Signature, int]:
-    signature, known = fetch.site.signature, fetch.site.queried
-    if signature is None or not (known or signature.params):
+    signature, queried = fetch.site.signature, fetch.site.queried
+    if signature is None or not (queried or signature.params):
         raise _no_entry(fetch, text)
     fetch.site.queried = True
     number = signature.number_of(name)
@@ -68,7 +68,7 @@ def _parameter(fetch: Fetch, text: str, name: str) -> tuple[Signature, int]:
 
 
 def _no_parameter(fetch: Fetch, name: str, signature: Signature) -> Refused:
-    """A name that no parameter has, with what may be meant by it."""
+    """Return the error for a name that no parameter has, with similar names."""
     site = fetch.site
     registers = () if site.no_registers else tuple(site.dialect.registers or ())
     params = tuple(param.name for param in signature.params)
@@ -81,14 +81,14 @@ def _no_parameter(fetch: Fetch, name: str, signature: Signature) -> Refused:
 
 
 def _no_entry(fetch: Fetch, text: str) -> Refused:
-    """Without BTF of the function, or one that takes nothing."""
+    """Return the error for a function that BTF lacks, or that has no parameters."""
     signature = fetch.site.signature
     hint = "" if signature is None or signature.params else f"{signature.name} takes no arguments"
     return Refused("NO_BTF_ENTRY", fetch.offset, text, hint=hint)
 
 
 def next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
-    """Split at the next `->` or `.` (splitnext_field): the name, whether an arrow follows, and what is behind."""
+    """Split at the next `->` or `.` (splitnext_field) into the name, whether an arrow follows, and the rest."""
     match = re.search(r"[.-]", text)
     if match is None:
         return text, False, None
@@ -101,12 +101,12 @@ def next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
 
 
 def walk_members(fetch: Fetch, btf: Btf, struct: int, text: str) -> None:
-    """Walk the members of the struct a typecast named, whose address the value is."""
+    """Walk the members of the struct that a typecast named; the value is the struct's address."""
     _path(fetch, Signature(btf, "", (), 0), struct, text, in_struct=True)
 
 
 def _path(fetch: Fetch, signature: Signature, type_id: int, text: str, in_struct: bool = False) -> None:
-    """Walk the members behind a pointer; the kernel looks for each before it reads on."""
+    """Walk the members behind a pointer; the kernel looks each up before it reads on."""
     hops: list[tuple[str, str]] = []
     starts: list[int] = []
     arrow, broken = True, None
@@ -137,11 +137,11 @@ def _resolve(
     starts: list[int],
     broken: Refused | None,
 ) -> None:
-    """Follow the steps; `broken` is what is wrong with the text of the last one."""
+    """Resolve the steps of a path; `broken` is the syntax error in the last step's text, if any."""
     btf = signature.btf
-    good = hops[:-1] if broken is not None else hops
+    valid_hops = hops[:-1] if broken is not None else hops
     try:
-        found = _resolve_in(btf, type_id, good) if hops[0][0] == "." else resolve(btf, type_id, good)
+        resolved = _resolve_in(btf, type_id, valid_hops) if hops[0][0] == "." else resolve(btf, type_id, valid_hops)
     except PathError as error:
         at = error.hop_index
         _check_room(fetch, hops[: at + 1], starts)
@@ -156,19 +156,19 @@ def _resolve(
         raise Refused(error.code, starts[at], token, names=names, hint=hint, meant=meant) from None
     _check_room(fetch, hops, starts)
     if broken is not None:
-        if hops[-1][0] == "->" and not signature.is_pointer(found.type_id):
+        if hops[-1][0] == "->" and not signature.is_pointer(resolved.type_id):
             raise Refused("NO_PTR_STRCT", starts[-1], hint=operator_hint(btf, type_id, hops, len(hops) - 1))
         raise broken
-    for _ in found.derefs:
+    for _ in resolved.derefs:
         fetch.advance()
         fetch.store("DEREF")
-    fetch.last = signature.strip(found.type_id)
-    fetch.bits = (found.bit_offset, found.bit_size)
+    fetch.last = signature.strip(resolved.type_id)
+    fetch.bits = (resolved.bit_offset, resolved.bit_size)
     fetch.walked = True
 
 
 def _check_room(fetch: Fetch, hops: Sequence[tuple[str, str]], starts: Sequence[int]) -> None:
-    """Check the loads up to the last step; the kernel stores each before it looks for the next. Raises Refused."""
+    """Check the number of loads up to the last step; the kernel stores each before it reads on. Raises Refused."""
     arrows = [start for (op, _), start in zip(hops[1:], starts[1:], strict=False) if op == "->"]
     room = MAX_OPERATIONS - len(fetch.ops)
     if len(arrows) > room:
@@ -176,7 +176,7 @@ def _check_room(fetch: Fetch, hops: Sequence[tuple[str, str]], starts: Sequence[
 
 
 def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resolved:
-    """Follow a path that begins inside a struct. Raises PathError."""
+    """Resolve a path that begins inside a struct. Raises PathError."""
     at, derefs, bits, size, agrees = struct, [0], 0, 0, True
     for index, (op, name) in enumerate(hops):
         if op == "->":
@@ -185,8 +185,8 @@ def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resol
                 raise PathError("NO_PTR_STRCT", index)
             at, bits = strip(btf, pointer.type_id), 0
             derefs.append(0)
-        found = find_field(btf, at, name, index)
-        bits, size, agrees = bits + found.bit_offset, found.bit_size, agrees and found.kernel_agrees
+        member = find_field(btf, at, name, index)
+        bits, size, agrees = bits + member.bit_offset, member.bit_size, agrees and member.kernel_agrees
         derefs[-1] = bits // 8
-        at = strip(btf, found.type_id)
+        at = strip(btf, member.type_id)
     return Resolved(at, tuple(derefs), bits % 8, size, agrees)

@@ -1,4 +1,4 @@
-"""Typecasts, `$current` and per-CPU variables (kernel/trace/trace_probe.c).
+"""Parse typecasts, `$current` and per-CPU variables (kernel/trace/trace_probe.c).
 
 Event probes cast a field, `(STRUCT)FIELD->member`, from 7.1 (handle_typecast); 7.3 casts any expression in any kernel
 probe, `(STRUCT,MEMBER)(EXPRESSION)->member`, and reads `this_cpu_ptr()`, `this_cpu_read()` and `$current`.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def cast_field(fetch: Fetch, text: str) -> None:
-    """Read a typecast where only event probes take them; the value's type is in `fetch.last` then. Raises Refused."""
+    """Parse a typecast where only event probes take them; sets `fetch.last` to its type. Raises Refused."""
     site = fetch.site
     if not site.on_event:
         raise Refused("TYPECAST_NOT_EVENT", fetch.offset, text)
@@ -45,7 +45,7 @@ def cast_field(fetch: Fetch, text: str) -> None:
 
 
 def cast(fetch: Fetch, text: str) -> None:
-    """Read a typecast of any expression. Raises Refused."""
+    """Parse a typecast of any expression. Raises Refused."""
     site, start = fetch.site, fetch.offset
     if not (site.on_function or site.on_event):
         raise Refused("NOSUP_BTFARG", start, text)
@@ -70,28 +70,28 @@ def cast(fetch: Fetch, text: str) -> None:
 
 
 def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
-    """Check the member that the pointer points to, at column `at`. Raises Refused."""
+    """Check the path, at column `at`, of the member that the pointer points to. Raises Refused."""
     bits, owner, column = 0, struct, at
     rest: str | None = path
     while rest is not None:
-        found_sign = re.search(r"[.-]", rest)
-        end = found_sign.start() if found_sign is not None else len(rest)
+        separator = re.search(r"[.-]", rest)
+        end = separator.start() if separator is not None else len(rest)
         if rest[end : end + 1] == "-" and rest[end + 1 : end + 2] != ">":
             raise Refused("BAD_HYPHEN", column + end, rest[end:])
         try:
-            found = find_field(btf, owner, rest[:end] or NAMELESS)
+            member = find_field(btf, owner, rest[:end] or NAMELESS)
         except PathError as error:
             raise Refused(error.code, column, rest[:end]) from None
         if rest[end : end + 1] == "-":
             raise Refused("TYPECAST_BAD_ARROW", column + end, path)
-        bits, owner = bits + found.bit_offset, found.type_id
+        bits, owner = bits + member.bit_offset, member.type_id
         rest, column = (rest[end + 1 :] if end < len(rest) else None), column + end + 1
     if bits % 8:
         raise Refused("TYPECAST_NOT_ALIGNED", at, path)
 
 
 def per_cpu(fetch: Fetch, text: str) -> None:
-    """Read `this_cpu_ptr(EXPRESSION)` or `this_cpu_read(EXPRESSION)`. Raises Refused."""
+    """Parse `this_cpu_ptr(EXPRESSION)` or `this_cpu_read(EXPRESSION)`. Raises Refused."""
     if fetch.site.user or fetch.site.on_event:
         raise Refused("NOSUP_PERCPU", fetch.offset, text)
     fetch.nest(text)
@@ -111,14 +111,14 @@ def per_cpu(fetch: Fetch, text: str) -> None:
 
 
 def bare_field(fetch: Fetch, text: str) -> None:
-    """Read a field of the event that stands there without `$` (7.3). Raises Refused."""
+    """Parse an event's field written without `$` (7.3). Raises Refused."""
     if not fetch.site.has_field(text):
         raise Refused("NO_EVENT_FIELD", fetch.offset, text, names=tuple(fetch.site.fields or ()))
     fetch.store("TP_ARG")
 
 
 def current(fetch: Fetch, text: str) -> None:
-    """Read `$current`, the running task, and its members. Raises Refused."""
+    """Parse `$current`, the running task, with a path to a member. Raises Refused."""
     site = fetch.site
     if site.on_event:
         raise Refused("BAD_VAR", fetch.offset, text)
@@ -135,7 +135,7 @@ def current(fetch: Fetch, text: str) -> None:
 
 
 def find_struct(btf: Btf | None, name: str) -> int | None:
-    """Find a struct by its bare name, as bpf_find_btf_id does: an empty one finds the first nameless struct."""
+    """Return a struct by its bare name, as bpf_find_btf_id does: an empty name finds the first nameless struct."""
     if btf is None:
         return None
     if name:

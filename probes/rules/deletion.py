@@ -1,4 +1,6 @@
-"""What the kernel says of a deletion, `-:group/event` or `!p:group/event` (trace_dynevent.c and the kinds' match)."""
+"""Check a deletion, `-:group/event` or `!p:group/event`, by the kernel's rules (trace_dynevent.c, match of each
+kind).
+"""
 
 from __future__ import annotations
 
@@ -12,23 +14,23 @@ from probes.syntax.text import kstrtoul
 _SILENT = "refused_without_message"
 SYNTHETIC = "synthetic"
 """Group of all synthetic events."""
-_LONGEST_PLACE = 63
-"""A longer one is cut before it is compared (MAX_ARGSTR_LEN), as an argument with its name is in some kernels."""
+_MAX_PLACE = 63
+"""Characters of a place that are compared (MAX_ARGSTR_LEN); some kernels cut an argument with its name as well."""
 _HASHED = re.compile("0x0{8}[0-9a-f]{8}")
-"""An address as dynamic_events shows it; by its own digits nobody finds it."""
+"""Address as dynamic_events prints it; the kernel finds no event by the address's real digits."""
 
 
 def check_deletion(
     words: list[str], existing: Sequence[ParsedEvent], families: str = "", prefix: bool = False, cut: bool = False
 ) -> None:
-    """Look for what a deletion names; the kernel refuses without a word. Raises At.
+    """Check that a deletion names an event; the kernel rejects it without a message. Raises RefusedWord.
 
     Args:
-        words: of the command.
+        words: words of the command.
         existing: events in the order of dynamic_events.
-        families: kinds that are looked at, by their letters; empty: all.
-        prefix: of the group that an event probe sits on, the first characters do (6.1).
-        cut: of an argument with its name, the first 63 characters are compared (trace_probe_match_command_args).
+        families: letters of the kinds of events that are searched; empty: all.
+        prefix: the first characters of the probed event's group are enough (6.1).
+        cut: only the first 63 characters of an argument with its name are compared (trace_probe_match_command_args).
     """
     head = words[0]
     minus = head.startswith("-")
@@ -40,20 +42,22 @@ def check_deletion(
         group, event = "", name
         if not event:
             raise RefusedWord(Refused(_SILENT, 0, head, hint="Name the event: -:GROUP/EVENT"))
-    wanted = group if slash else None
-    asked = [e for e in existing if not families or e.family in families]
-    found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix, cut)]
-    targets = {e.place.replace(".", "/", 1) for e in existing if e.letter == "e"}  # what they sit on comes first
-    if not found:
-        names = tuple(f"{e.group}/{e.event}" if slash else e.event for e in asked)
+    wanted_group = group if slash else None
+    candidates = [e for e in existing if not families or e.family in families]
+    matching = [e for e in candidates if _matches(e, wanted_group, event, words[1:], prefix, cut)]
+    targets = {
+        e.place.replace(".", "/", 1) for e in existing if e.letter == "e"
+    }  # events that event probes are on can't be deleted
+    if not matching:
+        names = tuple(f"{e.group}/{e.event}" if slash else e.event for e in candidates)
         hint = "There is no such event" if not words[1:] else "No such event has this place and these arguments"
         raise RefusedWord(Refused(_SILENT, 0, name, hint=hint, names=names))
-    if any(f"{e.group}/{e.event}" in targets for e in found):
+    if any(f"{e.group}/{e.event}" in targets for e in matching):
         raise RefusedWord(Refused(_SILENT, 0, head, hint="An event probe sits on it: delete that one first"))
 
 
 def _matches(event: ParsedEvent, group: str | None, name: str, words: list[str], prefix: bool, cut: bool) -> bool:
-    """Whether an event is meant: by name and group, by its place, by its first arguments."""
+    """Return whether a deletion matches an event: by name and group, by its place, by its first arguments."""
     if event.letter == "s":
         return event.event == name and group in (None, SYNTHETIC)
     if (name and event.event != name) or (group is not None and event.group != group):
@@ -63,14 +67,14 @@ def _matches(event: ParsedEvent, group: str | None, name: str, words: list[str],
     place = words[0]
     if event.letter == "e":
         separator = "/" if "/" in place else "."
-        system, found, target = place.partition(separator)
+        system, has_system, target = place.partition(separator)
         attached, _, at = event.place.partition(".")
-        if not found or at != target or (attached != system and not (prefix and attached.startswith(system))):
+        if not has_system or at != target or (attached != system and not (prefix and attached.startswith(system))):
             return False
     elif event.letter == "u":
         if place != event.place:
             return False
-    elif place != event.place[:_LONGEST_PLACE] or (kstrtoul(place) is not None and not _HASHED.fullmatch(place)):
+    elif place != event.place[:_MAX_PLACE] or (kstrtoul(place) is not None and not _HASHED.fullmatch(place)):
         return False
-    wanted, most = words[1:], _LONGEST_PLACE if cut else None
-    return [f"{a.name}={a.body}"[:most] for a in event.arguments[: len(wanted)]] == wanted
+    wanted, limit = words[1:], _MAX_PLACE if cut else None
+    return [f"{a.name}={a.body}"[:limit] for a in event.arguments[: len(wanted)]] == wanted

@@ -1,4 +1,4 @@
-"""What the kernel says of an event whose name is taken: another probe on it, or an error (append_trace_kprobe)."""
+"""Check a new event whose name exists: another probe on that event, or an error (append_trace_kprobe)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from probes.syntax.text import kstrtoul
 
 
 def check_existing(built: ParsedEvent, existing: Sequence[ParsedEvent], environment: Environment) -> None:
-    """Compare a new event with those that are there. Raises At."""
+    """Check a new event against the existing ones. Raises RefusedWord."""
     if built.letter == "u":
         _check_reference(built, existing, environment)
-    named = [event for event in existing if (event.group, event.event) == (built.group, built.event)]
-    same = [event for event in named if event.family == built.family]
-    if same and built.letter != "e":
-        _append(built, same, environment)
-    elif named or (environment.event is not None and environment.event(built.group, built.event) is not None):
+    same_name = [event for event in existing if (event.group, event.event) == (built.group, built.event)]
+    same_family = [event for event in same_name if event.family == built.family]
+    if same_family and built.letter != "e":
+        _append(built, same_family, environment)
+    elif same_name or (environment.event is not None and environment.event(built.group, built.event) is not None):
         raise RefusedWord(Refused("EVENT_EXIST", 0, f"{built.group}/{built.event}"))
 
 
 def _append(built: ParsedEvent, same: Sequence[ParsedEvent], environment: Environment) -> None:
-    """Another probe on an event."""
+    """Check another probe on an existing event. Raises RefusedWord."""
     first = same[0]
     if (first.letter, first.returns) != (built.letter, built.returns):
         raise RefusedWord(Refused("DIFF_PROBE_TYPE", 0, built.event))
@@ -42,7 +42,7 @@ def _append(built: ParsedEvent, same: Sequence[ParsedEvent], environment: Enviro
 
 
 def _check_reference(built: ParsedEvent, existing: Sequence[ParsedEvent], environment: Environment) -> None:
-    """One place of a file has one reference counter; the kernel says nothing (validate_ref_ctr_offset)."""
+    """Check that a place in a file has a single reference counter (validate_ref_ctr_offset). Raises RefusedWord."""
     place = _place(built, environment)
     for event in existing:
         if event.letter == "u" and event.reference != built.reference and _place(event, environment) == place:
@@ -50,9 +50,9 @@ def _check_reference(built: ParsedEvent, existing: Sequence[ParsedEvent], enviro
 
 
 def _place(event: ParsedEvent, environment: Environment) -> str:
-    """Where an event sits; a file is known by what its path leads to, its reference counter is left out.
+    """Return the place of an event: for a file its resolved path, without the reference counter.
 
-    All addresses are alike: the kernel compares names of symbols, and they have none.
+    All addresses are equal: the kernel compares names of symbols, which addresses lack.
     """
     if event.letter != "u":
         return event.place if event.letter != "k" or kstrtoul(event.place) is None else ""

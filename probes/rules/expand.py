@@ -1,4 +1,4 @@
-"""`$arg*`, `$argN` and `%pd`, which the kernel replaces in the text before it reads the arguments.
+"""Expand `$arg*`, `$argN` and `%pd` as the kernel does in the text before it parses the arguments.
 
 traceprobe_expand_meta_args and traceprobe_expand_dentry_args in kernel/trace/trace_probe.c.
 """
@@ -16,42 +16,42 @@ from probes.syntax.text import UINT_MAX, simple_strtoul
 
 
 def expand_meta(words: list[str], site: Site) -> list[str]:
-    """Put names for `$arg*` and for each bare `$argN`. Raises Refused with the word's index in `words`."""
+    """Replace `$arg*` and each bare `$argN` by parameter names. Raises Refused with the word's index in `words`."""
     if not site.dialect.btf_args:
         return words
-    star, found = _find_meta(words, site)
-    if not found:
+    star, meta_words = _find_meta(words, site)
+    if not meta_words:
         return words
     site.queried = site.signature is not None
     params = site.signature.params if site.signature is not None else ()
     if not params:
-        # Older kernels log it too, and read on until they trip over `$arg*` as a variable.
+        # Older kernels log this too, but read on and fail at `$arg*` as a variable.
         if star is not None and site.dialect.star_logged_once:
-            raise Refused("NOSUP_BTFARG", 0, words[star], found[-1])
+            raise Refused("NOSUP_BTFARG", 0, words[star], meta_words[-1])
         return words
     names = [param.name for param in params]
-    out: list[str] = []
+    expanded: list[str] = []
     used = 0
     for index, word in enumerate(words):
         if index == star:
-            new = names
+            replacement = names
         elif word.startswith("$arg"):
-            new = [_one(word, index, names, site)]
+            replacement = [_parameter_name(word, index, names, site)]
         else:
-            out.append(word)
+            expanded.append(word)
             continue
-        for text in new:
+        for text in replacement:
             if used + len(text) + 1 > MAX_META_ARGS:
                 raise Refused("ARGS_2LONG", 0, word, index)
             used += len(text) + 1
-            out.append(text)
-    return out
+            expanded.append(text)
+    return expanded
 
 
 def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
-    """Find `$arg*` and all words that begin with `$arg` (argv_has_var_arg)."""
+    """Return the index of `$arg*`, and of all words that begin with `$arg` (argv_has_var_arg)."""
     star: int | None = None
-    found: list[int] = []
+    meta_words: list[int] = []
     for index, word in enumerate(words):
         if not word.startswith("$arg"):
             continue
@@ -64,18 +64,18 @@ def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
             star = index
         elif not (following.isascii() and following.isdigit()):
             raise _no_number(word, index, site)
-        found.append(index)
-    return star, found
+        meta_words.append(index)
+    return star, meta_words
 
 
-def _one(word: str, index: int, names: list[str], site: Site) -> str:
+def _parameter_name(word: str, index: int, names: list[str], site: Site) -> str:
     number, rest = simple_strtoul(word[4:], 10, site.dialect.saturates)
     if rest and not rest.startswith(":"):
         raise _no_number(word, index, site)
-    number &= UINT_MAX  # it is kept in an int
+    number &= UINT_MAX  # the kernel stores the number in an int
     if number == 0:
-        return _zero(word, index, site) + rest
-    if number > len(names):  # of one that is negative there the kernel reads what lies before the parameters
+        return _zeroth_parameter(word, index, site) + rest
+    if number > len(names):  # for a negative int the kernel reads memory before the parameters
         raise beyond_last(word, names, index)
     return names[number - 1] + rest
 
@@ -86,14 +86,14 @@ def _no_number(word: str, index: int, site: Site) -> Refused:
 
 
 def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Refused:
-    """What the kernel says of an argument behind the last one, where BTF knows how many there are."""
+    """Return the error for an argument after the last one, where BTF knows their number."""
     return Refused("NO_BTFARG", 0, word, index, hint=takes(names))
 
 
-def _zero(word: str, index: int, site: Site) -> str:
-    """What `$arg0` becomes: from 6.16 to 7.0 the kernel reads in front of the parameters (casts came with 7.1).
+def _zeroth_parameter(word: str, index: int, site: Site) -> str:
+    """Expand `$arg0`: from 6.16 to 7.0 the kernel reads memory before the parameters (7.1 introduced casts).
 
-    A tracepoint's function has one there. Raises Refused.
+    A tracepoint's function has a parameter there. Raises Refused.
     """
     if not site.dialect.fprobe_on_graph or site.dialect.typecast_known:
         raise Refused("BAD_ARG_NUM", 0, word, index)
@@ -103,30 +103,30 @@ def _zero(word: str, index: int, site: Site) -> str:
 
 
 def expand_dentry(words: list[str], site: Site) -> list[str]:
-    """Put the name's path for `:%pd` and `:%pD`. Raises Refused where it gets too long (the kernel logs nothing)."""
+    """Replace `:%pd` and `:%pD` by the path to the name. Raises Refused if too long; the kernel logs nothing."""
     if not site.dialect.dentry or site.user:
         return words
     offsets = dentry_offsets(site.btf)
-    out: list[str] = []
+    expanded: list[str] = []
     used = 0
     for index, word in enumerate(words):
         if not word.endswith((":%pd", ":%pD")):
-            out.append(word)
+            expanded.append(word)
             continue
         text = dentry_path(word, offsets)
         used += len(text) + 1
         if used > MAX_DENTRY_ARGS:
             raise Refused("refused_without_message", 0, word, index)
-        out.append(text)
-    return out
+        expanded.append(text)
+    return expanded
 
 
 def dentry_path(word: str, offsets: tuple[int, int]) -> str:
     """Write `x=file:%pD` as the kernel does: `x=+0x0(+0x28(+0x48(file))):string`.
 
     Args:
-        word: ends in `:%pd` or `:%pD`.
-        offsets: of the name's pointer in `struct dentry`, of the dentry's pointer in `struct file`.
+        word: an argument that ends in `:%pd` or `:%pD`.
+        offsets: offsets of the name's pointer in `struct dentry`, of the dentry's pointer in `struct file`.
     """
     name, equal, body = word.partition("=")
     if not equal:

@@ -1,7 +1,8 @@
-"""What the kernel makes of one expression: parse_probe_arg and its helpers in kernel/trace/trace_probe.c, as a value.
+"""Parse an expression as the kernel does: parse_probe_arg and its helpers in kernel/trace/trace_probe.c.
 
-Nothing is fetched here: the result is the list of operations the kernel would store, the BTF type of the value, and
-the column it would put a caret at. Errors come in the kernel's order, at the kernel's columns, its oddities included.
+The module fetches no values: the result is the list of operations the kernel would store, the BTF type of the value,
+and the column where the kernel would put a caret. Errors come in the kernel's order, at the kernel's columns, its
+oddities included.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def read_fetch(site: Site, offset: int, text: str) -> Fetch:
 
 
 def read(fetch: Fetch, text: str) -> None:
-    """Read an expression. Raises Refused."""
+    """Parse an expression. Raises Refused."""
     first = text[:1]
     if first == "$":
         variable(fetch, text)
@@ -46,21 +47,21 @@ def read(fetch: Fetch, text: str) -> None:
         bare_field(fetch, text)
     elif fetch.site.dialect.btf_args and begins_name(text):
         if not fetch.site.on_function:
-            raise _no_name(fetch, "NOSUP_BTFARG", text)
+            raise _name_error(fetch, "NOSUP_BTFARG", text)
         walk(fetch, text)
     else:
-        raise _no_name(fetch, "BAD_FETCH_ARG", text)
+        raise _name_error(fetch, "BAD_FETCH_ARG", text)
 
 
-def _no_name(fetch: Fetch, code: str, text: str) -> Refused:
-    """A name where none is looked up; that of an event's field wants a `$` only."""
+def _name_error(fetch: Fetch, code: str, text: str) -> Refused:
+    """Return the error for a name where the kernel looks up none; an event's field only lacks its `$`."""
     if not fetch.site.on_event or not begins_name(text):
         return Refused(code, fetch.offset, text)
     fields = tuple(f"${name}" for name in fetch.site.fields or ())
     return Refused(code, fetch.offset, text, names=fields, hint="A field of the event is written with a $")
 
 
-def _registers_elsewhere(fetch: Fetch) -> str:
+def _no_registers_hint(fetch: Fetch) -> str:
     if fetch.site.on_event:
         return "An event has fields, no registers: $FIELD"
     if fetch.site.tracepoint:
@@ -70,9 +71,9 @@ def _registers_elsewhere(fetch: Fetch) -> str:
 
 def _register(fetch: Fetch, text: str) -> None:
     if fetch.site.no_registers:
-        # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
+        # Up to 7.2 the kernel logs BAD_VAR first and this error after it: it found no fetch method.
         code = "BAD_VAR" if fetch.site.dialect.typecast else "BAD_FETCH_ARG"
-        raise Refused(code, fetch.offset, text, hint=_registers_elsewhere(fetch))
+        raise Refused(code, fetch.offset, text, hint=_no_registers_hint(fetch))
     known = fetch.site.dialect.registers
     if not text[1:] or (known is not None and text[1:] not in known):
         names = tuple(f"%{name}" for name in sorted(known or ()))
@@ -106,7 +107,7 @@ def _address(fetch: Fetch, text: str) -> None:
 def _dereference(fetch: Fetch, text: str) -> None:
     op = "UDEREF" if text[1:2] == "u" else "DEREF"
     body = text[0] + text[2:] if op == "UDEREF" else text
-    body = body.removeprefix("+")  # kstrtol() is given the number without it
+    body = body.removeprefix("+")  # the kernel passes kstrtol() the number without its plus
     number, brace, rest = body.partition("(")
     if not brace:
         raise Refused("DEREF_NEED_BRACE", fetch.offset, text)
@@ -114,14 +115,14 @@ def _dereference(fetch: Fetch, text: str) -> None:
         raise Refused("BAD_DEREF_OFFS", fetch.offset, text)
     fetch.nest(text)
     fetch.offset += len(number) + 1 + (0 if number.startswith("-") else 1)
-    here = fetch.offset
+    column = fetch.offset
     end = rest.rfind(")")
     if end < 0:
-        raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
+        raise Refused("DEREF_OPEN_BRACE", column + len(rest), text)
     fetch.parse(rest[:end])
-    fetch.offset = here
+    fetch.offset = column
     if fetch.op in ("COMM", "DATA"):
-        raise Refused("COMM_CANT_DEREF", here, rest[:end])
+        raise Refused("COMM_CANT_DEREF", column, rest[:end])
     fetch.advance()
     fetch.store(op)
     fetch.last = None

@@ -13,38 +13,38 @@ from probes.rules.site import Site
 from probes.syntax.refused import Refused
 
 _NESTED_LIMIT = 8
-"""Casts and dereferences in one argument, where the kernel counts them (7.3)."""
+"""Most casts and dereferences in an argument, where the kernel counts them (7.3)."""
 
 
 class Fetch:
-    """The parse of one expression; `ops`, `offset` and `last` are what the kernel's context holds after it."""
+    """State of parsing an expression; `ops`, `offset` and `last` are what the kernel's context has afterwards."""
 
     def __init__(self, site: Site, offset: int, read: Callable[[Fetch, str], None]) -> None:
         """Take the place of the probe, the column at which the expression begins, and the reader of expressions."""
         self.site = site
         self._read = read
         self.offset = offset
-        """Column the kernel would put a caret at, within the word."""
+        """Column within the word where the kernel would put a caret."""
         self.ops: list[str] = [""]
         self.last: int | None = None
-        """BTF type id of the value, modifiers left out; None: not known to BTF."""
+        """BTF type id of the value, without modifiers; None: BTF doesn't have the type."""
         self.bits = (0, 0)
-        """Bit offset and size of a bit-field, size 0 where it is none."""
+        """Bit offset and size of a bit-field, size 0: no bit-field."""
         self.walked = False
-        """Whether a field path came last: up to 7.2 the kernel's column is lost then."""
+        """True if the expression ended in a field path, after which kernels up to 7.2 lose the column."""
         self.symbols: list[str] = []
-        """`SYM+offset` of each `@`, looked up when the whole argument is read."""
+        """`SYM+offset` of each `@`, looked up after the whole argument is parsed."""
         self.field: str | None = None
-        """Field of an event that is looked for when the whole argument is read; `comm` needs none (6.1)."""
+        """Field of an event, looked up after the whole argument is parsed; `comm` needs none (6.1)."""
         self._depth = 0
 
     @property
     def op(self) -> str:
-        """The operation that was stored last."""
+        """The operation stored last."""
         return self.ops[-1]
 
     def advance(self) -> None:
-        """Go to the next operation, like `++code == end`."""
+        """Go to the next operation, like `++code == end`. Raises Refused."""
         if len(self.ops) >= MAX_OPERATIONS:
             raise Refused("TOO_MANY_OPS", self.offset)
         self.ops.append("")
@@ -60,11 +60,11 @@ class Fetch:
             raise Refused("TOO_MANY_NESTED", self.offset, text)
 
     def store(self, op: str) -> None:
-        """Put the operation at the current place."""
+        """Store the operation at the current position."""
         self.ops[-1] = op
 
     def keep_entry(self, number: str) -> None:
-        """Take an argument that is kept from the entry."""
+        """Store an entry argument that is available at the exit."""
         self.store("EDATA")
         if number not in self.site.entry_args:
             self.site.entry_args.append(number)

@@ -1,4 +1,4 @@
-"""A dynamic event as the kernel keeps it once a command was read: what others of the same name are compared with."""
+"""Represent a parsed dynamic event; new events of the same name are compared with the existing ones."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import NamedTuple
 
 
 class ParsedArgument(NamedTuple):
-    """One argument."""
+    """Argument of a dynamic event."""
 
     name: str
     body: str
-    """Expression and type as written, names put for `$argN` (`comm` of the kernel's struct probe_arg)."""
+    """Expression and type as written, with names in place of `$argN` (`comm` of the kernel's struct probe_arg)."""
     type: str = ""
-    """The kernel's type that stores it; empty: not known."""
+    """The kernel's type that stores the value; empty: unknown."""
     elements: int = 0
     width: int = 0
     """Bytes in the event's static part."""
     shifts: bool = False
-    """A bit-field by its name in BTF: for it eight bytes of the record are shifted, whatever the field's width."""
+    """True for a bit-field read by its BTF name: the kernel shifts eight bytes of the record, whatever its width."""
 
     def is_like(self, other: ParsedArgument) -> bool:
-        """Whether two probes may share an event as far as this goes (trace_probe_compare_arg_type)."""
+        """Return whether this argument lets two probes share an event (trace_probe_compare_arg_type)."""
         types = self.type == other.type or not (self.type and other.type)
         return types and (self.name, self.elements) == (other.name, other.elements)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedEvent:
-    """One dynamic event."""
+    """Dynamic event."""
 
     letter: str
     """`k` kprobe, `u` uprobe, `f` fprobe, `t` tracepoint probe, `e` event probe, `s` synthetic."""
     group: str
     event: str
     place: str = ""
-    """As a deletion names it: `vfs_read+4`, `/bin/true:0x0000000000001000`, `sched.sched_switch`."""
+    """Place as a deletion names it: `vfs_read+4`, `/bin/true:0x0000000000001000`, `sched.sched_switch`."""
     returns: bool = False
     arguments: tuple[ParsedArgument, ...] = ()
     reference: int = 0
@@ -45,5 +45,5 @@ class ParsedEvent:
 
     @property
     def family(self) -> str:
-        """Kinds among which the kernel looks for an event of the same name."""
+        """Kinds of events among which the kernel looks for the same name."""
         return "f" if self.letter in "ft" else self.letter

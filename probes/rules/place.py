@@ -1,6 +1,6 @@
-"""What the kernel says of the place of a function probe (trace_kprobe.c, trace_fprobe.c).
+"""Check the place of a function probe by the kernel's rules (trace_kprobe.c, trace_fprobe.c).
 
-Whether a symbol exists is told by the traceable functions, the blacklist and BTF; an address is believed.
+The traceable functions, the blacklist and BTF tell whether a symbol exists; an address is assumed to be valid.
 """
 
 from __future__ import annotations
@@ -20,56 +20,56 @@ from probes.syntax.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
-"""Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
+"""Bytes of ENDBR64: with indirect branch tracking, the address after it is a function's entry too."""
 _FTRACE_CALL = 5
 """Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedPlace:
-    """A place the kernel has read."""
+    """Place of a probe as the kernel parses it."""
 
     symbol: str
-    """Function, module and all; empty for an address."""
+    """Function, with its module; empty for an address."""
     at_entry: bool
-    """On a function's first instruction and no return probe."""
+    """True on a function's first instruction, except for return probes."""
     at_exit: bool
     late: Refused | None = None
-    """What registering will say, once all arguments are read and their symbols found."""
+    """Error when the probe is registered, after all arguments are parsed and their symbols found."""
     place: str = ""
-    """As a deletion names it, where that isn't the symbol."""
+    """Place as a deletion names it, where that differs from the symbol."""
     notrace: Refused | None = None
-    """What registering will say before it looks for the symbols in arguments."""
+    """Error when the probe is registered, before the kernel looks up the symbols in arguments."""
     absent: bool = False
-    """Its module isn't loaded, or it is an address: symbols that aren't found may come with a module."""
+    """True if the module isn't loaded or the place is an address: missing symbols may come with a module."""
 
 
 def check_head(head: str, dialect: Dialect) -> str | None:
-    """Check the letter and what stands before the colon; gives the name behind it, None where there is none."""
+    """Check the part of the first word before the colon; returns the name after it, None where there is none."""
     letter, rest = head[0], head[1:]
-    count, colon, name = rest.partition(":")
+    number, colon, name = rest.partition(":")
     if letter in "ft" and dialect.fprobe_on_graph:
         if rest and not rest.startswith(":"):
             raise Refused("BAD_MAXACT", 1, head, hint=no_number_hint(letter, rest))
         return name if colon else None
     if rest[:1].isascii() and rest[:1].isdigit():
         if letter == "p":
-            raise Refused("BAD_MAXACT_TYPE" if dialect.btf_args else "MAXACT_NO_KPROBE", 1, count)
-        value = kstrtoul(count, 0, UINT_MAX)
+            raise Refused("BAD_MAXACT_TYPE" if dialect.btf_args else "MAXACT_NO_KPROBE", 1, number)
+        value = kstrtoul(number, 0, UINT_MAX)
         if not value:
-            raise Refused("BAD_MAXACT", 1, count)
+            raise Refused("BAD_MAXACT", 1, number)
         if value > MAX_MAXACTIVE:
-            raise Refused("MAXACT_TOO_BIG", 1, count)
+            raise Refused("MAXACT_TOO_BIG", 1, number)
     return name if colon else None
 
 
 def no_number_hint(letter: str, rest: str) -> str:
-    """Say what may follow a letter that takes no number; empty where it is a number that does."""
+    """Return a hint on what may follow a letter that takes no number; empty where a number follows it."""
     return "" if rest[0].isdigit() else f"A blank, or a colon and a name, follows the {letter}"
 
 
 def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> ParsedPlace:
-    """Check the target of an `f` command. Raises Refused with the column in the second word."""
+    """Parse the place of an `f` command. Raises Refused with the column in the second word."""
     symbol, percent, suffix = words[1].partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
@@ -84,7 +84,7 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environm
 
 
 def _no_name(place: str) -> str:
-    """Say why a place is no function's name, where it can't be one; empty: it may be one."""
+    """Return why a place can't be a function's name; empty: it may be one."""
     if "/" in place:
         return "A place in a program is PATH:FUNCTION or PATH:OFFSET, and its letter p or r"
     if ":" in place:
@@ -95,25 +95,25 @@ def _no_name(place: str) -> str:
 
 
 def tprobe_spot(words: list[str]) -> ParsedPlace:
-    """Check the target of a `t` command; the tracepoint may come later. Raises Refused."""
+    """Parse the place of a `t` command; the tracepoint need not exist yet. Raises Refused."""
     name, percent, suffix = words[1].partition("%")
     if percent:
         raise Refused("BAD_ADDR_SUFFIX", len(name), percent + suffix)
-    if (bad := re.search(f"[^{LETTERS}0-9_]", name)) is not None:
-        raise Refused("BAD_TP_NAME", bad.start(), name, names=(re.split("[/.:]", name)[-1],))
+    if (invalid := re.search(f"[^{LETTERS}0-9_]", name)) is not None:
+        raise Refused("BAD_TP_NAME", invalid.start(), name, names=(re.split("[/.:]", name)[-1],))
     for index, word in enumerate(words[2:], 2):
-        if (found := _RETVAL.search(word)) is not None:
-            raise Refused("RETVAL_ON_PROBE", found.start(), word, index=index)
+        if (match := _RETVAL.search(word)) is not None:
+            raise Refused("RETVAL_ON_PROBE", match.start(), word, index=index)
     if words[0][1:2].isdigit():
         raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
     return ParsedPlace(name, at_entry=True, at_exit=False)
 
 
 def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts, environment: Environment) -> bool:
-    """Whether a pattern names traceable functions.
+    """Return whether a pattern names traceable functions.
 
-    Up to 6.12 ftrace reads it, for which a number is the function's in its list, and `!` stands for all the others.
-    Newer kernels go through all symbols, so that each name of an address will do.
+    Up to 6.12 ftrace reads the pattern: a number is a position in its list of functions, `!` means all other
+    functions. Newer kernels search all symbols, so that any name of an address is valid.
     """
     index = index_of(facts)
     if dialect.fprobe_on_graph and environment.symbol is not None and symbol not in index.modules:
@@ -138,11 +138,11 @@ def _matched(pattern: str, names: Mapping[str, str]) -> bool:
 def kprobe_spot(
     head: str, word: str, btf: Btf | None, facts: TargetFacts, dialect: Dialect, environment: Environment
 ) -> ParsedPlace:
-    """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
+    """Parse the place of a `p` or `r` command. Raises Refused with the column in the second word."""
     returns = head.startswith("r")
     address = kstrtoul(word)
     if address is not None:
-        # Outside of the kernel's code an address is taken: a module may come to lie there.
+        # The kernel accepts an address outside of its code: a module may be loaded there.
         late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
         return ParsedPlace("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
     symbol, percent, suffix = word.partition("%")
@@ -158,7 +158,7 @@ def kprobe_spot(
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts, dialect, environment)
-    if symbol == TEXT and offset:  # we believe that a function begins there
+    if symbol == TEXT and offset:  # a function is assumed to begin there
         return ParsedPlace(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
     place = f"{symbol}+{offset}" if offset else ""
@@ -167,12 +167,16 @@ def kprobe_spot(
         late = Refused("BAD_PROBE_ADDR", 0, word, hint=f"Nothing of the kernel lies so far behind {symbol}")
         return ParsedPlace(symbol, at_entry=False, at_exit=returns, late=late, place=place)
     notrace, late = _check_code(landing, facts, environment)
-    part = "." in landing.symbol and not index_of(facts).count(landing.symbol)  # no ENDBR64, no call of ftrace
-    ibt = _has_ibt(btf, facts) and not part and (landing.offset == 0 or _has_endbr(landing, environment))
+    is_part = "." in landing.symbol and not index_of(facts).count(
+        landing.symbol
+    )  # such a part has neither ENDBR64 nor a call of ftrace
+    ibt = _has_ibt(btf, facts) and not is_part and (landing.offset == 0 or _has_endbr(landing, environment))
     entry = landing.offset == 0 or (landing.offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
         late = (
-            None if part and facts.machine == "x86_64" else _check_boundary(word, landing.offset, facts.machine, ibt)
+            None
+            if is_part and facts.machine == "x86_64"
+            else _check_boundary(word, landing.offset, facts.machine, ibt)
         )
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
@@ -182,7 +186,7 @@ def kprobe_spot(
 def _module_spot(
     text: str, offset: int, returns: bool, facts: TargetFacts, dialect: Dialect, environment: Environment
 ) -> ParsedPlace:
-    """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
+    """Parse the place `module:symbol`; in a module that isn't loaded, no function counts as a function entry yet."""
     module, _, symbol = text.partition(":")
     index, place = index_of(facts), f"{text}+{offset}" if offset else ""
     if module not in index.loaded:
@@ -194,7 +198,7 @@ def _module_spot(
             raise unknown
         return ParsedPlace(
             text, at_entry=False, at_exit=returns, late=unknown, place=place
-        )  # 6.1 looks when it registers
+        )  # 6.1 looks up the symbol when it registers the probe
     if returns and offset:
         raise Refused("BAD_RETPROBE", 0, text)
     notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)
@@ -202,26 +206,26 @@ def _module_spot(
 
 
 def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:
-    """Whether a symbol exists, and once. Raises Refused."""
+    """Check that a symbol exists, and only once. Raises Refused."""
     index = index_of(facts)
     traceable = index.count(symbol)
     count = traceable
     if environment.symbol is not None:
-        found = environment.symbol(symbol)
-        # Up to 6.12 those of modules count too, later ones only where the kernel has none.
-        count = (found.kernel or found.modules) if on_graph else found.kernel + found.modules
+        counts = environment.symbol(symbol)
+        # Up to 6.12 symbols of modules count too, later only where the kernel itself has none.
+        count = (counts.kernel or counts.modules) if on_graph else counts.kernel + counts.modules
     if count > 1:
         raise Refused("NON_UNIQ_SYMBOL", 0, symbol)
     if count == 0:
         base = symbol.removeprefix("__pfx_")
-        guessed = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
-        guessed = guessed or (base != symbol and index.count(base) > 0)
-        if environment.symbol is not None or not guessed:
+        probable = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
+        probable = probable or (base != symbol and index.count(base) > 0)
+        if environment.symbol is not None or not probable:
             raise Refused("BAD_PROBE_ADDR", 0, symbol, hint=_no_name(symbol))
 
 
 def _land(symbol: str, offset: int, environment: Environment) -> SymbolLanding | None:
-    """See what lies at an offset: beyond the symbol's end, whatever is there (_kprobe_addr in kernel/kprobes.c)."""
+    """Return the symbol at an offset, possibly beyond the named symbol (_kprobe_addr in kernel/kprobes.c)."""
     if not offset or environment.landing is None:
         return SymbolLanding(symbol, offset, 0, code=True)
     return environment.landing(symbol, offset)
@@ -230,10 +234,10 @@ def _land(symbol: str, offset: int, environment: Environment) -> SymbolLanding |
 def _check_code(
     at: SymbolLanding, facts: TargetFacts, environment: Environment
 ) -> tuple[Refused | None, Refused | None]:
-    """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
+    """Return the errors at registration for a symbol that is notrace, and for a symbol on the kprobe blacklist.
 
-    A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
-    within_kprobe_blacklist), and all names of an address alike.
+    Code split off by the compiler, `name.cold`, counts as its function (within_notrace_func,
+    within_kprobe_blacklist), and all names of an address count.
     """
     symbol, refused = at.symbol, Refused("FAIL_REG_PROBE", 0, at.symbol)
     if not at.code:
@@ -245,9 +249,10 @@ def _check_code(
 
 
 def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused | None:
-    """Whether an offset is known to be inside of an instruction.
+    """Return the error for an offset that is certainly inside an instruction; None: it may begin one.
 
-    On x86-64 it is within the call of ftrace, five bytes at the start or behind ENDBR64; on arm64 all are four long.
+    On x86-64 such offsets are within the call of ftrace, five bytes at the start or after ENDBR64; on arm64 all
+    instructions have four bytes.
     """
     start = _IBT_ENTRY if ibt else 0
     if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
@@ -256,7 +261,7 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
 
 
 def _has_endbr(at: SymbolLanding, environment: Environment) -> bool:
-    """Whether a function begins with ENDBR64, as one does that is called by its address; believed if nobody knows."""
+    """Return whether a function begins with ENDBR64, as indirectly called functions do; True if unknown."""
     return not at.start or environment.call_at is None or environment.call_at(at.start) != 0
 
 

@@ -1,4 +1,4 @@
-"""Where a probe sits, as far as its arguments care, and the kernel's error on one of its words."""
+"""Describe the place of a probe as far as its arguments depend on it, and the kernel's error on one of its words."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ from probes.syntax.text import is_identifier
 
 @dataclass
 class Site:
-    """Where the probe sits, as far as its arguments care."""
+    """Place of a probe, as far as its arguments depend on it."""
 
     dialect: Dialect
     btf: Btf | None
     signature: Signature | None
-    """What BTF knows of the function; None: nothing."""
+    """Signature of the function in BTF; None: unknown."""
     at_entry: bool = False
-    """At a function's first instruction."""
+    """True at a function's first instruction."""
     at_exit: bool = False
     fprobe: bool = False
     user: bool = False
-    """In a user-space program."""
+    """True in a user-space program."""
     on_event: bool = False
-    """An event probe."""
+    """True for an event probe."""
     fields: Mapping[str, StaticEventField] | None = None
-    """Of the event an event probe sits on; None: not known."""
+    """Fields of the event an event probe is on; None: unknown."""
     environment: Environment = UNKNOWN
     tracepoint: bool = False
     queried: bool = False
-    """Whether the function was looked up in BTF and found; the kernel keeps it for the arguments that follow."""
+    """True once the function was found in BTF; the kernel reuses the result for later arguments."""
     late: Refused | None = None
-    """What registering will say of a symbol in an argument."""
+    """Error when the probe is registered, for a symbol in an argument."""
     entry_args: list[str] = field(default_factory=list)
-    """Entry arguments kept for the exit, each once."""
+    """Entry arguments available at the exit, each once."""
 
     @property
     def no_registers(self) -> bool:
-        """Whether `%di` and its like can't be had."""
+        """True if registers (`%di`) can't be read."""
         return self.fprobe or self.on_event
 
     @property
     def types(self) -> Signature | None:
-        """What knows the types of values; None without BTF."""
+        """Signature with which types of values are looked up; None without BTF."""
         if self.signature is not None or self.btf is None:
             return self.signature
         return Signature(self.btf, "", (), 0)
 
     def has_field(self, name: str) -> bool:
-        """Whether the event has a field of this name; any may be there where the fields aren't known."""
+        """Return whether the event has a field of this name; True for any name where the fields are unknown."""
         if self.fields is None:
             return is_identifier(name) and name not in ("comm", "COMM")
         return name in self.fields
 
     @property
     def on_function(self) -> bool:
-        """Whether arguments can be had at all."""
+        """True if the place has function arguments."""
         return not self.user and (self.at_entry or self.at_exit)

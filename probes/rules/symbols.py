@@ -1,4 +1,4 @@
-"""Symbols named in commands: whether the kernel has them (traceprobe_update_arg in kernel/trace/trace_probe.c)."""
+"""Check that the kernel has the symbols named in commands (traceprobe_update_arg in kernel/trace/trace_probe.c)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NAMED = re.compile(r"@([A-Za-z_][\w.]*)")
 
 
 def check_symbols(symbols: Sequence[str], site: Site) -> None:
-    """Look up the `SYM+offset` of one argument. Raises Refused, or leaves it in `site.late` until registering.
+    """Look up each `SYM+offset` of an argument. Raises Refused, or stores the error in `site.late` for registration.
 
-    An event probe looks at once and says nothing; function probes do when they register.
+    The kernel looks symbols of an event probe up at once and logs nothing; those of a function probe at registration.
     """
     for text in symbols:
         code = _problem(text, site)
@@ -41,13 +41,13 @@ def _problem(text: str, site: Site) -> str | None:
 
 
 def is_there(name: str, look_up: Callable[[str], SymbolCount]) -> bool:
-    """Whether there is a symbol of a name, in the kernel or in a module."""
-    found = look_up(name)
-    return bool(found.kernel or found.modules)
+    """Return whether the kernel or a module has a symbol of this name."""
+    counts = look_up(name)
+    return bool(counts.kernel or counts.modules)
 
 
 def untold(word: str, environment: Environment) -> tuple[str, ...]:
-    """Name the symbols in an argument of which nobody here can say whether the kernel has them."""
+    """Return the symbols in an argument for which it is unknown whether the kernel has them."""
     look_up = environment.symbol
     if look_up is None or not environment.code_only:
         return ()

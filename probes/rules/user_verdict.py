@@ -1,4 +1,6 @@
-"""What the kernel says of the place of a uprobe: `/path:offset`, `%return`, a reference counter (trace_uprobe.c)."""
+"""Check the place of a uprobe by the kernel's rules (trace_uprobe.c): `/path:offset`, `%return`, a reference
+counter.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from probes.syntax.text import kstrtoul
 
 
 class UserSpot(NamedTuple):
-    """A place in a file."""
+    """Place in a file."""
 
     path: str
     offset: int
@@ -20,26 +22,26 @@ class UserSpot(NamedTuple):
     returns: bool
 
     def place(self, long_size: int) -> str:
-        """Write it as dynamic_events does."""
+        """Return the place as dynamic_events prints it."""
         counter = f"({self.reference:#x})" if self.reference else ""
         return f"{self.path}:0x{self.offset:0{long_size * 2}x}{counter}"
 
     @property
     def default_event(self) -> str:
-        """Name of an event that was given none."""
+        """Name of an event for which the user gave none."""
         base = re.split(r"[.\-_]", self.path.rpartition("/")[2], maxsplit=1)[0]
         return f"p_{base}_0x{self.offset:x}"
 
 
 def is_user(words: list[str]) -> bool:
-    """Whether a `p` or `r` command is one for trace_uprobe, and not only not for trace_kprobe."""
+    """Return whether a `p` or `r` command is for trace_uprobe, beyond merely not being for trace_kprobe."""
     if len(words) < 2 or "/" not in words[1]:
         return False
     return re.match(r"[0-9]", words[1].rpartition(":")[2]) is not None and ":" in words[1]
 
 
 def user_spot(head: str, word: str, environment: Environment) -> UserSpot:
-    """Read the second word of a uprobe. Raises Refused with the column in it."""
+    """Parse the second word of a uprobe. Raises Refused with the column in the word."""
     path, _, rest = word.rpartition(":")
     start = len(path) + 1
     look = environment.file_error or likely_file
@@ -56,16 +58,16 @@ def user_spot(head: str, word: str, environment: Environment) -> UserSpot:
 
 
 def _reference(rest: str, start: int) -> tuple[str, int]:
-    """Take the `(counter)` off what follows the path, which begins at column `start`."""
+    """Split the `(counter)` off the text after the path, which begins at column `start`."""
     before, opening, counter = rest.partition("(")
     if not opening:
         return rest, 0
-    text, closing, behind = counter.partition(")")
+    text, closing, rest_after = counter.partition(")")
     if not closing:
         raise Refused("REFCNT_OPEN_BRACE", start + len(rest), opening + counter)
     at = start + len(before) + 1
-    if behind:
-        raise Refused("BAD_REFCNT_SUFFIX", at + len(text) + 1, behind)
+    if rest_after:
+        raise Refused("BAD_REFCNT_SUFFIX", at + len(text) + 1, rest_after)
     number = kstrtoul(text)
     if number is None:
         raise Refused("BAD_REFCNT", at, text)

@@ -1,4 +1,4 @@
-"""What the kernel makes of a word with a `$`: parse_probe_vars of kernel/trace/trace_probe.c."""
+"""Parse a word with a `$` as the kernel does: parse_probe_vars of kernel/trace/trace_probe.c."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def variable(fetch: Fetch, text: str) -> None:
-    """Read it. Raises Refused."""
+    """Parse a variable. Raises Refused."""
     name, site = text[1:], fetch.site
     if site.on_event:
         _event_field(fetch, text)
@@ -38,18 +38,20 @@ def variable(fetch: Fetch, text: str) -> None:
     elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args or site.dialect.entry_at_exit):
         _argument(fetch, text, name[3:])
     else:
-        raise _unknown(fetch, text)
+        raise _unknown_variable(fetch, text)
 
 
-_WITHIN = WAYS_OUT["NOFENTRY_ARGS"]
-_AT_ENTRY = "This kernel has arguments at a function's entry only"
+_INSIDE_HINT = WAYS_OUT["NOFENTRY_ARGS"]
+_ENTRY_ONLY_HINT = "This kernel has arguments at a function's entry only"
 
 
-def _unknown(fetch: Fetch, text: str) -> Refused:
-    """A variable that there is not, with what may be meant."""
+def _unknown_variable(fetch: Fetch, text: str) -> Refused:
+    """Return the error for an unknown variable, with similar names and certain meanings."""
     site, name = fetch.site, text.lstrip("$")
     numbered = re.fullmatch(r"arg\d+", name) is not None
-    hint = (_in_program(site) or (_AT_ENTRY if site.at_exit else _WITHIN)) if numbered else name_hint(name)
+    hint = (
+        (_program_hint(site) or (_ENTRY_ONLY_HINT if site.at_exit else _INSIDE_HINT)) if numbered else name_hint(name)
+    )
     params = tuple(param.name for param in site.signature.params) if site.signature is not None else ()
     if name in params:
         return Refused("BAD_VAR", fetch.offset, text, hint="An argument's name stands without a $", meant=(name,))
@@ -58,14 +60,14 @@ def _unknown(fetch: Fetch, text: str) -> Refused:
 
 
 def _variables(site: Site) -> tuple[str, ...]:
-    """What may stand behind a `$` here, those with a number left out."""
-    returns = site.at_exit or (site.at_entry and not site.tracepoint)  # at an entry the way out is %return
+    """Return the variables that exist here, without those that have a number."""
+    returns = site.at_exit or (site.at_entry and not site.tracepoint)  # at an entry, adding %return makes it valid
     current = site.dialect.typecast and not site.user
     return ("$comm", "$stack", *(("$retval",) if returns else ()), *(("$current",) if current else ()))
 
 
 def _event_field(fetch: Fetch, text: str) -> None:
-    """A field of the event, else the task's name."""
+    """Parse a field of the event, else the task's name. Raises Refused."""
     site, name = fetch.site, text[1:]
     if not site.dialect.btf_args:
         fetch.field = name
@@ -80,7 +82,7 @@ def _event_field(fetch: Fetch, text: str) -> None:
 
 
 def _is_retval(name: str, site: Site) -> bool:
-    """Older kernels want the bare word; newer ones take what begins with it and look further."""
+    """Return whether a name is the return value: older kernels compare the whole word, newer ones its beginning."""
     return name.startswith("retval") if site.dialect.btf_args else name == "retval"
 
 
@@ -109,11 +111,11 @@ def _argument(fetch: Fetch, text: str, number: str) -> None:
         fetch.keep_entry(str(value))
     else:
         code = "NOFENTRY_ARGS" if site.dialect.btf_args else "BAD_VAR"
-        raise Refused(code, fetch.offset, text, hint=_in_program(site))
+        raise Refused(code, fetch.offset, text, hint=_program_hint(site))
 
 
-def _in_program(site: Site) -> str:
-    """Where the arguments are in a program, of which the kernel knows none by number."""
+def _program_hint(site: Site) -> str:
+    """Return a hint with the registers that hold a program's arguments, which the kernel doesn't know by number."""
     registers = site.dialect.argument_registers
     if not site.user or not registers:
         return ""

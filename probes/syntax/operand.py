@@ -1,4 +1,4 @@
-"""What a typecast is about, found in its text (kernel/trace/trace_probe.c, from 7.3)."""
+"""Find the operand of a typecast in its text (kernel/trace/trace_probe.c, from 7.3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PER_CPU = ("this_cpu_ptr(", "this_cpu_read(")
 
 
 def operand_of(text: str, at: int) -> tuple[str, int]:
-    """The expression a cast is about, at column `at`, and where it ends in the text. Raises Refused."""
+    """Return a cast's operand, which begins at column `at`, and its end in the text. Raises Refused."""
     if text.startswith(("(", "+", "-", *PER_CPU)):
         opening = text.find("(")
         closing = _closing(text, opening)
@@ -29,7 +29,7 @@ def operand_of(text: str, at: int) -> tuple[str, int]:
 
 
 def _closing(text: str, opening: int) -> int | None:
-    """Where the parenthesis at `opening` is closed."""
+    """Return the index at which the parenthesis at `opening` is closed; None: it isn't."""
     depth = 0
     for at in range(max(opening, 0), len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)

@@ -1,8 +1,8 @@
-"""Text of the specification language -> values, with the place of every mistake.
+"""Parse the specification language to values; errors have their column.
 
 The language is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst) with `$$args`, `%both` and a
-filter behind ` if `; text -> tree -> text gives the same text but for white space. What one kernel says of a text is
-the matter of `probes.kernel_verdict`; here only what can't be read is refused.
+filter behind ` if `; text -> tree -> text returns the same text except for white space. `probes.kernel_verdict`
+computes a kernel's answer to a text; this module rejects only texts that can't be parsed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _FILTER = re.compile(r"\sif(?:\s+|$)")
 
 
 def parse_probe(text: str) -> Probe:
-    """Read a function probe: `f`, `p` or `r`, a place, fetchargs, and a filter behind ` if `.
+    """Parse a function probe: `f`, `p` or `r`, a place, fetchargs, and a filter after ` if `.
 
-    `f` gives `ProbeKind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its
+    `f` is `ProbeKind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its
     words joined by one space.
     """
     words, condition = words_of(text)
@@ -33,15 +33,15 @@ def parse_probe(text: str) -> Probe:
         raise refuse("unknown_kind", 0, words[0].text if words else "")
     head = words[0].text
     match = re.fullmatch(r"([fpr])([^:]*)(?::(.*))?", head)
-    # Behind p and r the kernel looks at digits only, and behind the f 6.12 does (trace_kprobe.c, trace_fprobe.c).
+    # After p and r the kernel checks digits only, as 6.12 does after f (trace_kprobe.c, trace_fprobe.c).
     if match is None or (match[2][:1].isdigit() and not re.fullmatch("[0-9]+", match[2])):
         raise refuse("BAD_MAXACT", 1, head)
     if match[2][:1].isdigit() and head[0] == "p":
         raise refuse("BAD_MAXACT_TYPE", 1, match[2])
     group, event, separator = "", "", "/"
     if match[3] is not None:
-        if (bad := check_name(match[3])) is not None:
-            raise refuse(bad[0], len(head) - len(match[3]) + bad[1], match[3])
+        if (invalid := check_name(match[3])) is not None:
+            raise refuse(invalid[0], len(head) - len(match[3]) + invalid[1], match[3])
         group, event = split_name(match[3])
         separator = match[3][len(group)] if group else "/"
     if len(words) < 2:
@@ -68,24 +68,24 @@ def parse_probe(text: str) -> Probe:
 
 
 def words_of(text: str) -> tuple[list[Word], str]:
-    """Give the words of a command and the filter behind them. Raises ParseError."""
+    """Split a command into its words and the filter after them. Raises ParseError."""
     command = text.split("#", 1)[0]
     match = _FILTER.search(command)
     if match is None:
         return split(text), ""
-    condition = text[match.end() :].strip()  # a `#` in the filter stays: it isn't written with the command
+    condition = text[match.end() :].strip()  # a `#` in the filter stays: the filter isn't written with the command
     if not condition:
         raise refuse("no_filter", len(" ".join(text.split())))
     return split(text[: match.start()]), condition
 
 
 def arguments_of(words: list[Word]) -> tuple[FetchArg, ...]:
-    """Read the fetchargs of a command, from its third word on. Raises ParseError."""
-    return tuple(_at(word.text, column) for word, column in zip(words[2:], _columns(words)[2:], strict=True))
+    """Parse the fetchargs of a command, from its third word on. Raises ParseError."""
+    return tuple(_fetcharg_at(word.text, column) for word, column in zip(words[2:], _columns(words)[2:], strict=True))
 
 
 def _columns(words: list[Word]) -> list[int]:
-    """Column of each word in the command joined by one space."""
+    """Return the column of each word in the command joined by single spaces."""
     columns, at = [], 0
     for word in words:
         columns.append(at)
@@ -93,7 +93,7 @@ def _columns(words: list[Word]) -> list[int]:
     return columns
 
 
-def _at(word: str, column: int) -> FetchArg:
+def _fetcharg_at(word: str, column: int) -> FetchArg:
     try:
         return parse_fetcharg(word)
     except ParseError as error:
@@ -140,8 +140,8 @@ def _split_offset(text: str) -> tuple[str, str, str]:
 
 
 def uses_own(text: str, has_filter: bool = False) -> bool:
-    """Whether a text has what only probewright knows: `$$args`, `%both`, `[i]`, and a filter, unless it is such
-    that the kernel takes one.
+    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `[i]`, or a filter the kernel doesn't
+    take.
     """
     command = text.split("#", 1)[0]
     condition = _FILTER.search(command)

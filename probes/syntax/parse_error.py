@@ -1,4 +1,4 @@
-"""A text of the specification language that can't be read."""
+"""Define the error of a text in the specification language that can't be parsed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OWN_MESSAGES = {
 
 
 class ParseError(Exception):
-    """A text that can't be read; `refusal` says where and why."""
+    """A text that can't be parsed; `refusal` has column and reason."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
 
 
-_WAYS_OUT = {
+_REMEDIES = {
     "no_filter": "Put a condition behind the if, or leave it out",
     "no_place": "The function follows: f vfs_read",
     "no_event": "The event follows: e sched.sched_switch",
@@ -39,4 +39,4 @@ _WAYS_OUT = {
 def refuse(code: str, column: int, token: str = "", hint: str = "") -> ParseError:
     """Build the error for a code of the kernel's or of our own."""
     message = message_of(code) or _OWN_MESSAGES.get(code, code)
-    return ParseError(Refusal(code, message, column, token, hint or _WAYS_OUT.get(code, "")))
+    return ParseError(Refusal(code, message, column, token, hint or _REMEDIES.get(code, "")))

@@ -1,4 +1,4 @@
-"""Text of one fetcharg -> its tree, with the place of every mistake; `str()` of the tree gives the text back."""
+"""Parse the text of a fetcharg to its tree; errors have their column. `str()` of the tree returns the text."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _ARRAY = re.compile(r"0|[1-9][0-9]*")
 
 
 def parse_fetcharg(text: str) -> FetchArg:
-    """Read `name=expression:type`. Raises ParseError with the column in `text`."""
-    name, found, body = text.partition("=")
-    if not found:
+    """Parse `name=expression:type`. Raises ParseError with the column in `text`."""
+    name, has_name, body = text.partition("=")
+    if not has_name:
         name, body = "", text
     elif not name:
         raise refuse("NO_ARG_NAME", 0, text)
@@ -44,17 +44,17 @@ def parse_fetcharg(text: str) -> FetchArg:
     start = len(text) - len(body)
     if not body:
         raise refuse("NO_ARG_BODY", start)
-    value, typed, kind = body.partition(":")
-    if typed and not kind:
+    value, has_type, kind = body.partition(":")
+    if has_type and not kind:
         raise refuse("BAD_TYPE", len(text))
     expression = _expression(value, start)
-    if expression == AllArguments(best=True) and (found or typed):
+    if expression == AllArguments(best=True) and (has_name or has_type):
         raise refuse("BAD_VAR_ARGS", start, value)
-    return FetchArg(expression, name if found else None, kind if typed else None)
+    return FetchArg(expression, name if has_name else None, kind if has_type else None)
 
 
 def _expression(text: str, at: int) -> Expression:
-    """Read one expression that begins at column `at`."""
+    """Parse an expression that begins at column `at`. Raises ParseError."""
     first = text[:1]
     if first == "$":
         return _dollar(text, at)
@@ -98,7 +98,7 @@ def _dollar(text: str, at: int) -> Expression:
 
 
 def _path(text: str, start: int, at: int) -> tuple[Hop, ...]:
-    """Read the steps from `start` to the end of the text."""
+    """Parse the steps from `start` to the end of the text. Raises ParseError."""
     hops: list[Hop] = []
     while start < len(text):
         match = _HOP.match(text, start)

@@ -1,4 +1,4 @@
-"""The kernel's error on a word of a command, while it is read."""
+"""Define the kernel's error on a word of a command, raised while the command is parsed."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Refused(Exception):
         self.offset = offset
         self.token = token
         self.index = index
-        """Word the error is at, where it isn't the current one."""
+        """Index of the word with the error; None: the current word."""
         self.names = names
-        """Names that would do instead of the token."""
+        """Names that are valid instead of the token."""
         self.meant = meant
-        """What the token surely stands for, however it is spelt."""
+        """Certain meanings of the token, however spelled."""
         self.message = message
-        """The kernel's sentence, where the code alone doesn't say which."""
+        """The kernel's message, where the code has several."""
         self.hint = hint
-        """The reason in plain words, where the code alone doesn't say it well."""
+        """The reason in plain words, where the code alone isn't clear."""
 
 
 class RefusedWord(Exception):
-    """A Refused with the word of the command it belongs to."""
+    """The kernel's error with the index of its word in the command."""
 
     def __init__(self, refused: Refused, index: int = 0, command: str | None = None) -> None:
         super().__init__(refused.code)
         self.refused = refused
         self.index = index if refused.index is None else refused.index
         self.command = command
-        """What error_log shows instead of the command, the error's column is in it."""
+        """Command as shown in error_log, where it differs; the error's column counts in it."""

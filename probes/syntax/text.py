@@ -1,4 +1,4 @@
-"""The kernel's ways with text: words of a command, numbers, names (lib/kstrtox.c, lib/argv_split.c)."""
+"""Parse text as the kernel does: words of a command, numbers, names (lib/kstrtox.c, lib/argv_split.c)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _WORD = re.compile(r"[^ \t\n\v\f\r\xa0]+")
 _BLANK = re.compile(r"""("[^"]*"|'[^']*')|\s+""")
 LETTERS = "A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff"
-"""What isalpha() takes, for a class of a regular expression: the kernel's letters are those of Latin-1."""
+"""Characters that isalpha() accepts, for a character class: the kernel's letters are those of Latin-1."""
 _LETTER = re.compile(f"[{LETTERS}_]")
 _DIGITS = {8: "01234567", 10: "0123456789", 16: "0123456789abcdefABCDEF"}
 
@@ -21,30 +21,30 @@ UINT_MAX = (1 << 32) - 1
 
 
 class Word(NamedTuple):
-    """One word of a line."""
+    """Word of a line."""
 
     text: str
     start: int
-    """Where it begins in the line."""
+    """Column of the line where the word begins."""
 
 
 def split(line: str) -> list[Word]:
-    """Split a line like tracefs does: everything from the first `#` goes, then words between white space."""
+    """Split a line as tracefs does: text from the first `#` is dropped, the rest is split at white space."""
     return [Word(m.group(), m.start()) for m in _WORD.finditer(line.split("#", 1)[0])]
 
 
 def collapsed(text: str) -> str:
-    """With one space for white space, and none around it; what is in quotes is compared as it is."""
+    """Return a text with white space collapsed and stripped; text in quotes is unchanged."""
     return _BLANK.sub(lambda m: m[1] or " ", text).strip()
 
 
 def joined(words: list[str]) -> str:
-    """Give the command as error_log shows it."""
+    """Return the command as error_log shows it."""
     return " ".join(words)
 
 
-def _whole(digits: str, base: int) -> int:
-    """Return the number of any count of digits, 0 of none: of more than 4,300 decimal ones `int` takes none."""
+def _long_number(digits: str, base: int) -> int:
+    """Return the number for any count of digits, 0 for none: `int` rejects more than 4,300 decimal digits."""
     number = 0
     for at in range(0, len(digits), 4000):
         part = digits[at : at + 4000]
@@ -53,7 +53,7 @@ def _whole(digits: str, base: int) -> int:
 
 
 def _parse(text: str, base: int) -> int | None:
-    """Read all of a number without a sign; None where it isn't one."""
+    """Parse a text that is a number without a sign; None: it isn't."""
     text = text.removesuffix("\n")
     if base == 0:
         base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
@@ -61,17 +61,17 @@ def _parse(text: str, base: int) -> int | None:
         text = text[2:]
     if not text or any(c not in _DIGITS[base] for c in text):
         return None
-    return _whole(text, base)
+    return _long_number(text, base)
 
 
 def kstrtoul(text: str, base: int = 0, limit: int = ULONG_MAX) -> int | None:
-    """Read an unsigned number: decimal, `0x…` or octal `0…`, a leading `+` allowed; None: not a number or too big."""
+    """Parse an unsigned number: decimal, `0x…` or octal `0…`, `+` allowed; None: not a number or too large."""
     value = _parse(text.removeprefix("+"), base)
     return None if value is None or value > limit else value
 
 
 def kstrtol(text: str, base: int = 0) -> int | None:
-    """Read a signed number; None: not a number or out of range."""
+    """Parse a signed number; None: not a number or out of range."""
     if text.startswith("-"):
         value = _parse(text[1:], base)
         return None if value is None or value > LONG_MAX + 1 else -value
@@ -80,9 +80,9 @@ def kstrtol(text: str, base: int = 0) -> int | None:
 
 
 def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[int, str]:
-    """Read the number a text begins with (0 where there is none); gives it and the rest.
+    """Parse the number at the beginning of a text, 0 if there is none; returns the number and the rest.
 
-    Of one too big for 64 bits the kernel keeps the lower ones; newer ones keep the biggest number (`saturates`).
+    For a number above 64 bits, older kernels keep the low 64 bits and newer ones the largest number (`saturates`).
     """
     if base == 0:
         base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
@@ -90,49 +90,49 @@ def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[i
     end = start
     while end < len(text) and text[end] in _DIGITS[base]:
         end += 1
-    number = _whole(text[start:end], base)
+    number = _long_number(text[start:end], base)
     return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name stands for all functions that fit it (`glob`)."""
+    """Return whether a name is a pattern for function names (`glob`)."""
     return any(letter in name for letter in "*?[")
 
 
 def glob(pattern: str) -> re.Pattern[str]:
-    r"""Make of a pattern what matches the whole of a name (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
-    made, at = "", 0
+    r"""Return the regular expression of a pattern for whole names (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
+    expression, at = "", 0
     while at < len(pattern):
         char, at = pattern[at], at + 1
         span = re.match(r"(!?)(.(?:-[^\]]|[^\]])*)\]", pattern[at:]) if char == "[" else None
         if char == "*":
-            made += ".*"
+            expression += ".*"
         elif char == "?":
-            made += "."
+            expression += "."
         elif span is not None:
             inverted, inside = span.groups()
             spans = re.findall(r"(.)-([^\]])|(.)", inside)
             chars = "".join(f"{re.escape(a)}-{re.escape(b)}" if a <= b else "" for a, b, c in spans if not c)
             chars += "".join(re.escape(c) for _, _, c in spans)
-            made += f"[{'^' if inverted else ''}{chars}]" if chars else ("." if inverted else "(?!)")
+            expression += f"[{'^' if inverted else ''}{chars}]" if chars else ("." if inverted else "(?!)")
             at += span.end()
         else:
             if char == "\\":
                 char, at = pattern[at : at + 1], at + 1
-            made += re.escape(char)
-    return re.compile(made + r"\Z")
+            expression += re.escape(char)
+    return re.compile(expression + r"\Z")
 
 
 def begins_name(text: str) -> bool:
-    """Whether the first character may begin a name of BTF."""
+    """Return whether the first character may begin a name in BTF."""
     return _LETTER.match(text) is not None
 
 
 def is_identifier(name: str) -> bool:
-    """Whether it is a C identifier (is_good_name in the kernel)."""
+    """Return whether a name is a C identifier (is_good_name in the kernel)."""
     return _IDENTIFIER.match(name) is not None
 
 
 def is_group(name: str) -> bool:
-    """Whether it is good for a group, which may hold `-` too."""
+    """Return whether a name is valid for a group, which may have `-` too."""
     return _GROUP.match(name) is not None

@@ -1,4 +1,4 @@
-"""Programs of bpftrace as probes: functions, tracepoints, a filter, printf, counts, histograms, times between two."""
+"""Translate bpftrace programs to probes: functions, tracepoints, a filter, printf, counts, histograms, latencies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADS: Final = {
     "uretprobe": "r {}",
 }
 _COMPARED: Final = re.compile(r"(?P<left>[^=!<>&|]++)(?P<sign>==|!=|<=|>=|<|>|&)(?P<right>[^=!<>&|]++)")
-_OF_TIME: Final = re.compile(rf"{TIME}\s*+(?:[<>]=?|==)\s*+[0-9]++")
+_TIME_CONDITION: Final = re.compile(rf"{TIME}\s*+(?:[<>]=?|==)\s*+[0-9]++")
 _AGGREGATE: Final = re.compile(
     r"@(?P<name>\w*+)(?:\[(?P<keys>[^\]]*+)\])?+\s*+=\s*+(?P<function>\w++)\((?P<values>.*)\)", re.DOTALL
 )
@@ -46,38 +46,43 @@ _PRESETS: Final = {
     "raw_syscalls": "failed-syscalls",
     "signal_generate|sys_(?:enter_)?kill": "who-kills",
 }
-"""By patterns of what programs of guides probe: the preset that has a like question."""
+"""Presets with a similar question, by patterns of what published programs probe."""
 MOST: Final = 32
-"""Probes of one program that are translated."""
-_APART: Final = "each probe counts into a table of its own"
+"""Largest number of probes of a program that are translated."""
+_SEPARATE_TABLES: Final = "each probe counts into a table of its own"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
 
 def translated(program: str, machine: str = "") -> Translation:
-    """Translate a program, as it stands behind `-e`; `machine`: see `ClausePlace`."""
-    made: list[_Made] = []
-    left: list[str] = []
+    """Translate a program, as written after `-e`; `machine`: see `ClausePlace`."""
+    translated_probes: list[_TranslatedProbe] = []
+    left_out: list[str] = []
     clauses = list(islice(_clauses(program), MOST + 1))
     if len(clauses) > MOST:
         refused = f"{NOT_TRANSLATED}more than {MOST} probes of one program"
         return Translation("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
-    for one in timed(clauses):
+    for clause in timed(clauses):
         try:
-            if isinstance(one, Untranslatable):
-                raise one
-            made.append(_measured(one, machine) if isinstance(one, TimedClauses) else _Clause(one, machine).made())
-        except Untranslatable as why:
-            left.append(f"{NOT_TRANSLATED}{why}")
-    way_out = _way_out(program, clauses, apart=len(made) + len(left) > 1)
-    left += [one for each in made for one in each.left_out]
-    if sum(bool(one.triggers) for one in made) > 1:
-        left.append(_APART)
-    probes, triggers = tuple(one.spec for one in made), tuple(one.triggers for one in made)
-    return Translation("bpftrace", probes, triggers, tuple(dict.fromkeys(left)), way_out)
+            if isinstance(clause, Untranslatable):
+                raise clause
+            translated_probes.append(
+                _latency(clause, machine) if isinstance(clause, TimedClauses) else _Clause(clause, machine).made()
+            )
+        except Untranslatable as error:
+            left_out.append(f"{NOT_TRANSLATED}{error}")
+    way_out = _way_out(program, clauses, apart=len(translated_probes) + len(left_out) > 1)
+    left_out += [clause for each in translated_probes for clause in each.left_out]
+    if sum(bool(clause.triggers) for clause in translated_probes) > 1:
+        left_out.append(_SEPARATE_TABLES)
+    probes, triggers = (
+        tuple(clause.spec for clause in translated_probes),
+        tuple(clause.triggers for clause in translated_probes),
+    )
+    return Translation("bpftrace", probes, triggers, tuple(dict.fromkeys(left_out)), way_out)
 
 
 def _clauses(program: str) -> Iterator[ProbeClause]:
-    """Give the probes of clauses: `kprobe:f,kprobe:g /filter/ { printf(...) }`."""
+    """Yield the probes of clauses: `kprobe:f,kprobe:g /filter/ { printf(...) }`."""
     while (begin := opening(program, "{")) >= 0:
         end = closing(program, begin)
         names, condition = _split_head(program[:begin].strip())
@@ -86,7 +91,7 @@ def _clauses(program: str) -> Iterator[ProbeClause]:
 
 
 def _split_head(head: str) -> tuple[list[str], str]:
-    """Names of probes, and the filter between slashes; a path has slashes, too."""
+    """Split a clause's head into the names of probes, and the filter between slashes; paths have slashes, too."""
     condition = ""
     if head.endswith("/"):
         rest = head[:-1]
@@ -97,8 +102,8 @@ def _split_head(head: str) -> tuple[list[str], str]:
     return [name.strip() for name in head.split(",") if name.strip()], condition.strip()
 
 
-class _Made(NamedTuple):
-    """A probe that is ours."""
+class _TranslatedProbe(NamedTuple):
+    """Probe translated from a clause."""
 
     spec: str
     triggers: tuple[str, ...]
@@ -106,19 +111,19 @@ class _Made(NamedTuple):
 
 
 class _Clause:
-    """One probe of a program. Raises Untranslatable where it is none of ours."""
+    """Translator of a probe of a program. Raises Untranslatable."""
 
     def __init__(self, clause: ProbeClause, machine: str) -> None:
         word, colon, rest = clause.name.partition(":")
         if word not in KINDS or not colon or not rest:
             raise Untranslatable(clause.name)
         self.place = ClausePlace(KINDS[word], machine, rest.partition(":")[0])
-        self.head = _HEADS[self.place.kind].format(_placed(self.place.kind, rest))
+        self.head = _HEADS[self.place.kind].format(_place_text(self.place.kind, rest))
         self.fields: dict[str, str] = {}
         self.left_out: list[str] = []
         self.triggers: list[str] = []
         self.condition = ""
-        for statement in (one.strip() for one in pieces(clause.body, ";")):
+        for statement in (statement_text.strip() for statement_text in pieces(clause.body, ";")):
             if statement:
                 self._try(self._statement, statement)
         if clause.condition:
@@ -126,43 +131,43 @@ class _Clause:
 
     @property
     def spec(self) -> str:
-        """The probe."""
+        """Specification of the probe."""
         fields = (text if name == text.lstrip("$") else f"{name}={text}" for name, text in self.fields.items())
         return " ".join([self.head, *fields, *(["if", self.condition] if self.condition else [])])
 
-    def made(self) -> _Made:
-        """Return it as a probe by itself."""
+    def made(self) -> _TranslatedProbe:
+        """Return the translation as a separate probe."""
         condition = (
             "" if self.place.kind == "tracepoint" else self.condition
-        )  # what it holds back isn't counted either
-        return _Made(self.spec, _under(condition, self.triggers), tuple(self.left_out))
+        )  # events that the filter rejects aren't counted either
+        return _TranslatedProbe(self.spec, _with_condition(condition, self.triggers), tuple(self.left_out))
 
     def side(self) -> str:
-        """Return it as one end of a `lat:`. Raises Untranslatable where it can be none."""
+        """Return the translation as an end of a `lat:`. Raises Untranslatable."""
         if self.place.kind != "tracepoint":
             return f"{{{self.spec}}}"
         if self.condition or any(text != f"${name}" for name, text in self.fields.items()):
             raise Untranslatable(f"{self.spec}: as one end of a time an event is taken as it is")
         return self.head.removeprefix("e ").replace(".", "/")
 
-    def _try(self, do: object, text: str) -> None:
+    def _try(self, translate: object, text: str) -> None:
         try:
-            do(text)  # type: ignore[operator]
-        except Untranslatable as why:
-            self.left_out.append(f"{NOT_TRANSLATED}{why}")
+            translate(text)  # type: ignore[operator]
+        except Untranslatable as error:
+            self.left_out.append(f"{NOT_TRANSLATED}{error}")
 
     def _statement(self, text: str) -> None:
-        if (printed := _PRINTED.fullmatch(text)) is not None:
-            values = list(pieces(printed["values"], ","))
-            for value in values[1:] if printed["function"] == "printf" else values:
+        if (print_match := _PRINTED.fullmatch(text)) is not None:
+            values = list(pieces(print_match["values"], ","))
+            for value in values[1:] if print_match["function"] == "printf" else values:
                 self._try(self._record, value.strip())
-        elif (counted := _AGGREGATE.fullmatch(text)) is not None:
-            self._aggregate(counted)
+        elif (aggregate_match := _AGGREGATE.fullmatch(text)) is not None:
+            self._aggregate(aggregate_match)
         else:
             raise Untranslatable(text)
 
     def _record(self, value: str) -> str:
-        """Record a value; gives its name."""
+        """Record a value; returns its field name. Raises Untranslatable."""
         if is_number(value) or value.startswith('"'):
             return value
         if (time := DIVIDED.fullmatch(value)) is not None:
@@ -171,19 +176,19 @@ class _Clause:
             return "lat"
         if value == "pid":
             self.left_out.append(_THREAD)
-        found: RecordedField = field(value, self.place)
-        if "%" in found.text and not self.place.machine:
+        recorded: RecordedField = field(value, self.place)
+        if "%" in recorded.text and not self.place.machine:
             self.left_out.append(_REGISTERS)
-        if found.text.endswith(":ustring"):
+        if recorded.text.endswith(":ustring"):
             self.left_out.append(_ONE_BYTE)
-        names = (found.name, *(f"{found.name}_{number}" for number in range(2, len(self.fields) + 2)))
-        name = next(one for one in names if self.fields.get(one, found.text) == found.text)
-        if found.text:
-            self.fields[name] = found.text
+        names = (recorded.name, *(f"{recorded.name}_{number}" for number in range(2, len(self.fields) + 2)))
+        name = next(candidate for candidate in names if self.fields.get(candidate, recorded.text) == recorded.text)
+        if recorded.text:
+            self.fields[name] = recorded.text
         return name
 
     def key(self, key: str) -> str:
-        """Return the field that a key is. Raises Untranslatable."""
+        """Return the field of a histogram's key. Raises Untranslatable."""
         if key in _STACK or key in _KEYS:
             if key == "pid":
                 self.left_out.append(_THREAD)
@@ -193,22 +198,22 @@ class _Clause:
             raise Untranslatable(f"@[{key}]")
         return name
 
-    def _aggregate(self, found: re.Match[str]) -> None:
-        keys = [self.key(key.strip()) for key in pieces(found["keys"] or "", ",") if key.strip()]
-        values = [value.strip() for value in pieces(found["values"], ",")]
-        function, vals = found["function"], ""
+    def _aggregate(self, match: re.Match[str]) -> None:
+        keys = [self.key(key.strip()) for key in pieces(match["keys"] or "", ",") if key.strip()]
+        values = [value.strip() for value in pieces(match["values"], ",")]
+        function, vals = match["function"], ""
         if function in ("hist", "lhist"):
-            keys.append(f"{self.key(values[0])}.{self._buckets(found[0], function, values)}")
+            keys.append(f"{self.key(values[0])}.{self._buckets(match[0], function, values)}")
         elif function == "sum":
             vals = f":vals={self.key(values[0])}"
         elif function != "count":
-            raise Untranslatable(f"{found[0]}: the kernel counts by count, sum, hist and lhist")
+            raise Untranslatable(f"{match[0]}: the kernel counts by count, sum, hist and lhist")
         if not keys:
-            raise Untranslatable(f"{found[0]}: a histogram has keys; --count-only counts hits")
+            raise Untranslatable(f"{match[0]}: a histogram has keys; --count-only counts hits")
         self.triggers.append(f"hist:keys={','.join(keys)}{vals}")
 
     def _buckets(self, statement: str, function: str, values: list[str]) -> str:
-        """Return the modifier of a key; the kernel's buckets begin at 0."""
+        """Return the modifier of a key; the kernel's buckets begin at 0. Raises Untranslatable."""
         if function == "hist":
             if len(values) > 1:  # hist(x, bits): 2^bits buckets for each power of two
                 raise Untranslatable(statement)
@@ -223,25 +228,25 @@ class _Clause:
         return f"buckets={int(values[3]) * int(time['by'] or 1) if time is not None else values[3]}"
 
     def _filter(self, text: str) -> None:
-        """`pid == 1 && comm == "sh"`: all of it, or none."""
+        """Translate a filter, `pid == 1 && comm == "sh"`, as a whole. Raises Untranslatable."""
         if any(sign in text for sign in ("@", "?", "strncmp", "strcontains")):
             raise Untranslatable(f"/{text}/: without it more is recorded")
         parts: list[str] = []
         for part in re.split(r"(&&|\|\||[()])", text):
-            found = _COMPARED.fullmatch(part.strip())
-            if found is None:
+            match = _COMPARED.fullmatch(part.strip())
+            if match is None:
                 if part.strip() not in ("", "&&", "||", "(", ")"):
                     raise Untranslatable(f"/{text}/: without it more is recorded")
                 parts.append(part.strip())
                 continue
-            known, right = self._compared(found["left"].strip()), found["right"].strip()
-            if not known or not (is_number(right) or _QUOTED.fullmatch(right)):
+            field_name, right = self._compared(match["left"].strip()), match["right"].strip()
+            if not field_name or not (is_number(right) or _QUOTED.fullmatch(right)):
                 raise Untranslatable(f"/{text}/: without it more is recorded")
-            parts.append(f"{known} {found['sign']} {right}")
+            parts.append(f"{field_name} {match['sign']} {right}")
         self.condition = " ".join(filter(None, parts)).replace("( ", "(").replace(" )", ")")
 
     def _compared(self, value: str) -> str:
-        """Return the field that a filter compares; empty: none. That of a tracepoint sees the event as it is."""
+        """Return the field that a filter compares, for a tracepoint a field of its event; empty: none."""
         of_event = self.place.kind == "tracepoint"
         if value == "comm":
             return "COMM" if of_event else value
@@ -252,50 +257,53 @@ class _Clause:
         return self.fields.get(name, name).removeprefix("$") if of_event else name
 
 
-def _under(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
-    """Return triggers that act where a filter holds: that of the event is not theirs."""
-    return tuple(f"{one} if {condition}" if condition else one for one in triggers)
+def _with_condition(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
+    """Return triggers with a filter of their own, because an event's filter does not apply to triggers."""
+    return tuple(f"{trigger} if {condition}" if condition else trigger for trigger in triggers)
 
 
 def _way_out(program: str, clauses: Iterable[ProbeClause], apart: bool) -> str:
-    """Return what helps where something of a program can't be translated; empty: nothing that is known."""
-    about = next((name for part, name in _PRESETS.items() if re.search(part, program)), "")
-    other = dict.fromkeys(one.name for one in clauses if one.name.partition(":")[0] not in KINDS)
-    leave = f"leave {' and '.join(other)} out" if other else "paste one probe at a time"
+    """Return advice where parts of a program can't be translated; empty: none."""
+    preset = next((name for part, name in _PRESETS.items() if re.search(part, program)), "")
+    other = dict.fromkeys(clause.name for clause in clauses if clause.name.partition(":")[0] not in KINDS)
+    leave_out = f"leave {' and '.join(other)} out" if other else "paste one probe at a time"
     return ", or ".join(
-        filter(None, (leave if apart else "", f"the preset {about} has a like question" if about else ""))
+        filter(None, (leave_out if apart else "", f"the preset {preset} has a like question" if preset else ""))
     )
 
 
-def _measured(pair: TimedClauses, machine: str) -> _Made:
-    """Return the time between two probes. Raises Untranslatable."""
+def _latency(pair: TimedClauses, machine: str) -> _TranslatedProbe:
+    """Translate the latency between two probes. Raises Untranslatable."""
     begin = _Clause(pair.begin, machine)
-    parts = [one.strip() for one in pieces(pair.end.condition, "&&") if one.strip()]
-    conditions = [one.replace(TIME, "lat") for one in parts if _OF_TIME.fullmatch(one)]
-    own = " && ".join(one for one in parts if not _OF_TIME.fullmatch(one))
-    end = _Clause(pair.end._replace(condition=own), machine)
+    parts = [part.strip() for part in pieces(pair.end.condition, "&&") if part.strip()]
+    conditions = [part.replace(TIME, "lat") for part in parts if _TIME_CONDITION.fullmatch(part)]
+    condition = " && ".join(part for part in parts if not _TIME_CONDITION.fullmatch(part))
+    end = _Clause(pair.end._replace(condition=condition), machine)
     if end.place.kind == "tracepoint" and end.condition:
-        conditions, end.condition = [*conditions, f"({end.condition})"], ""  # an event is taken as it is
+        conditions, end.condition = (
+            [*conditions, f"({end.condition})"],
+            "",
+        )  # an end that is an event has no filter of its own
     keys = [(begin.key(first), end.key(second)) for first, second in pair.keys]
-    twice = [name for name in begin.fields.keys() & end.fields.keys() if (name, name) not in keys]
-    if twice:
-        raise Untranslatable(f"{min(twice)}: it is of both probes of a time; leave it out of one")
+    ambiguous = [name for name in begin.fields.keys() & end.fields.keys() if (name, name) not in keys]
+    if ambiguous:
+        raise Untranslatable(f"{min(ambiguous)}: it is of both probes of a time; leave it out of one")
     by = ",".join(first if first == second else f"{first}={second}" for first, second in keys)
     fields = [name for name in {**begin.fields, **end.fields} if all(name not in key for key in keys)]
     name = re.split(r"\W", begin.head)[-1].removeprefix("sys_enter_")
     words = [f"lat:{name}", begin.side(), "to", end.side(), "by", by, *(["with", ",".join(fields)] if fields else [])]
     words += ["if", " && ".join(conditions)] if conditions else []
-    left = [
+    left_out = [
         *begin.left_out,
-        *(f"{NOT_TRANSLATED}{one} (where a time begins)" for one in begin.triggers),
+        *(f"{NOT_TRANSLATED}{part} (where a time begins)" for part in begin.triggers),
         *end.left_out,
     ]
-    triggers = _under(" && ".join(conditions), end.triggers)
-    return _Made(" ".join(words), triggers, tuple(one.replace(TIME, pair.written) for one in left))
+    triggers = _with_condition(" && ".join(conditions), end.triggers)
+    return _TranslatedProbe(" ".join(words), triggers, tuple(part.replace(TIME, pair.written) for part in left_out))
 
 
-def _placed(kind: str, rest: str) -> str:
-    """The place as we write it: a function's module and a tracepoint's group are before the last colon."""
+def _place_text(kind: str, rest: str) -> str:
+    """Return a probe's place in our syntax; a module or group is before the last colon. Raises Untranslatable."""
     before, colon, name = rest.rpartition(":")
     if kind in ("uprobe", "uretprobe"):
         if not colon or not before.startswith("/"):

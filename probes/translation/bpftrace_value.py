@@ -1,4 +1,4 @@
-"""Values of bpftrace as arguments of a probe."""
+"""Translate values of bpftrace to arguments of a probe."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ KINDS: Final = {
     **dict.fromkeys(("uprobe", "u"), "uprobe"),
     **dict.fromkeys(("uretprobe", "ur"), "uretprobe"),
 }
-"""Kinds of probes that are translated, by the words that bpftrace has for them."""
+"""Kinds of probes that are translated, by their words in bpftrace."""
 _X86: Final = ("%di", "%si", "%dx", "%cx", "%r8", "%r9")
 _REGISTERS: Final = {"": _X86, "x86_64": _X86, "aarch64": tuple(f"%x{number}" for number in range(8))}
-"""Where programs have their arguments, by machine (`uname -m`; names of regs_query_register_offset of its ptrace.c).
+"""Registers of a program's arguments, by machine (`uname -m`; names of regs_query_register_offset of its ptrace.c).
 
-System V ABI for x86-64, 3.2.3; Procedure Call Standard for the Arm 64-bit Architecture, 6.4. Empty: not known.
-"""
-_IN_EACH_EVENT: Final = frozenset({"pid", "tid", "nsecs", "elapsed", "cpu", "probe", "func", "usecs"})
+System V ABI for x86-64, 3.2.3; Procedure Call Standard for the Arm 64-bit Architecture, 6.4. Empty: unknown."""
+_COMMON_VALUES: Final = frozenset({"pid", "tid", "nsecs", "elapsed", "cpu", "probe", "func", "usecs"})
 _ARGUMENT: Final = re.compile(r"arg([0-9])")
 _CAST: Final = re.compile(r"\(?\(struct \w+ ?\*\) ?arg([0-9])\)?((?:->\w+|\.\w+)++)")
 _MEMBER: Final = re.compile(r"args(?:->|\.)(\w++(?:(?:->|\.)\w++)*+)")
@@ -30,49 +29,49 @@ _NUMBER: Final = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
 
 
 class ClausePlace(NamedTuple):
-    """Where a probe sits, as far as values depend on it."""
+    """Place of a probe, as far as values depend on it."""
 
     kind: str
     """`kprobe`, `kretprobe`, `fentry`, `fexit`, `tracepoint`, `uprobe`, `uretprobe`."""
     machine: str = ""
-    """`uname -m`, which says in which registers a program has its arguments; empty: not known."""
+    """`uname -m`, which determines the registers of a program's arguments; empty: unknown."""
     group: str = ""
-    """Of a tracepoint: `syscalls`, whose texts lie in memory of the program; those of others are in the event."""
+    """Group of a tracepoint; texts of `syscalls` are in the program's memory, texts of other groups in the event."""
 
     @property
     def at_exit(self) -> bool:
-        """Whether there is a value that was returned."""
+        """True if the probe has a return value."""
         return self.kind in ("kretprobe", "fexit", "uretprobe")
 
 
 class RecordedField(NamedTuple):
-    """A value that is recorded."""
+    """Value that a probe records."""
 
     name: str
     text: str
-    """What stands behind `NAME=`; empty: it is in each event."""
+    """Text after `NAME=`; empty: every event has the value."""
 
 
 class Untranslatable(Exception):
-    """There is nothing like it in a probe; the text says what."""
+    """Expression without an equivalent in a probe; the exception's text is the expression."""
 
 
 def field(expression: str, place: ClausePlace) -> RecordedField:
-    """Return what records a value. Raises Untranslatable."""
+    """Return the field that records a value. Raises Untranslatable."""
     text = expression.strip()
-    if text in _IN_EACH_EVENT:
+    if text in _COMMON_VALUES:
         return RecordedField({"pid": "common_pid", "tid": "common_pid", "cpu": "CPU"}.get(text, ""), "")
     if text == "comm":
         return RecordedField(
             "comm", "$COMM:string" if place.kind == "tracepoint" else "$comm"
-        )  # events have fields named comm
-    if (inner := _TEXT.fullmatch(text)) is not None:
-        return _string(inner[1].split(",")[0].strip(), place)
+        )  # events may have a field named comm
+    if (string := _TEXT.fullmatch(text)) is not None:
+        return _string(string[1].split(",")[0].strip(), place)
     if text == "retval" and place.at_exit:
         return RecordedField("ret", "$retval")
     if (number := _ARGUMENT.fullmatch(text)) is not None and place.kind in ("kprobe", "uprobe"):
-        at = int(number[1])
-        return RecordedField(text, _argument(at, place))
+        index = int(number[1])
+        return RecordedField(text, _argument(index, place))
     if (member := _MEMBER.fullmatch(text)) is not None and place.kind in ("fentry", "fexit", "tracepoint"):
         return _member(member[1], place)
     if (cast := _CAST.fullmatch(text)) is not None and place.kind == "kprobe":
@@ -85,15 +84,17 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _argument(at: int, place: ClausePlace) -> str:
+def _argument(index: int, place: ClausePlace) -> str:
     if place.kind != "uprobe":
-        return f"$arg{at + 1}"
+        return f"$arg{index + 1}"
     registers = _REGISTERS.get(place.machine)
     if registers is None:
-        raise Untranslatable(f"arg{at}: registers of arguments are known of x86_64 and aarch64, not {place.machine}")
-    if at >= len(registers):
-        raise Untranslatable(f"arg{at}: it is in no register")
-    return registers[at]
+        raise Untranslatable(
+            f"arg{index}: registers of arguments are known of x86_64 and aarch64, not {place.machine}"
+        )
+    if index >= len(registers):
+        raise Untranslatable(f"arg{index}: it is in no register")
+    return registers[index]
 
 
 def _member(path: str, place: ClausePlace) -> RecordedField:
@@ -106,14 +107,14 @@ def _member(path: str, place: ClausePlace) -> RecordedField:
 
 
 def _string(text: str, place: ClausePlace) -> RecordedField:
-    """`str(X)`: the text that a pointer leads to."""
-    found = field(text, place)
-    if not found.text or text == "comm":
-        return found
+    """Translate `str(X)`: the text at a pointer. Raises Untranslatable."""
+    value = field(text, place)
+    if not value.text or text == "comm":
+        return value
     if place.kind == "tracepoint":
         return RecordedField(
-            found.name, f"+0({found.text}):ustring" if place.group == "syscalls" else f"{found.text}:string"
+            value.name, f"+0({value.text}):ustring" if place.group == "syscalls" else f"{value.text}:string"
         )
-    if found.text.startswith(("$", "%")) and "->" not in found.text:
-        return RecordedField(found.name, f"+0({found.text}):string")
-    return RecordedField(found.name, f"{found.text}:string")
+    if value.text.startswith(("$", "%")) and "->" not in value.text:
+        return RecordedField(value.name, f"+0({value.text}):string")
+    return RecordedField(value.name, f"{value.text}:string")

@@ -1,4 +1,4 @@
-"""Definitions of `perf probe` as probes: `NAME=FUNC@FILE+OFF%return ARG…`."""
+"""Translate definitions of `perf probe` to probes: `NAME=FUNC@FILE+OFF%return ARG…`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ _VARIABLES: Final = {"$vars": "$$args", "$params": "$$args"}
 
 
 def is_definition(text: str) -> bool:
-    """Return whether a text is one by itself, and nothing of ours: `mine=vfs_read count`, `vfs_read@fs/x.c`."""
+    """Return whether a text is perf probe's syntax and not ours: `mine=vfs_read count`, `vfs_read@fs/x.c`."""
     words = text.split()
-    found = _POINT.fullmatch(words[0]) if words else None
-    return found is not None and bool(found["event"] or found["file"] or found["pattern"])
+    match = _POINT.fullmatch(words[0]) if words else None
+    return match is not None and bool(match["event"] or match["file"] or match["pattern"])
 
 
 def translated(definition: str, program: str = "") -> Translation:
-    """Translate one definition; `program`: what stood behind `-x`."""
+    """Translate a definition; `program`: the path after `-x`."""
     first, *arguments = definition.split() or [""]
-    found = _POINT.fullmatch(first)
-    if found is None:
+    match = _POINT.fullmatch(first)
+    if match is None:
         return Translation("perf probe", left_out=(f"{NOT_TRANSLATED}{definition}",))
-    left = []
-    if found["line"] or found["pattern"]:
-        left.append(f"{NOT_TRANSLATED}{found['line'] or found['pattern']} (a line of the source; +OFFSET is a place)")
-        return Translation("perf probe", left_out=tuple(left))
-    if found["file"]:
-        left.append(f"left out: @{found['file']} (another function of this name may be meant)")
+    left_out = []
+    if match["line"] or match["pattern"]:
+        left_out.append(
+            f"{NOT_TRANSLATED}{match['line'] or match['pattern']} (a line of the source; +OFFSET is a place)"
+        )
+        return Translation("perf probe", left_out=tuple(left_out))
+    if match["file"]:
+        left_out.append(f"left out: @{match['file']} (another function of this name may be meant)")
     if "$vars" in arguments:
-        left.append("$vars: arguments only, local variables are not known")
-    event = (found["event"] or "").replace(":", "/")
-    place = f"{program}:{found['function']}" if program else found["function"]
-    words = [f"p:{event}" if event else "p", f"{place}{found['offset'] or ''}{found['exit'] or ''}"]
+        left_out.append("$vars: arguments only, local variables are not known")
+    event = (match["event"] or "").replace(":", "/")
+    place = f"{program}:{match['function']}" if program else match["function"]
+    words = [f"p:{event}" if event else "p", f"{place}{match['offset'] or ''}{match['exit'] or ''}"]
     words += [_VARIABLES.get(word, word) for word in arguments]
-    return Translation("perf probe", (" ".join(words),), left_out=tuple(left))
+    return Translation("perf probe", (" ".join(words),), left_out=tuple(left_out))

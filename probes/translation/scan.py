@@ -1,4 +1,4 @@
-"""Text of another tool's language, split where neither quotes nor brackets are open."""
+"""Split text of another tool's language outside of quotes and brackets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def pieces(text: str, separator: str) -> Iterator[str]:
-    """Give the parts of a text between separators (`;`, `&&`) that stand outside of quotes and brackets."""
+    """Yield the parts of a text between separators (`;`, `&&`) outside of quotes and brackets."""
     begin = 0
-    for at, depth in _outside(text):
+    for at, depth in _outside_quotes(text):
         if depth == 0 and at >= begin and text.startswith(separator, at):
             yield text[begin:at]
             begin = at + len(separator)
@@ -19,9 +19,9 @@ def pieces(text: str, separator: str) -> Iterator[str]:
 
 
 def closing(text: str, at: int) -> int:
-    """Return the place of the bracket that closes the one at a place; the end of the text where none does."""
+    """Return the index of the bracket that closes the one at `at`; the end of the text where none does."""
     depth = 0
-    for place, _ in _outside(text):
+    for place, _ in _outside_quotes(text):
         if place < at:
             continue
         depth += (text[place] in _PAIRS) - (text[place] in _PAIRS.values())
@@ -31,17 +31,17 @@ def closing(text: str, at: int) -> int:
 
 
 def opening(text: str, sign: str) -> int:
-    """Return the first place of a sign outside of quotes; -1: there is none."""
-    return next((at for at, _ in _outside(text) if text[at] == sign), -1)
+    """Return the first index of a character outside of quotes; -1: there is none."""
+    return next((at for at, _ in _outside_quotes(text) if text[at] == sign), -1)
 
 
-def _outside(text: str) -> Iterator[tuple[int, int]]:
-    """Give the places that are not within quotes, with how many brackets are open there."""
+def _outside_quotes(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the indices outside of quotes, each with the number of open brackets."""
     depth, quote, at = 0, "", 0
     while at < len(text):
         sign = text[at]
         if quote:
-            at += sign == "\\"  # what it escapes closes nothing
+            at += sign == "\\"  # an escaped character closes no quote
             quote = "" if sign == quote else quote
         elif sign in "\"'":
             quote = sign

@@ -1,4 +1,4 @@
-"""Texts of other tools, as they are copied from guides: recognised, and translated where that is simple."""
+"""Recognize texts copied from documents of other tools, and translate them where that is simple."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from probes.translation import bpftrace, perf_probe
 from probes.translation.translated import NOT_TRANSLATED, Translation
 
 LONGEST: Final = 16_384
-"""Characters that are looked at."""
+"""Largest number of characters of a text that is translated."""
 _PROVIDER: Final = (
     r"(?:k|kr|kprobe|kretprobe|f|fr|fentry|fexit|kfunc|kretfunc|t|tracepoint|rt|rawtracepoint|u|ur|uprobe|uretprobe|U|usdt|"
     r"s|software|h|hardware|p|profile|i|interval|it|iter|w|watchpoint|aw|asyncwatchpoint|self|bench|test):"
 )
-"""Words that begin the name of a probe (bpftrace's docs/language.adoc, Probes); `lat:` is ours."""
+"""Pattern for words that begin a probe's name (bpftrace's docs/language.adoc, Probes); `lat:` is probewright's
+own."""
 _PROGRAM: Final = re.compile(
     rf"\s*+(?:BEGIN|END|{_PROVIDER}[^\s{{]++)(?:\s*+,\s*+{_PROVIDER}[^\s,{{]++)*+\s*+(?:/[^{{]*+)?+\{{"
 )
@@ -26,24 +27,24 @@ _COMMAND: Final = re.compile(r"\s*+(?:sudo\s++)?+(bpftrace|perf)\s")
 
 
 def translate(text: str, machine: str = "") -> Translation | None:
-    """Translate a text of another tool; None: it is none.
+    """Translate a text of another tool; None: the text is not recognized.
 
-    `machine`: `uname -m` of the target, for arguments of programs; empty: not known.
+    `machine`: `uname -m` of the target, for arguments of programs; empty: unknown.
     """
     if len(text) > LONGEST:
         return None
     if _PROGRAM.match(text):
         return bpftrace.translated(text, machine)
-    if (echoed := _ECHOED.fullmatch(text)) is not None and "events" in text[echoed.end("quoted") :]:
-        return Translation("a shell", (echoed["quoted"].strip().strip("'\"").strip(),))
+    if (echo := _ECHOED.fullmatch(text)) is not None and "events" in text[echo.end("quoted") :]:
+        return Translation("a shell", (echo["quoted"].strip().strip("'\"").strip(),))
     if (command := _COMMAND.match(text)) is not None:
-        return _of_command(text, command[1], machine)
+        return _translate_command(text, command[1], machine)
     if perf_probe.is_definition(text):
         return perf_probe.translated(text)
     return None
 
 
-def _of_command(text: str, tool: str, machine: str) -> Translation | None:
+def _translate_command(text: str, tool: str, machine: str) -> Translation | None:
     try:
         words = shlex.split(text)
     except ValueError:

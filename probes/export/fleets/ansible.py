@@ -1,11 +1,9 @@
-"""A playbook for Ansible that arms the probes on many machines, records for a time, fetches and cleans up.
+"""Write an Ansible playbook that arms the probes on many machines, records for a time, fetches and cleans up.
 
-The far side needs a shell and nothing else: all that is done there is done by `raw`, and the probes are armed by the
-script of `probes.export.posix_sh`. That ends by itself when its time is over, so a line that is cut leaves no probes
-behind; its folder goes too, ten minutes later. `--check` looks at each machine and changes nothing.
-
-Foreign text stands in values that are tagged `!unsafe`, which Ansible gives to no template, and reaches a shell
-through its filter `quote`.
+A remote host needs only a shell: all its tasks are `raw`, and the script of `probes.export.posix_sh` arms the probes.
+That script ends by itself after its time, so a lost connection leaves no probes armed; ten minutes later its folder
+is removed too. `--check` checks each machine and changes nothing. Foreign text is in values tagged `!unsafe`, which
+Ansible does not expand as templates, and reaches a shell through Ansible's filter `quote`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan
 
 _FOLLOWS = "wait_for_end\n"
-"""The last line of the script: all is armed then."""
+"""Last line of the script, when all probes are armed."""
 _USAGE = """\
 #   ansible-playbook -i INVENTORY THIS [--limit HOSTS] [--check] [-e probewright_seconds=60]
 # The events of each machine come into probewright_into/MACHINE.txt, as trace_pipe prints them. Root is needed there
@@ -32,12 +30,12 @@ _USAGE = """\
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """See the module. Raises CannotExport for text with NUL in it."""
+    """Return a playbook for the plans. Raises CannotExport for text with NUL in it."""
     script = posix_sh.write(plans, facts).text
     script = script.removesuffix(_FOLLOWS) + ": >ready\n" + _FOLLOWS
-    told = [f"playbook for Ansible, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
-    told += [f"note: {note}" for note in notes_of(plans)]
-    comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in told)
+    header = [f"playbook for Ansible, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
+    header += [f"note: {note}" for note in notes_of(plans)]
+    comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in header)
     kernel = one_line(f"Linux {facts.release} {facts.machine}")
     parts = {"look": LOOK, "begin": BEGIN, "wait": WAIT, "fetch": FETCH, "end": END, "unpack": UNPACK}
     values = [

@@ -1,4 +1,4 @@
-"""The parts of the playbook that are the same for all probes: what runs on the far side, and the tasks."""
+"""Hold the parts of the playbook that are equal for all probes: scripts for the remote host, and the tasks."""
 
 LOOK = """\
 uname -srm
@@ -8,7 +8,7 @@ done
 echo 'no tracefs that can be written: as root, mount -t tracefs nodev /sys/kernel/tracing' >&2
 exit 3
 """
-"""Changes nothing."""
+"""Script for the remote host that checks kernel and tracefs, and changes nothing."""
 
 BEGIN = """\
 # begin SCRIPT SECONDS BYTES: prints the folder, and ends when all is armed
@@ -82,7 +82,7 @@ with open(path + ".part", "wb") as file:
     file.write(data)
 os.replace(path + ".part", path)
 """
-"""Runs on the controller, by the Python that Ansible itself runs on."""
+"""Python code for the controller, run by Ansible's own Python."""
 
 TASKS = """\
 - name: Record events of the kernel

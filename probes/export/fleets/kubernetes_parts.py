@@ -1,4 +1,4 @@
-"""The manifests that are the same for all probes."""
+"""Hold the manifests that are equal for all probes."""
 
 MANIFESTS = """\
 # Nodes may have different kernels: each takes the probes as its own kernel wants them. To have it run:

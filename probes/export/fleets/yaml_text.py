@@ -1,4 +1,4 @@
-"""Text in YAML, so that it stays what it is: read by YAML 1.1 as by 1.2, and printable ASCII itself."""
+"""Quote text for YAML, with the same meaning in YAML 1.1 and 1.2, as printable ASCII."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LINES = re.compile(r"[!-~][ -~]*(?:\n[ -~]*)*\n\Z")
 
 
 def quoted(text: str) -> str:
-    """A scalar in double quotes. Raises ValueError for what is no text (a byte that is no UTF-8)."""
+    """Return a scalar in double quotes. Raises ValueError for bytes that are not UTF-8."""
     text.encode()  # UnicodeEncodeError is a ValueError
     return '"' + "".join(map(_escaped, text)) + '"'
 
@@ -27,12 +27,12 @@ def _escaped(char: str) -> str:
 
 
 def block(text: str, indent: int) -> str:
-    """A text of lines as it is read by people, else in quotes; stands behind its key.
+    """Return a literal block for text in lines, else a quoted scalar, to be written after its key.
 
     Args:
-        text: ends with the end of its last line; a first line that is empty or begins with a space, and what is not
-            printable ASCII, make that it is quoted.
-        indent: of the lines: more than that of the key.
+        text: lines, each with its newline. A text with characters that are not printable ASCII, or whose first line
+            is empty or begins with a space, is quoted.
+        indent: indentation of the lines; more than that of the key.
     """
     if not _LINES.match(text) or text.endswith("\n\n"):
         return quoted(text)

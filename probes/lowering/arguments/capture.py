@@ -1,4 +1,4 @@
-"""One fetcharg -> the word this kernel takes: by name where it can, else by argument number and offsets."""
+"""Write a fetcharg as a word for the kernel: by BTF name where possible, else by argument number and offsets."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _UNVALUED = ("string", "ustring", "symstr", "symbol", "%pd", "%pD")
 
 @dataclass(frozen=True, slots=True)
 class Capturer:
-    """All that decides how a value is written."""
+    """Writer of fetchargs for a place, with everything that decides how a value is written."""
 
     site: Site
     signature: Signature | None
     where: FunctionConvention
     by_name: bool
-    """The kernel itself looks this function up in BTF."""
+    """True if the kernel itself looks this function up in BTF."""
 
     @property
     def dialect(self) -> Dialect:
         return self.site.dialect
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        """Write a fetcharg under a field name: the ways there are, the best first. Raises NotThere."""
-        ways = []
+        """Return the words for a fetcharg under a field name, the best first. Raises ValueUnavailable."""
+        alternatives = []
         result = self.where.result
         if (
             isinstance(arg.expression, ReturnValue)
@@ -62,16 +62,16 @@ class Capturer:
         nameable = self._nameable(arg.expression)
         self.check_text(arg)
         if nameable:
-            ways.append(word_of(name, str(arg.expression), self._type(arg.type) or self._own_width(arg)))
+            alternatives.append(word_of(name, str(arg.expression), self._type(arg.type) or self._own_width(arg)))
             if self._is_number_as_text(arg):
-                return ways  # at an offset its bytes would be read as the text
-        if not self.by_name or _holds_path(arg.expression):
+                return alternatives  # At an offset, the kernel would read the number's bytes as text.
+        if not self.by_name or _has_btf_name(arg.expression):
             value, kind = self._by_offset(arg)
-            ways.append(word_of(name, value, kind))
-        return ways or [word_of(name, str(arg.expression), self._type(arg.type))]
+            alternatives.append(word_of(name, value, kind))
+        return alternatives or [word_of(name, str(arg.expression), self._type(arg.type))]
 
     def _own_width(self, arg: FetchArg) -> str | None:
-        """The type of a value that the kernel would take for a wider one; None: it would not."""
+        """Return the type of a value that the kernel would assume to be wider; None: its default is right."""
         if self.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
             return None
         type_id, btf = self.locate(arg.expression).type_id, self.signature.btf
@@ -79,7 +79,7 @@ class Capturer:
         return own if own != default_type(btf, type_id) else None
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
-        """Say what the field holds."""
+        """Return a description of the field's content."""
         expression = arg.expression
         is_retval = isinstance(expression, ReturnValue) and not expression.path
         type_id: int | None = None
@@ -90,16 +90,16 @@ class Capturer:
             whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
             type_id = next(whole, None)
         valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
-        kept = valued and (
+        constant = valued and (
             isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
         )
-        return PlanColumn(name, str(expression), type_id if valued else None, is_retval, kept)
+        return PlanColumn(name, str(expression), type_id if valued else None, is_retval, constant)
 
     def check_text(self, arg: FetchArg) -> None:
-        """Check that what is to be read as text is some: bytes of anything else would be shown as a name.
+        """Check that a value with a string type is text: other bytes would be shown as a name.
 
-        A kernel before 6.6 reads whatever is at an address, and later ones take a structure's size for a type id
-        (btf_type_is_char_ptr). Raises NotThere.
+        Kernels before 6.6 read any memory at the address; later ones take a structure's size as a type id
+        (btf_type_is_char_ptr). Raises ValueUnavailable.
         """
         kind, expression = arg.type or "", arg.expression
         target = self._read_as_text(arg)
@@ -110,15 +110,18 @@ class Capturer:
         if is_text or ("[" in kind and isinstance(target, Array) and struct is None):
             return
         if self._is_number_as_text(arg) and self._nameable(expression):
-            return  # the kernel itself says whether it takes it for an address
+            return  # The kernel itself decides whether a number can be an address.
         if struct is None and not self.locate(expression).in_memory:
-            return  # an address of memory of no type
+            return  # The value is the address of memory without a type.
         steps = texts_in(btf, target.id)
         hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
         raise ValueUnavailable("BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, meant=steps)
 
     def _read_as_text(self, arg: FetchArg) -> Type | None:
-        """The type of what is to be read as text; None: it isn't to be, or its type is not known. Raises NotThere."""
+        """Return the type of a value that is to be read as text; None: it is not, or its type is unknown.
+
+        Raises ValueUnavailable.
+        """
         if (arg.type or "").partition("[")[0] not in ("string", "ustring") or self.signature is None:
             return None
         if isinstance(arg.expression, Variable) or (
@@ -132,7 +135,7 @@ class Capturer:
         return isinstance(self._read_as_text(arg), Int | Enum | Enum64)
 
     def locate(self, expression: Variable | ReturnValue) -> Value:
-        """Find a value of the function. Raises NotThere."""
+        """Locate a value of the function. Raises ValueUnavailable."""
         if self.signature is None:
             raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
         if isinstance(expression, Variable) and self.signature.number_of(expression.name) is None:
@@ -145,7 +148,7 @@ class Capturer:
         return value
 
     def _no_argument(self, name: str, signature: Signature) -> ValueUnavailable:
-        """A name that no argument has, with what may be meant by it."""
+        """Return the error for a name that no argument has, with similar names."""
         registers = () if self.site.no_registers else tuple(self.dialect.registers or ())
         meant, names = name_meant(name, signature, registers), [param.name for param in signature.params]
         if self.site.tracepoint and meant == ("$retval",):
@@ -156,10 +159,10 @@ class Capturer:
         return type_there(kind, self.dialect)
 
     def _nameable(self, expression: Expression) -> bool:
-        """Whether the kernel reads the right thing from the text as it is."""
+        """Return whether the kernel, given this text, reads the right value."""
         expression = innermost(expression)
         if isinstance(expression, ReturnValue) and not expression.path:
-            return self.by_name or self.signature is None  # else it would be hexadecimal, -ENOENT too
+            return self.by_name or self.signature is None  # otherwise it would be hexadecimal, even -ENOENT
         if isinstance(expression, ReturnValue):
             return self.by_name and self._agrees(expression)
         if not isinstance(expression, Variable):
@@ -171,16 +174,16 @@ class Capturer:
 
     @property
     def _is_plain_result(self) -> bool:
-        """Whether no struct is returned."""
+        """True if the function does not return a struct."""
         btf, returns = (self.signature.btf, self.signature.returns) if self.signature is not None else (None, 0)
         return btf is not None and not isinstance(btf.type(strip(btf, returns)), Struct)
 
     def _agrees(self, expression: Variable | ReturnValue) -> bool:
-        """Whether the kernel finds what the path means. Raises NotThere where there is no such path.
+        """Return whether the kernel reads the path's value correctly. Raises ValueUnavailable for a wrong path.
 
-        Of a bit-field it does not: it shifts eight bytes of the record, of which the field has fewer, so that what
-        was written behind it is spoilt, text above all; one of whole bytes it reads in the width of its type; and it
-        counts from the lowest bit on a big-endian machine too (parse_btf_bitfield, fetch_apply_bitfield).
+        Kernels misread bit-fields. They shift eight bytes of the record although the field has fewer, which damages
+        data already written after it, text above all; they read a bit-field of whole bytes in the width of its type;
+        and they count from the lowest bit on big-endian machines too (parse_btf_bitfield, fetch_apply_bitfield).
         """
         if any(hop.op == "[]" for hop in expression.path):
             return False
@@ -189,11 +192,11 @@ class Capturer:
 
     @property
     def is_big_endian(self) -> bool:
-        """Whether the highest byte of a value comes first."""
+        """True if the highest byte of a value comes first."""
         return self.signature is not None and self.signature.btf.byteorder == "big"
 
     def _by_offset(self, arg: FetchArg) -> tuple[str, str | None]:
-        """Give the text without names, and its type."""
+        """Return the text without BTF names, and its type."""
         expression = arg.expression
         if isinstance(expression, Variable | ReturnValue):
             if self.signature is None and isinstance(expression, ReturnValue) and not expression.path:
@@ -204,7 +207,7 @@ class Capturer:
         return str(expression), self._type(arg.type)
 
     def _inner(self, expression: Expression) -> str:
-        """Write what stands in a dereference or a cast."""
+        """Return the text of the expression within a dereference or a cast."""
         if isinstance(expression, Dereference | PerCpu):
             return str(replace(expression, inner=Comm(self._inner(expression.inner))))
         if isinstance(expression, Cast):
@@ -216,7 +219,7 @@ class Capturer:
         return str(expression)
 
     def typed(self, value: Value, wanted: str | None) -> tuple[str, str | None]:
-        """Write a value with a type that says all the kernel would know by BTF."""
+        """Return the text of a value, with a type that says everything the kernel would know from BTF."""
         signature = self.signature
         assert signature is not None  # noqa: S101 - the value was located with it
         btf = signature.btf
@@ -238,61 +241,64 @@ class Capturer:
         return text, kind
 
     def _default(self, value: Value) -> str | None:
-        """Give the type the kernel would take from BTF, bits and all."""
+        """Return the type that the kernel would take from BTF, including bit-fields."""
         signature = self.signature
         assert signature is not None  # noqa: S101
         bits = self.dialect.bits
         if value.bit_size:
             kind = bit_type(value.bit_offset, value.bit_size, bits if not value.in_memory else 8)
-            return _from_the_other_end(kind) if value.in_memory and signature.btf.byteorder == "big" else kind
+            return _from_lowest_bit(kind) if value.in_memory and signature.btf.byteorder == "big" else kind
         if value.bit_offset:
             return bit_type(value.bit_offset, size_of(signature.btf, value.type_id) * 8, bits)
         return own_type(signature.btf, value.type_id) or f"x{bits}"
 
 
 def type_there(kind: str | None, dialect: Dialect) -> str | None:
-    """Put in place of a type what this kernel has for it."""
+    """Return the type, or this kernel's substitute for a type that it lacks."""
     if kind is not None and not dialect.char and re.fullmatch(r"char(\[.*)?", kind):
         return f"u8{kind[4:]}"
     return kind
 
 
 def bit_type(offset: int, size: int, smallest: int) -> str:
-    """Write `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least so many bits, that holds the bits."""
+    """Return `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least `smallest` bits, for the bits."""
     container = next((bits for bits in (8, 16, 32, 64) if bits >= max(smallest, offset + size)), 64)
     return f"b{size}@{offset}/{container}"
 
 
-def _from_the_other_end(kind: str) -> str:
-    """Count the bits from the lowest: BTF counts from the first byte, which a big-endian machine has on top."""
+def _from_lowest_bit(kind: str) -> str:
+    """Return a bit-field type counted from the lowest bit.
+
+    BTF counts from the first byte, which is the highest on a big-endian machine.
+    """
     size, offset, container = map(int, re.findall(r"\d+", kind))
     return f"b{size}@{container - offset - size}/{container}"
 
 
-def _holds_path(expression: Expression) -> bool:
-    """Whether a name of BTF is in it."""
+def _has_btf_name(expression: Expression) -> bool:
+    """Return whether an expression contains a BTF name."""
     expression = innermost(expression)
     return isinstance(expression, Variable) or (isinstance(expression, ReturnValue) and bool(expression.path))
 
 
 def needs_entry(expression: Expression) -> bool:
-    """Whether it is an argument, which a call has at its entry."""
+    """Return whether an expression is an argument, which exists at the entry of a call."""
     return isinstance(innermost(expression), Variable | Argument)
 
 
 def needs_exit(expression: Expression) -> bool:
-    """Whether it is there at the exit only."""
+    """Return whether an expression exists at the exit only."""
     return isinstance(innermost(expression), ReturnValue)
 
 
 def word_of(name: str, value: str, kind: str | None) -> str:
-    """Write the word; a bare name needs no `name=`."""
+    """Return the word of a fetcharg; a bare name needs no `name=`."""
     head = "" if value == name and kind not in ("%pd", "%pD") else f"{name}="
     return f"{head}{value}" + (f":{kind}" if kind is not None else "")
 
 
 def field_name(arg: FetchArg, names: Sequence[str]) -> str:
-    """Wish for a field name: the last member of the path, more of it where that is taken."""
+    """Return a preferred field name: the last member of the path, and more of the path where that name is in use."""
     expression = arg.expression
     while isinstance(expression, Dereference):
         expression = expression.inner

@@ -1,4 +1,4 @@
-"""Fetcharg by fetcharg -> the words of one event: named, checked as the kernel does it, placed where they fail."""
+"""Write the fetchargs of an event as words: named, checked by the kernel's rules, with errors placed in the text."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.verdict import Refusal
 
-_MOST_HEAD = len("r4096:/ ") + 2 * MAX_EVENT_NAME + len(" ")
-"""Characters of a command's first word with the longest names, and of what separates it from the second and third."""
+_MAX_HEAD = len("r4096:/ ") + 2 * MAX_EVENT_NAME + len(" ")
+"""Characters of a command's first word with the longest names, and of the separators before the second and third
+word."""
 
 
 class FetchargWriter(Protocol):
-    """Writes fetchargs for one place; `probes.lowering.arguments.capture.Capturer` is one."""
+    """Writer of fetchargs for a place; `probes.lowering.arguments.capture.Capturer` is one."""
 
     @property
     def site(self) -> Site: ...
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        """The ways to write it under a field name, the best first. Raises NotThere."""
+        """Return the words for a fetcharg under a field name, the best first. Raises ValueUnavailable."""
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
-        """What the field will hold. Raises NotThere."""
+        """Return a description of the field's content. Raises ValueUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedField:
-    """One thing to capture with the name it is recorded under, the same at both ends."""
+    """A value to capture with the name of its field, which is the same at entry and exit."""
 
     wanted: CaptureRequest
     name: str
@@ -51,7 +52,7 @@ class NamedField:
 
 @dataclass(frozen=True, slots=True)
 class CapturedWords:
-    """The words of one event, and what they record."""
+    """Words of an event, and the fields they record."""
 
     words: tuple[str, ...]
     columns: tuple[PlanColumn, ...]
@@ -59,7 +60,7 @@ class CapturedWords:
 
 
 def name_fields(selection: CaptureSelection) -> list[NamedField]:
-    """Name the fields: what the user wrote, and for the rest what is like the path."""
+    """Name the fields: the user's names, and for the others names derived from the path."""
     names = {w.arg.name for w in selection.wanted if w.arg.name is not None}
     fields = []
     for wanted in selection.wanted:
@@ -74,100 +75,103 @@ def name_fields(selection: CaptureSelection) -> list[NamedField]:
 def capture(
     probe: Armable, fields: Sequence[NamedField], writer: FetchargWriter, place: str, limit: int = MAX_ARGS
 ) -> CapturedWords:
-    """Write the words of one event; what the event has no room for is left out and told.
+    """Write the words of an event; fields that do not fit are left out and listed in `losses`.
 
-    So is what came with `$$args` and can't be had. Raises CannotLower where a person named what can't be had.
+    Values from `$$args` that no probe can read are left out and listed too. Raises CannotLower for such a value that
+    a person named.
 
     Args:
-        probe: what is wanted.
-        fields: of it.
-        writer: writes them for one place.
-        place: what else stands in the line but the event's name.
-        limit: of the number of words.
+        probe: the probe that is lowered.
+        fields: the probe's named values.
+        writer: writes the fetchargs for this place.
+        place: the rest of the line, without the event's name.
+        limit: largest number of words.
     """
     losses: list[str] = []
     columns: list[PlanColumn] = []
-    taken = _Taken(MAX_LINE - _MOST_HEAD - len(place))
-    for one in fields:
-        if len(taken.words) == limit:
-            losses.append(f"{one.name}: an event has at most {MAX_ARGS} fields")
+    used = _UsedLimits(MAX_LINE - _MAX_HEAD - len(place))
+    for named in fields:
+        if len(used.words) == limit:
+            losses.append(f"{named.name}: an event has at most {MAX_ARGS} fields")
             continue
         try:
-            fits = _first_taken(one, writer, taken)
-            column = writer.column(one.wanted.arg, one.name)
+            accepted = _first_accepted(named, writer, used)
+            column = writer.column(named.wanted.arg, named.name)
         except (ValueUnavailable, Refused) as error:
-            if one.wanted.chosen:
-                raise refused_at(probe, one.wanted, error, writer.site) from None
+            if named.wanted.chosen:
+                raise refused_at(probe, named.wanted, error, writer.site) from None
             reason = error.reason if isinstance(error, ValueUnavailable) else message_of(error.code)
-            losses.append(f"{one.name}: {reason or error.code}")
+            losses.append(f"{named.name}: {reason or error.code}")
             continue
-        if len(fits.word) >= taken.room:
-            losses.append(f"{one.name}: a line has at most {MAX_LINE} characters")
+        if len(accepted.word) >= used.room:
+            losses.append(f"{named.name}: a line has at most {MAX_LINE} characters")
             continue
-        if fits.built.shifts and taken.has_text:
-            losses.append(f"{one.name}: where the kernel reads a bit-field by its name it spoils the text before it")
-        taken.take(one.name, fits)
+        if accepted.built.shifts and used.has_text:
+            losses.append(
+                f"{named.name}: where the kernel reads a bit-named by its name it spoils the text before it"
+            )
+        used.take(named.name, accepted)
         columns.append(column)
-    return CapturedWords(tuple(taken.words), tuple(columns), tuple(losses))
+    return CapturedWords(tuple(used.words), tuple(columns), tuple(losses))
 
 
-class _Fits(NamedTuple):
-    """A word that the kernel takes."""
+class _AcceptedWord(NamedTuple):
+    """A word that the kernel accepts."""
 
     word: str
     built: ParsedArgument
-    """What the kernel makes of it."""
+    """The argument as the kernel parses it."""
     dentries: int
-    """Bytes of the text that `%pd` and `%pD` become."""
+    """Bytes of the text that `%pd` and `%pD` expand to."""
 
 
 @dataclass
-class _Taken:
-    """What the words so far take of an event's limits."""
+class _UsedLimits:
+    """Consumption of an event's limits by the words so far."""
 
     room: int
-    """Characters that are left of the line."""
+    """Characters left in the line."""
     words: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     size: int = 0
     dentries: int = 0
     has_text: bool = False
 
-    def take(self, name: str, fits: _Fits) -> None:
+    def take(self, name: str, accepted: _AcceptedWord) -> None:
         """Add a word."""
-        self.words.append(fits.word)
+        self.words.append(accepted.word)
         self.names.append(name)
-        self.room -= len(fits.word) + 1
-        self.size += fits.built.width
-        self.has_text |= fits.built.type in ("string", "ustring", "symstr")
-        self.dentries += fits.dentries
+        self.room -= len(accepted.word) + 1
+        self.size += accepted.built.width
+        self.has_text |= accepted.built.type in ("string", "ustring", "symstr")
+        self.dentries += accepted.dentries
 
 
-def _first_taken(field: NamedField, writer: FetchargWriter, taken: _Taken) -> _Fits:
-    """Write it in the first way that this kernel takes."""
+def _first_accepted(field: NamedField, writer: FetchargWriter, used: _UsedLimits) -> _AcceptedWord:
+    """Return the first word for a field that this kernel accepts."""
     first: Refused | None = None
-    site, kept = writer.site, len(writer.site.entry_args)
+    site, count = writer.site, len(writer.site.entry_args)
     for word in writer.words(field.wanted.arg, field.name):
-        del site.entry_args[kept:]  # what a refused way would have kept
+        del site.entry_args[count:]  # remove entry arguments that a rejected word added
         try:
             expanded = word if site.user or site.on_event else expand_dentry([word], site)[0]
             dentries = len(expanded) + 1 if expanded != word else 0
-            if taken.dentries + dentries > MAX_DENTRY_ARGS:
-                continue  # the next way writes the offsets itself
-            built = check_argument(expanded, len(taken.names), taken.names, taken.size, site)
+            if used.dentries + dentries > MAX_DENTRY_ARGS:
+                continue  # the next word has the offsets written out
+            built = check_argument(expanded, len(used.names), used.names, used.size, site)
             check_entry_data(site)
         except Refused as error:
             first = first or error
             continue
-        return _Fits(word, built, dentries)
-    del site.entry_args[kept:]
+        return _AcceptedWord(word, built, dentries)
+    del site.entry_args[count:]
     raise first or Refused("ARG_TOO_LONG", 0)
 
 
 def refused_at(
     probe: Armable, wanted: CaptureRequest, error: ValueUnavailable | Refused, site: Site | None
 ) -> CannotLower:
-    """Place an error in the probe's own text."""
+    """Return the error, placed in the probe's own text."""
     words = str(probe).split(" ")
     start = sum(len(word) + 1 for word in words[: 2 + wanted.at])
     body = len(f"{wanted.arg.name}=") if wanted.arg.name is not None else 0
@@ -182,7 +186,7 @@ def refused_at(
 
 
 def _offset_in_text(word: str, code: str, site: Site | None) -> int:
-    """Column of an error within the word a person wrote, where the kernel would say the same of that."""
+    """Return the column of an error within a person's word; 0 where the kernel gives that word another error."""
     try:
         if site is not None:
             check_argument(word, 0, [], 0, site)

@@ -1,4 +1,4 @@
-"""Fields of an event read by an event probe: the type that shows each best (get_event_field in trace_eprobe.c)."""
+"""Choose the type that best shows an event's field in an event probe (get_event_field in trace_eprobe.c)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _INTS = {
     "gid_t": "u32",
     "umode_t": "u16",
 }
-"""Types of parameters of system calls, whose fields are all as wide as a long."""
+"""Fetcharg types by the C types of system call parameters, whose fields are all as wide as a long."""
 _TEXT = frozenset(("char", "signed char"))
 _WIDTHS = (1, 2, 4, 8)
 _SYSCALLS = "syscalls"
 
 
 def field_type(group: str, field: StaticEventField, bits: int) -> str | None:
-    """Give the type for `$field`; None: an event probe can't read it.
+    """Return the type for `$field`; None: an event probe can't read the field.
 
     Args:
-        group: of the event.
-        field: as its format declares it.
-        bits: of a long.
+        group: the event's group.
+        field: the field as its format file declares it.
+        bits: width of a long.
     """
     kind = _plain(field.type)
     element = kind.split("[", 1)[0].removeprefix("__data_loc ").removeprefix("__rel_loc ").strip()
@@ -47,7 +47,7 @@ def field_type(group: str, field: StaticEventField, bits: int) -> str | None:
 
 
 def btf_type(btf: Btf | None, field: StaticEventField) -> int | None:
-    """Type id of a field whose values have names: an enum, a bool; None: it is another, or not known."""
+    """Return the type id of a field whose values have names (enum, bool); None: another type, or not in BTF."""
     kind = _plain(field.type)
     if btf is None or "[" in kind or "*" in kind:
         return None

@@ -1,4 +1,4 @@
-"""What the functions of a pattern return: one type where all agree, for the kernel itself looks at none."""
+"""Find the common return type of a pattern's functions: the kernel itself looks at none of them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ UNKNOWN = "what BTF does not know"
 def typed_results(
     fetchargs: Sequence[FetchArg], pattern: str, names: Sequence[str], btf: Btf | None
 ) -> tuple[Sequence[FetchArg], tuple[str, ...]]:
-    """Return the fetchargs of a pattern, `$retval` with the type that all functions return, and what is to be said.
+    """Return the fetchargs of a pattern, with `$retval` typed where all functions return the same type, and notes.
 
     Args:
-        fetchargs: as they were written.
-        pattern: of functions.
-        names: of the functions that fit.
+        fetchargs: the fetchargs as written.
+        pattern: the pattern of function names.
+        names: functions that match the pattern.
         btf: types of the target; None: unknown.
     """
     if btf is None or not any(_is_untyped(arg) for arg in fetchargs):
         return fetchargs, ()
-    returned = _returned(btf, names)
-    if len(returned) > 1:
-        told = f"{pattern}: $retval has no sign, its functions return {' and '.join(returned)}"
-        return fetchargs, (f"{told}: $retval:s32 shows errors",)
-    kind = next(iter(returned), UNKNOWN)
+    types = _return_types(btf, names)
+    if len(types) > 1:
+        note = f"{pattern}: $retval has no sign, its functions return {' and '.join(types)}"
+        return fetchargs, (f"{note}: $retval:s32 shows errors",)
+    kind = next(iter(types), UNKNOWN)
     if kind == UNKNOWN:
         return fetchargs, ()
     return [replace(arg, type=kind) if _is_untyped(arg) else arg for arg in fetchargs], ()
@@ -41,15 +41,15 @@ def _is_untyped(arg: FetchArg) -> bool:
     return arg.type is None and isinstance(arg.expression, ReturnValue) and not arg.expression.path
 
 
-def _returned(btf: Btf, names: Iterable[str]) -> Sequence[str]:
-    """Return the types of what functions return, two at most; those that return nothing are left out."""
-    found = dict[str, None]()
+def _return_types(btf: Btf, names: Iterable[str]) -> Sequence[str]:
+    """Return the return types of functions, two at most; void functions are left out."""
+    types = dict[str, None]()
     for name in names:
-        # A copy by the compiler, `vfs_read.isra.0`, returns what the function does.
+        # A compiler's clone, `vfs_read.isra.0`, returns what the function does.
         signature = certain_signature_of(btf, name.partition(".")[0])
         if signature is not None and not strip(btf, signature.returns):
             continue
-        found[UNKNOWN if signature is None else own_type(btf, signature.returns) or UNKNOWN] = None
-        if len(found) > 1:
+        types[UNKNOWN if signature is None else own_type(btf, signature.returns) or UNKNOWN] = None
+        if len(types) > 1:
             break
-    return tuple(found)
+    return tuple(types)

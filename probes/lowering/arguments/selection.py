@@ -1,4 +1,4 @@
-"""`$$args` and `$arg*` -> the fetcharg of each argument, with the best type or the kernel's own."""
+"""Expand `$$args` and `$arg*` to a fetcharg for each argument, with the best type or the kernel's own."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from probes.functions.fetcharg_types import best_type, default_type, unwrap
 from probes.functions.signature import Signature
 
 _MAX_PARTS = 8
-"""Members shown of a struct that is passed by value."""
+"""Largest number of members captured of a struct passed by value."""
 
 
 class CaptureRequest(NamedTuple):
-    """One thing to capture."""
+    """A value to capture."""
 
     arg: FetchArg
     at: int
     """Position among the probe's fetchargs."""
     chosen: bool = True
-    """A person named it; False: it came with `$$args` and may be left out where it can't be had."""
+    """True if a person named the value; False: it comes from `$$args` and may be left out if no probe can read it."""
 
 
 class CaptureSelection(NamedTuple):
-    """What to capture, and what had to be left out."""
+    """Values to capture, and notes on those left out."""
 
     wanted: tuple[CaptureRequest, ...]
     losses: tuple[str, ...] = ()
 
 
 def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
-    """Give the fetcharg for a value of this type: the type is written only where the kernel would choose another."""
+    """Return the fetcharg for a value of this type; the type is written only where the kernel's default differs."""
     best = best_type(signature.btf, type_id)
     return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
 
@@ -46,16 +46,16 @@ UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
 def expand(
     fetchargs: Sequence[FetchArg],
     signature: Signature | None,
-    where: FunctionConvention,
-    why: str = UNKNOWN_ARGUMENTS,
+    convention: FunctionConvention,
+    reason: str = UNKNOWN_ARGUMENTS,
 ) -> CaptureSelection:
-    """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once.
+    """Replace `$$args` and `$arg*` by single arguments, without those that another fetcharg has already.
 
     Args:
-        fetchargs: as they were written.
-        signature: of the function; None: it has none to be known.
-        where: its arguments are.
-        why: it has none.
+        fetchargs: the fetchargs as written.
+        signature: the function's signature; None: unknown.
+        convention: places of the arguments.
+        reason: why the signature is unknown.
     """
     wanted: list[CaptureRequest] = []
     losses: list[str] = []
@@ -65,14 +65,14 @@ def expand(
             wanted.append(CaptureRequest(arg, index))
             continue
         if signature is None:
-            losses.append(f"{arg.expression}: {why}")
+            losses.append(f"{arg.expression}: {reason}")
             continue
-        for param, passed in zip(signature.params, where.params, strict=False):
+        for param, passed in zip(signature.params, convention.params, strict=False):
             if Variable(param.name) in named:
                 continue
-            found, lost = _argument(signature, param, passed, arg.expression.best)
-            wanted += [CaptureRequest(one, index, chosen=False) for one in found]
-            losses += lost
+            captured, notes = _argument(signature, param, passed, arg.expression.best)
+            wanted += [CaptureRequest(arg, index, chosen=False) for arg in captured]
+            losses += notes
         if signature.params and not signature.params[-1].type_id:
             losses.append("...: a variable number of arguments can't be captured")
     return CaptureSelection(tuple(wanted), tuple(losses))
@@ -99,28 +99,28 @@ def _argument(
 
 
 def _halves(signature: Signature, name: str, passed: PassedValue) -> tuple[list[FetchArg], list[str]]:
-    """A value in several registers: `name_0` is that with the lowest number."""
+    """Capture a value in several registers by register: `name_0` is the register with the lowest number."""
     if passed.stack:
         return [], [f"{name}: a part of it is on the stack"]
     kind = f"x{signature.btf.pointer_size * 8}"
     slots = enumerate(passed.slots[:_MAX_PARTS])
-    found = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in slots]
-    return found, [f"{name}: it takes {passed.longs} registers, each is shown by itself"]
+    captured = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in slots]
+    return captured, [f"{name}: it takes {passed.longs} registers, each is shown by itself"]
 
 
 def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:
-    """The first plain members of a struct that is passed by value."""
-    found: list[FetchArg] = []
+    """Capture the leading plain members of a struct passed by value."""
+    captured: list[FetchArg] = []
     losses: list[str] = []
     members = fields(signature.btf, kind.id)
     for member in members:
         inner = unwrap(signature.btf, member.type_id)
         best = best_type(signature.btf, member.type_id)
-        if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(found) == _MAX_PARTS:
+        if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(captured) == _MAX_PARTS:
             continue
         variable = Variable(param.name, (Hop(".", member.name),))
-        found.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
-    lost = len(members) - len(found)
-    if lost:
-        losses.append(f"{param.name}: {lost} members of a struct passed by value are left out")
-    return found, losses
+        captured.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
+    count = len(members) - len(captured)
+    if count:
+        losses.append(f"{param.name}: {count} members of a struct passed by value are left out")
+    return captured, losses

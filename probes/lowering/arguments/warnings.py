@@ -1,4 +1,4 @@
-"""What to know of a value that is taken: where what is shown is hardly what is meant."""
+"""Warn of values whose recorded form is probably not what the user means."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NUMBER = re.compile(r"[usx](8|16|32|64)")
 
 
 def doubts(fields: Sequence[NamedField], columns: Sequence[PlanColumn], capturer: Capturer) -> list[str]:
-    """Say what to know of the values a person named (`$$args` has types that suit), and of all signs."""
+    """Return warnings on the values a person named (`$$args` has suitable types), and on lost signs of all values."""
     names = {column.name for column in columns}
     written = [field for field in fields if field.name in names]
-    told = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
+    warnings = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
     signs = (sign_lost(capturer, field.wanted.arg) for field in written)
-    return [*(f"{name}: {why}" for name, why in told if why), *filter(None, signs)]
+    return [*(f"{name}: {warning}" for name, warning in warnings if warning), *filter(None, signs)]
 
 
 def doubt(capturer: Capturer, arg: FetchArg) -> str:
-    """Say why what will be shown is hardly what is meant; empty where nothing is to be said. Raises NotThere."""
+    """Return a warning that the recorded value is hardly what is meant; empty: none. Raises ValueUnavailable."""
     kind, declared = arg.type, capturer.column(replace(arg, type=None), "").btf_type
     if capturer.signature is None or declared is None:
         return ""
@@ -55,7 +55,7 @@ def doubt(capturer: Capturer, arg: FetchArg) -> str:
 
 
 def _as_text(arg: FetchArg, is_user_pointer: bool) -> str:
-    """Say which type gives the text behind a pointer; of an argument alone nobody knows in whose memory it lies."""
+    """Return the advice which type records a pointer's text; a mere argument may point to user or kernel memory."""
     named, path = str(arg.expression), isinstance(arg.expression, Variable) and arg.expression.path
     if is_user_pointer:
         return f"{named}:ustring gives it"
@@ -65,7 +65,7 @@ def _as_text(arg: FetchArg, is_user_pointer: bool) -> str:
 
 
 def _misread(capturer: Capturer, arg: FetchArg) -> str:
-    """Say what else a number's type reads than the value, which has another width."""
+    """Return a warning that a number's type has another width than the value."""
     number, expression = _NUMBER.fullmatch(arg.type or ""), arg.expression
     if number is None or capturer.signature is None or not isinstance(expression, Variable | ReturnValue):
         return ""
@@ -86,7 +86,7 @@ def _misread(capturer: Capturer, arg: FetchArg) -> str:
 
 
 def sign_lost(capturer: Capturer, arg: FetchArg) -> str:
-    """Say that a number with a sign has none where it is a part of a register; empty: it is no such."""
+    """Return a warning that a signed number loses its sign as part of a register; empty: it doesn't."""
     if capturer.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
         return ""
     value = capturer.locate(arg.expression)

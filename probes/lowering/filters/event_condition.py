@@ -1,4 +1,4 @@
-"""A condition on the fields of an event that the kernel has: checked, and in the kernel's words."""
+"""Check a condition on the fields of an existing event, and write it in the kernel's words."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def checked_condition(
     dialect: Dialect,
     cpus: int,
 ) -> str:
-    """Return a condition as it is written for the kernel.
+    """Return a condition as written for the kernel.
 
     Args:
         text: the condition.
-        start: column in the probe's text where it begins.
-        group: of the event.
-        fields: of the event, without the common ones; None: not known.
+        start: column in the probe's text where the condition begins.
+        group: the event's group.
+        fields: the event's fields, without the common ones; None: unknown.
         btf: types of the target; None: unknown.
         environment: for names of functions.
         dialect: the kernel's parser.
-        cpus: how many there are.
+        cpus: number of CPUs.
 
-    Raises CannotLower: the kernel refuses it, or would choose other events than it says.
+    Raises CannotLower: the kernel rejects the condition, or would match other events than it says.
     """
     names = {name: enum_names(btf, btf_type(btf, field)) for name, field in (fields or {}).items()}
     lowered = in_words_of_kernel(text, fields, names, group)
     try:
-        found = check_filter(lowered, fields, environment, dialect, cpus)
+        predicates = check_filter(lowered, fields, environment, dialect, cpus)
     except RefusedWord as error:
         refused = error.refused
         hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
         column = start + column_written(text, lowered, refused.offset)
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
-    refusal = misread(found, dialect.btf_args)
+    refusal = misread(predicates, dialect.btf_args)
     if refusal is not None and refusal.column is not None:
         column = start + column_written(text, lowered, refusal.column)
         raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))

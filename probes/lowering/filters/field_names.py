@@ -1,4 +1,4 @@
-"""Names of fields in an event's filter (kernel/trace/trace_events_filter.c)."""
+"""Find the names of fields in an event's filter (kernel/trace/trace_events_filter.c)."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ class FieldName(NamedTuple):
 
 
 def names_in(text: str) -> tuple[FieldName, ...]:
-    """Give the names of fields: the words on the left of an operator."""
+    """Return the names of fields: the words to the left of an operator."""
     tokens = [m for m in _TOKEN.finditer(text) if m.lastgroup != "space"]
-    found = []
+    names = []
     for match, following in zip(tokens, [*tokens[1:], None], strict=False):
         if match.lastgroup != "name" or match.group() == "if":
             continue
         operator = following is not None and following.lastgroup == "operator"
         if operator and following is not None and (following.group().rstrip("-+(!") in _OPERATORS):
-            found.append(FieldName(match.group().removesuffix(".function").removesuffix(".ustring"), match.start()))
-    return tuple(found)
+            names.append(FieldName(match.group().removesuffix(".function").removesuffix(".ustring"), match.start()))
+    return tuple(names)
 
 
 def unknown(text: str, fields: Sequence[str]) -> FieldName | None:
-    """Give the first name that is no recorded field; None: all are."""
-    known = EVERYWHERE.union(fields)
-    return next((name for name in names_in(text) if name.text not in known), None)
+    """Return the first name that is not a recorded field; None: all are."""
+    allowed = EVERYWHERE.union(fields)
+    return next((name for name in names_in(text) if name.text not in allowed), None)

@@ -1,4 +1,4 @@
-"""A filter in words that the kernel reads: numbers for names of errors and of enums, patterns as they are meant."""
+"""Write a filter in the kernel's words: numbers for names of errors and enum values, patterns as they are meant."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _PREDICATE = re.compile(
     re.VERBOSE,
 )
 _WORD = re.compile(rf"{_QUOTED}|-?\w+(?:\.\w+)?|\S")
-_OF_BITS = ("==", "!=", "&")
-"""Operators for which a number is the bits that it has in the field."""
+_BIT_OPERATORS = ("==", "!=", "&")
+"""Operators for which a number means the bits of the field."""
 _UNSIGNED_ERRORS = (4, 8)
-"""Bytes of fields without a sign in which an error may be: what a pointer or a `u32` holds of one."""
+"""Widths in bytes of unsigned fields that may hold an error: a pointer or a `u32` from one."""
 _SYSCALLS = "syscalls"
 
 Names = Mapping[str, Mapping[str, int]]
-"""Values that have names, by field."""
+"""Named values by field."""
 
 
 def in_words_of_kernel(
     text: str, fields: Mapping[str, StaticEventField] | None, names: Names, group: str = ""
 ) -> str:
-    """Return a filter as it is written for the kernel; what it does not know stays as it is.
+    """Return a filter as written for the kernel; unknown names stay as they are.
 
     Args:
         text: the filter.
-        fields: of the event, without the common ones; None: not known.
-        names: of the values of its enums.
-        group: of the event: of a system call, texts are in the memory of the task.
+        fields: the event's fields, without the common ones; None: unknown.
+        names: named values of its enum fields.
+        group: the event's group; texts of system calls are in the task's memory.
     """
 
-    def put(match: re.Match[str]) -> str:
+    def lower(match: re.Match[str]) -> str:
         name = match["field"]
         if name is None:
             return match[0]
@@ -61,23 +61,23 @@ def in_words_of_kernel(
             value = f"{value[0]}{pattern_as_meant(value[1:-1], field)}{value[0]}"
         return before + value
 
-    return _PREDICATE.sub(put, text)
+    return _PREDICATE.sub(lower, text)
 
 
 def column_written(written: str, lowered: str, column: int) -> int:
-    """Return the column in a filter as it was written for one in what it is lowered to: word stands for word."""
+    """Return the column in the filter as written for a column in the lowered filter: each word has a counterpart."""
     if written == lowered:
         return column
-    there, here = list(_WORD.finditer(lowered)), list(_WORD.finditer(written))
-    number = sum(word.start() <= column for word in there) - 1
-    if number < 0 or number >= len(here):
+    lowered_words, written_words = list(_WORD.finditer(lowered)), list(_WORD.finditer(written))
+    number = sum(word.start() <= column for word in lowered_words) - 1
+    if number < 0 or number >= len(written_words):
         return len(written)
-    inside = column - there[number].start()
-    return here[number].start() + (inside if there[number][0] == here[number][0] else 0)
+    offset = column - lowered_words[number].start()
+    return written_words[number].start() + (offset if lowered_words[number][0] == written_words[number][0] else 0)
 
 
 def enum_names(btf: Btf | None, type_id: int | None) -> Mapping[str, int]:
-    """Return the names of an enum's values; none where a type is no enum."""
+    """Return an enum's values by name; empty where the type is no enum."""
     kind = btf.type(strip(btf, type_id)) if btf is not None and type_id else None
     return {value.name: value.value for value in kind.values} if isinstance(kind, Enum | Enum64) else {}
 
@@ -87,10 +87,10 @@ def _number(field: StaticEventField, operator: str, word: str, names: Mapping[st
     if number is None or is_text(field) or operator == "~":
         return word
     bits = 8 * field.size
-    if field.type and field.signed and bits and operator in _OF_BITS and number >> bits - 1 == 1:
+    if field.type and field.signed and bits and operator in _BIT_OPERATORS and number >> bits - 1 == 1:
         number -= 1 << bits
     elif field.type and not field.signed and number < 0:
-        if operator not in _OF_BITS[:2] or field.size not in _UNSIGNED_ERRORS:
+        if operator not in _BIT_OPERATORS[:2] or field.size not in _UNSIGNED_ERRORS:
             return word
         number += 1 << bits
     return str(number)

@@ -1,4 +1,4 @@
-"""The filters of planned events and of their triggers: in the kernel's words, and what it would read otherwise."""
+"""Write the filters of planned events and triggers in the kernel's words, and find those the kernel would misread."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ from probes.verdict import Refusal
 
 
 def in_kernel_words(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
-    """Return a plan whose filters have numbers for names of errors and enums, and patterns as they are meant."""
+    """Return a plan whose filters have numbers for names of errors and enum values, and lowered patterns."""
     if not any(event.filter or event.triggers for event in plan.events):
         return plan
-    reading = RuleContext(dialect_of(facts, btf), btf, facts, environment)
-    events = tuple(_in_kernel_words(event, reading) for event in plan.events)
+    context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
+    events = tuple(_in_kernel_words(event, context) for event in plan.events)
     written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
-    told = dict.fromkeys(f"the kernel's filter: {one.filter}" for one in events if one.filter not in ("", written))
-    return replace(plan, events=events, losses=(*plan.losses, *told))
+    notes = dict.fromkeys(
+        f"the kernel's filter: {event.filter}" for event in events if event.filter not in ("", written)
+    )
+    return replace(plan, events=events, losses=(*plan.losses, *notes))
 
 
-def trigger_in_kernel_words(event: PlannedEvent, text: str, reading: RuleContext) -> str:
-    """Return a trigger whose filter has numbers for names."""
+def trigger_in_kernel_words(event: PlannedEvent, text: str, context: RuleContext) -> str:
+    """Return a trigger whose filter has numbers in place of names."""
     condition = _condition_of(text)
-    return text.removesuffix(condition) + _lowered(event, condition, reading) if condition else text
+    return text.removesuffix(condition) + _lowered(event, condition, context) if condition else text
 
 
-def misread_filter(event: PlannedEvent, text: str, reading: RuleContext) -> Refusal | None:
-    """Return why the kernel, which takes a filter, would choose other events than it says; None: it would not."""
+def misread_filter(event: PlannedEvent, text: str, context: RuleContext) -> Refusal | None:
+    """Return why the kernel accepts a filter but would match other events than it says; None: it would not."""
     try:
-        found = check_filter(text, _fields(event, reading), reading.environment, reading.dialect, reading.facts.cpus)
+        parsed = check_filter(text, _fields(event, context), context.environment, context.dialect, context.facts.cpus)
     except RefusedWord:
         return None
-    return misread(found, reading.dialect.btf_args)
+    return misread(parsed, context.dialect.btf_args)
 
 
-def misread_trigger(event: PlannedEvent, text: str, reading: RuleContext) -> Refusal | None:
-    """Return what `misread_filter` says of a trigger's filter; the column is in the trigger."""
+def misread_trigger(event: PlannedEvent, text: str, context: RuleContext) -> Refusal | None:
+    """Return the refusal of a trigger's filter by `misread_filter`; the column is in the trigger."""
     condition = _condition_of(text)
-    refusal = misread_filter(event, condition, reading) if condition and not text.startswith("!") else None
+    refusal = misread_filter(event, condition, context) if condition and not text.startswith("!") else None
     if refusal is None or refusal.column is None:
         return refusal
     return replace(refusal, column=len(text.rstrip()) - len(condition) + refusal.column)
@@ -64,20 +66,20 @@ def _condition_of(text: str) -> str:
         return ""
 
 
-def _in_kernel_words(event: PlannedEvent, reading: RuleContext) -> PlannedEvent:
-    condition = _lowered(event, event.filter, reading) if event.filter else ""
-    triggers = tuple(trigger_in_kernel_words(event, text, reading) for text in event.triggers)
+def _in_kernel_words(event: PlannedEvent, context: RuleContext) -> PlannedEvent:
+    condition = _lowered(event, event.filter, context) if event.filter else ""
+    triggers = tuple(trigger_in_kernel_words(event, text, context) for text in event.triggers)
     return replace(event, filter=condition, triggers=triggers)
 
 
-def _lowered(event: PlannedEvent, text: str, reading: RuleContext) -> str:
-    names: Names = {column.name: enum_names(reading.btf, column.btf_type) for column in event.columns}
-    return in_words_of_kernel(text, _fields(event, reading), names, event.group)
+def _lowered(event: PlannedEvent, text: str, context: RuleContext) -> str:
+    names: Names = {column.name: enum_names(context.btf, column.btf_type) for column in event.columns}
+    return in_words_of_kernel(text, _fields(event, context), names, event.group)
 
 
-def _fields(event: PlannedEvent, reading: RuleContext) -> Mapping[str, StaticEventField] | None:
-    """Return the fields of an event; None: they are not known."""
-    existing = built_events(event.lines, reading)
+def _fields(event: PlannedEvent, context: RuleContext) -> Mapping[str, StaticEventField] | None:
+    """Return the fields of an event; None: unknown."""
+    existing = built_events(event.lines, context)
     if event.lines and not existing:
         return None
-    return find_event(event.group, event.event, existing, reading.environment).fields
+    return find_event(event.group, event.event, existing, context.environment).fields

@@ -1,4 +1,4 @@
-"""The filter of a probe -> the filters of its events: each gets it that records all it names."""
+"""Distribute the filter of a probe to its events: each event that records all fields the filter names gets it."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from probes.plans.plan import PlannedEvent
 from probes.refusal import CannotLower, own
 from probes.rules.messages.hints import hint_for
 
-_STEADY = frozenset({"common_pid"})
-"""Common fields that are the same at both ends of a call."""
+_CONSTANT = frozenset({"common_pid"})
+"""Common fields that have the same value at both ends of a call."""
 
 
 def filtered(
     text: str, condition: str, events: Sequence[PlannedEvent], losses: list[str]
 ) -> tuple[PlannedEvent, ...]:
-    """Give the filter to each event that records all it names.
+    """Add the filter to each event that records all fields it names.
 
     Args:
-        text: of the probe; it ends with the filter.
+        text: the probe's text, which ends with the filter.
         condition: the filter; empty: none.
-        events: what is planned.
-        losses: takes what could not be filtered.
+        events: the planned events.
+        losses: receives notes on events that stay unfiltered.
 
-    Raises CannotLower: no event records all that is named.
+    Raises CannotLower: no event records all fields the filter names.
     """
     if not condition:
         return tuple(events)
     recorded = list(dict.fromkeys(column.name for event in events for column in event.columns))
-    stranger = unknown(condition, recorded)
-    if stranger is not None:
-        hint, nearest = hint_for("unknown_filter_field", stranger.text, recorded)
-        column = len(text) - len(condition) + stranger.column
-        raise CannotLower(own("unknown_filter_field", stranger.text, column, hint, nearest))
-    out, without = [], []
+    unrecorded = unknown(condition, recorded)
+    if unrecorded is not None:
+        hint, nearest = hint_for("unknown_filter_field", unrecorded.text, recorded)
+        column = len(text) - len(condition) + unrecorded.column
+        raise CannotLower(own("unknown_filter_field", unrecorded.text, column, hint, nearest))
+    planned, unfiltered = [], []
     for event in events:
-        mine = [column.name for column in event.columns]
-        if unknown(condition, mine) is None:
-            out.append(replace(event, filter=condition))
+        fields = [column.name for column in event.columns]
+        if unknown(condition, fields) is None:
+            planned.append(replace(event, filter=condition))
         else:
-            out.append(event)
-            without.append(event.event)
-    if without and len(without) == len(events):
+            planned.append(event)
+            unfiltered.append(event.event)
+    if unfiltered and len(unfiltered) == len(events):
         names = ", ".join(dict.fromkeys(name.text for name in names_in(condition)))
         raise CannotLower(own("filter_spans_events", names, len(text) - len(condition)))
-    losses += [f"{name}: not filtered, it does not record all that the filter names" for name in without]
-    return _of_whole_calls(condition, out, losses)
+    losses += [f"{name}: not filtered, it does not record all that the filter names" for name in unfiltered]
+    return _keep_calls_whole(condition, planned, losses)
 
 
-def _of_whole_calls(condition: str, events: list[PlannedEvent], losses: list[str]) -> tuple[PlannedEvent, ...]:
+def _keep_calls_whole(condition: str, events: list[PlannedEvent], losses: list[str]) -> tuple[PlannedEvent, ...]:
     """Leave the exits unfiltered where the filter may hold at one end of a call and not at the other.
 
-    Else the entry of one call and the exit of the next could be what is left, and look like one call.
+    Otherwise the entry of a call and the exit of the next could remain, and look like a single call.
     """
     if any(not event.filter or not event.frame for event in events):
         return tuple(events)
-    steady = {column.name for event in events for column in event.columns if column.kept} | _STEADY
-    moving = dict.fromkeys(name.text for name in names_in(condition) if name.text not in steady)
-    if not moving:
+    constant = {column.name for event in events for column in event.columns if column.kept} | _CONSTANT
+    changing = dict.fromkeys(name.text for name in names_in(condition) if name.text not in constant)
+    if not changing:
         return tuple(events)
     exits = [event.event for event in events if event.at_exit]
-    losses += [f"{name}: not filtered, a call may change {', '.join(moving)}; its entry is" for name in exits]
+    losses += [f"{name}: not filtered, a call may change {', '.join(changing)}; its entry is" for name in exits]
     return tuple(replace(event, filter="") if event.at_exit else event for event in events)

@@ -1,4 +1,6 @@
-"""Fields of events as the kernel defines them: static ones by their format, dynamic ones by what made them."""
+"""Return the fields of events as the kernel defines them: static events by format file, dynamic ones by
+definition.
+"""
 
 from __future__ import annotations
 
@@ -24,40 +26,40 @@ SYNTHETIC_SIZES = {
     "long": 8,
     "unsigned long": 8,
 }
-"""Bytes of the plain types of synthetic events (synth_field_size)."""
+"""Sizes in bytes of the plain types of synthetic events (synth_field_size)."""
 
 
 _PRINT = (StaticEventField("ip", "unsigned long", 8), StaticEventField("buf", "char[]"))
-"""Fields of what is written to trace_marker; available_events doesn't list it, but it takes triggers."""
+"""Fields of writes to trace_marker; available_events doesn't list the event, but it takes triggers."""
 
 
 class FoundEvent(NamedTuple):
-    """What is known of an event."""
+    """Result of looking up an event."""
 
     exists: bool
     fields: Mapping[str, StaticEventField] | None
-    """Without the common ones; None: not known."""
+    """Fields without the common ones; None: unknown."""
     built: ParsedEvent | None = None
-    """How it was made; None: it is no dynamic event that is known."""
+    """Definition of a dynamic event; None: not a dynamic event that is known."""
 
 
 def find_event(group: str, event: str, existing: Sequence[ParsedEvent], environment: Environment) -> FoundEvent:
-    """Look for an event among the dynamic and the static ones; where none can be asked it is believed in."""
+    """Look up an event among the dynamic and the static events; without a list of events, assume that it exists."""
     for built in reversed(existing):
         if (built.group, built.event) == (group, event):
             return FoundEvent(True, built_fields(built), built)
     if environment.event is None:
         return FoundEvent(True, None)
-    found = environment.event(group, event)
-    if found is None and (group, event) == ("ftrace", "print"):
-        found = _PRINT
-    if found is None:
+    event_fields = environment.event(group, event)
+    if event_fields is None and (group, event) == ("ftrace", "print"):
+        event_fields = _PRINT
+    if event_fields is None:
         return FoundEvent(False, None)
-    return FoundEvent(True, {field.name: field for field in found})
+    return FoundEvent(True, {field.name: field for field in event_fields})
 
 
 def built_fields(built: ParsedEvent) -> dict[str, StaticEventField]:
-    """Give the fields of a dynamic event (traceprobe_define_arg_fields, synth_event_define_fields)."""
+    """Return the fields of a dynamic event (traceprobe_define_arg_fields, synth_event_define_fields)."""
     if built.letter == "s":
         return {name: synthetic_field(name, kind) for name, kind in built.fields}
     fields = {argument.name: _argument(argument) for argument in built.arguments}
@@ -69,7 +71,7 @@ def built_fields(built: ParsedEvent) -> dict[str, StaticEventField]:
 
 def _argument(argument: ParsedArgument) -> StaticEventField:
     if not argument.type:
-        return StaticEventField(argument.name, "", 8)  # its text alone doesn't say
+        return StaticEventField(argument.name, "", 8)  # the argument's text alone doesn't tell its type
     if argument.type in _TEXT_TYPES:
         kind, signed = _TEXT, True
     elif argument.type == "symbol":
@@ -84,7 +86,7 @@ def _argument(argument: ParsedArgument) -> StaticEventField:
 
 
 def synthetic_field(name: str, kind: str) -> StaticEventField:
-    """Give the field of a synthetic event from its declaration (parse_synth_field)."""
+    """Return the field of a synthetic event for its declaration (parse_synth_field)."""
     size = SYNTHETIC_SIZES.get(kind)
     if size is None and "char[" in kind:
         number = kind.partition("char[")[2].partition("]")[0]

@@ -1,7 +1,7 @@
-"""What the kernel says of a filter on an event: predicates on its fields, `&&`, `||`, `!`, parentheses.
+"""Check an event's filter by the kernel's rules: predicates on fields, `&&`, `||`, `!`, parentheses.
 
-process_preds, calc_stack and predicate_parse in kernel/trace/trace_events_filter.c; one predicate is the matter of
-`probes.rules.events.predicate`.
+process_preds, calc_stack and predicate_parse in kernel/trace/trace_events_filter.c; `probes.rules.events.predicate`
+parses a single predicate.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ _SPACE = " \t\n\v\f\r"
 def check_filter(
     text: str, fields: Mapping[str, StaticEventField] | None, environment: Environment, dialect: Dialect, cpus: int
 ) -> Sequence[Predicate]:
-    """Check a filter as it is written to an event's `filter`, or behind an event probe's `if`; give its predicates.
+    """Check a filter as written to an event's `filter` file, or after an event probe's `if`; return its predicates.
 
     Args:
         text: the filter.
-        fields: of the event, without the common ones; None: not known.
+        fields: the event's fields, without the common ones; None: unknown.
         environment: for names of functions.
         dialect: the kernel's parser.
-        cpus: how many there are.
+        cpus: number of CPUs.
 
     Raises:
-        At: its column is one in the filter's text, which is what error_log shows.
+        RefusedWord: the kernel rejects the filter; the column is in the filter's text, which error_log shows.
     """
     try:
         open_count, count = _count(text)
         if not count:
             raise Refused("ERRNO", 0, text)
         predicates = Predicates(fields, environment, dialect.btf_args, cpus)
-        _read(text, open_count, count, predicates, dialect.whole_filters)
+        _parse(text, open_count, count, predicates, dialect.whole_filters)
     except Refused as error:
         raise RefusedWord(error, command=text) from None
     return predicates.found
 
 
 def _count(text: str) -> tuple[int, int]:
-    """Deepest nesting and number of predicates (calc_stack). Raises Refused."""
+    """Return the deepest nesting and the number of predicates (calc_stack). Raises Refused."""
     opened: list[int] = []
     count = deepest = last_quote = 0
     inside, quote = False, ""
@@ -57,7 +57,7 @@ def _count(text: str) -> tuple[int, int]:
             quote, last_quote = char, at
         elif char in "|&" and text[at + 1 : at + 2] == char:
             inside = False
-            continue  # the second one counts as the beginning of the next predicate
+            continue  # the second character counts as the beginning of the next predicate
         elif char == "(":
             inside = False
             opened.append(at)
@@ -78,9 +78,9 @@ def _count(text: str) -> tuple[int, int]:
     return deepest, count
 
 
-def _read(text: str, deepest: int, count: int, predicates: Predicates, whole: bool) -> None:
-    """Go through the filter like predicate_parse; `whole`: it must not end in `&&`. Raises Refused."""
-    at = level = found = 0
+def _parse(text: str, deepest: int, count: int, predicates: Predicates, whole: bool) -> None:
+    """Parse the filter as predicate_parse does; `whole`: it must not end in `&&` or `||`. Raises Refused."""
+    at = level = parsed = 0
     size = len(text)
     while at < size:
         char = text[at]
@@ -92,21 +92,21 @@ def _read(text: str, deepest: int, count: int, predicates: Predicates, whole: bo
                 raise Refused("ERRNO", 0, text)
             level, at = level + 1, at + 1
             continue
-        if found >= count:
+        if parsed >= count:
             raise Refused("TOO_MANY_PREDS", at, text[at:])
         at += predicates.read(text[at:], at + 1)
-        found += 1
-        at, level = _behind(text, at, level)
+        parsed += 1
+        at, level = _after_predicate(text, at, level)
     if level:
         raise Refused("TOO_MANY_OPEN", size, text)
-    if not found:
+    if not parsed:
         raise Refused("NO_FILTER", size, text)
     if whole and text.rstrip().endswith(("&&", "||")):
         raise Refused("INVALID_FILTER", size, text)
 
 
-def _behind(text: str, at: int, level: int) -> tuple[int, int]:
-    """Read what may follow a predicate: `)`, then `&&`, `||` or the end. Gives the next place and the level."""
+def _after_predicate(text: str, at: int, level: int) -> tuple[int, int]:
+    """Parse what may follow a predicate: `)`, then `&&`, `||` or the end. Returns the next column and the level."""
     while True:
         char = text[at : at + 1]
         if not char:

@@ -1,9 +1,9 @@
-"""Predicates that the kernel takes, and by which it chooses other events than they say.
+"""Find predicates that the kernel accepts but by which it matches other events than they say.
 
-A number is cut to the width of the field (DEFINE_COMPARISON_PRED, DEFINE_EQUALITY_PRED); of an array the bytes where
-it begins are compared, or nothing (select_comparison_fn); `&` is none of the operators of `CPU` (filter_pred_cpu); a
-pattern that begins with a digit is a text (MATCH_INDEX in filter_parse_regex), and in an array of characters `*end`
-is looked for at the end of the array (regex_match_end). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
+A number is cut to the width of the field (DEFINE_COMPARISON_PRED, DEFINE_EQUALITY_PRED); of an array only the leading
+bytes are compared, or none (select_comparison_fn); `CPU` has no operator `&` (filter_pred_cpu); a pattern that begins
+with a digit is a text (MATCH_INDEX in filter_parse_regex), and in an array of characters `*end` is searched at the
+end of the array (regex_match_end). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from probes.rules.events.predicate import Predicate, is_text
 from probes.verdict import Refusal
 
 MISREAD = frozenset({"number_too_wide", "array_compared", "cpu_mask", "pattern_misread"})
-"""Codes of what is refused here, though the kernel would take it."""
+"""Codes of predicates refused here although the kernel would accept them."""
 _WIDTHS = (8, 16, 32, 64)
 _OWN_TYPE = re.compile(r"[us](8|16|32|64)")
-"""Of a field that somebody gave its type, so that it may have another."""
+"""Pattern for the type of a field whose type the user chose and can change."""
 _SPECIAL = re.compile(r"[*?\[\\]")
 _INVERTED = re.compile(r"\[!.[^\]]*\]", re.DOTALL)
 
 
 def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | None:
-    """Return why the kernel would choose other events than the predicates say; None: it would not.
+    """Return why the kernel would match other events than the predicates say; None: it would not.
 
     Args:
-        predicates: of one filter.
-        newer: the kernel knows `CPUS{…}`, and in a pattern takes the end of a text for no character of `[!a]` (seen
-            in 6.12 and 7.2; 6.1 does, and reads on behind the text).
+        predicates: predicates of a filter.
+        newer: the kernel has `CPUS{…}`, and `[!a]` in a pattern does not match the end of a text (seen in 6.12 and
+            7.2; in 6.1 it does, and the kernel reads on past the text).
     """
     for predicate in predicates:
         refusal = _misread(predicate, newer)
@@ -41,13 +41,11 @@ def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | No
 
 
 def pattern_as_meant(pattern: str, field: StaticEventField) -> str:
-    """Return the pattern by which the kernel chooses what `events.search.glob` says that a pattern of this field
-    matches.
-    """
+    """Return the kernel's pattern that matches what `events.search.glob` matches for a pattern on this field."""
     negated, body = pattern[:1] == "!", pattern.removeprefix("!")
     if body[:1].isdigit() and body.isascii() and _SPECIAL.search(body):
         body = f"[{body[0]}]{body[1:]}"
-    # In an array of known size the end is that of the array, and what follows the text is searched as well.
+    # In an array of fixed size, the end is that of the array, and the kernel also searches the bytes after the text.
     elif _is_in_record(field) and body[:1] == "*" and _is_plain(body[1:].removesuffix("*")):
         body = f"*{body}"
     return f"!{body}" if negated else body
@@ -65,21 +63,21 @@ def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
     if field.type == "cpu" and operator == "&":
         either = "CPU & CPUS{0,2}" if newer else "CPU == 0 || CPU == 2"
         return own("cpu_mask", value, column, f"Name the processors: {either}")
-    return _cut(field, operator, value, column)
+    return _width_refusal(field, operator, value, column)
 
 
 def _misread_pattern(field: StaticEventField, value: str, column: int, newer: bool) -> Refusal | None:
-    meant = pattern_as_meant(value[1:-1], field)
-    if meant != value[1:-1]:
-        return own("pattern_misread", value, column, f"Write {value[0]}{meant}{value[0]}")
-    if not newer and _INVERTED.search(meant):
+    kernel_pattern = pattern_as_meant(value[1:-1], field)
+    if kernel_pattern != value[1:-1]:
+        return own("pattern_misread", value, column, f"Write {value[0]}{kernel_pattern}{value[0]}")
+    if not newer and _INVERTED.search(kernel_pattern):
         hint = "This kernel takes the end of a text for one of [!…]: name those that are meant, as in [b-z]"
         return own("pattern_misread", value, column, hint)
     return None
 
 
-def _cut(field: StaticEventField, operator: str, value: str, column: int) -> Refusal | None:
-    """Return why a number is no value of a field; None: it is one. Bits of a mask may be those of the sign."""
+def _width_refusal(field: StaticEventField, operator: str, value: str, column: int) -> Refusal | None:
+    """Return the refusal of a number that the field can't hold; None: it can. A mask may include the sign bit."""
     number, bits = int(value, 8 if re.match("-?0[0-7]", value) else 0), field.size * 8
     if bits not in _WIDTHS:
         return None
@@ -110,7 +108,7 @@ def _wrapped(number: int, bits: int, signed: bool) -> int:
 
 
 def _is_array(field: StaticEventField) -> bool:
-    """Whether a field holds several values, or one of a size that no comparison has."""
+    """Return whether a field has several values, or a size that no comparison has."""
     if is_text(field):
         return re.search(r"\]\[|\[\].*\[", field.type) is not None
     if field.type in ("char *", "const char *", "cpu"):

@@ -1,4 +1,4 @@
-"""One predicate of a filter, `field OP value` (parse_pred in kernel/trace/trace_events_filter.c)."""
+"""Parse a predicate of a filter, `field OP value` (parse_pred in kernel/trace/trace_events_filter.c)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from probes.syntax.refused import Refused
 from probes.syntax.text import LETTERS, LONG_MAX, kstrtol, kstrtoul
 
 _OPERATORS = ("==", "!=", "~", "<=", "<", ">=", ">", "&")
-"""In an order in which the longer comes first."""
+"""Operators, those with a prefix in common longest first."""
 _NUMBER = "([0-9]+|N)"
 _CPUS = re.compile(
     rf"[\s,]*(?:[aA][lL][lL](?=[\s,:]|\Z)|{_NUMBER}(?:-{_NUMBER}(?=[\s,:]|\Z)|(?=[\s,]|\Z)))(?::{_NUMBER}/{_NUMBER})?"
 )
-"""One part of a list of CPUs."""
-_LONGEST_NUMBER = 23
-_LONGEST_STRING = 255
+"""Pattern for a range in a list of CPUs."""
+_MAX_NUMBER = 23
+_MAX_STRING = 255
 _SPACE = " \t\n\v\f\r"
 TWO_FIELDS = "The kernel compares a field with a number or a text, not with another field"
 COMMON = {
@@ -35,22 +35,22 @@ COMMON = {
     "stacktrace": StaticEventField("stacktrace", "stacktrace", 0),
     "STACKTRACE": StaticEventField("STACKTRACE", "stacktrace", 0),
 }
-"""Fields of every event, and those that are none of the record (trace_events.c, trace_define_generic_fields)."""
+"""Fields of every event, and pseudo-fields outside the record (trace_events.c, trace_define_generic_fields)."""
 
 
 class Predicate(NamedTuple):
-    """A field compared with a number or a text."""
+    """Comparison of a field with a number or a text."""
 
     field: StaticEventField
     operator: str
     value: str
-    """As written, a text with its quotes."""
+    """Value as written; a text with its quotes."""
     column: int
-    """Of the value in the filter, from 0."""
+    """Column of the value in the filter, from 0."""
 
 
 class Predicates:
-    """Reads predicates on the fields of one event."""
+    """Parser of predicates on the fields of an event."""
 
     def __init__(
         self, fields: Mapping[str, StaticEventField] | None, environment: Environment, newer: bool, cpus: int
@@ -60,10 +60,10 @@ class Predicates:
         self._environment = environment
         self._cpus = cpus
         self.found: list[Predicate] = []
-        """Those that were read, lists of CPUs and functions left out."""
+        """Predicates parsed so far, without lists of CPUs and functions."""
 
     def read(self, text: str, base: int) -> int:
-        """Read the predicate a text begins with; gives its length. Raises Refused, columns counted from `base`."""
+        """Parse the predicate at the beginning of a text; returns its length. Raises Refused, counted from `base`."""
         match = re.match(f"[{LETTERS}0-9_]*", text)
         name = match.group() if match else ""
         if not name:
@@ -89,12 +89,12 @@ class Predicates:
         elif re.match(r"[0-9-]", text[at:]):
             end = _number(text, at, base, field, operator)
         else:
-            raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._of_a_word(text[at:]))
+            raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._word_hint(text[at:]))
         self.found.append(Predicate(field, operator, text[at:end], base - 1 + at))
         return end
 
-    def _of_a_word(self, value: str) -> str:
-        """Say what is wrong with a word as a value; empty: nothing is known of it."""
+    def _word_hint(self, value: str) -> str:
+        """Return why a word is no value; empty: no particular reason."""
         word = re.match(r"\w*", value)
         if word and errno_of(f"-{word[0]}") is not None:
             return f"An error is below 0: -{word[0]}"
@@ -117,14 +117,14 @@ class Predicates:
         word = match.group() if match else ""
         end = at + len(word)
         if word[:1].isdigit():
-            if len(word) > _LONGEST_NUMBER:
+            if len(word) > _MAX_NUMBER:
                 raise Refused("OPERAND_TOO_LONG", base + end, word)
             if kstrtoul(word) is None:
                 raise Refused("INVALID_VALUE", base + end, word)
-            # Whether there is a function at an address hangs on where the kernel was loaded: hardly ever.
+            # A function begins at an address only by chance: the kernel's load address varies.
             raise Refused("NO_FUNCTION", base + end, word)
-        known = self._environment.symbol
-        if not word or (known is not None and not any(known(word))):
+        look_up = self._environment.symbol
+        if not word or (look_up is not None and not any(look_up(word))):
             raise Refused("NO_FUNCTION", base + end, word)
         return end
 
@@ -139,12 +139,12 @@ class Predicates:
         end = text.find("}", at)
         if end < 0:
             raise Refused("MISSING_BRACE_CLOSE", base + len(text), text[at:])
-        if end == at or not self._good_cpus(text[at:end]):
+        if end == at or not self._valid_cpus(text[at:end]):
             raise Refused("INVALID_CPULIST", base + end, text[at:end])
         return end + 1
 
-    def _good_cpus(self, text: str) -> bool:
-        """Whether it is a list like `0-3,8` or `0-7:1/2`, of CPUs that are there (bitmap_parselist)."""
+    def _valid_cpus(self, text: str) -> bool:
+        """Return whether a list like `0-3,8` or `0-7:1/2` is valid and has only existing CPUs (bitmap_parselist)."""
         at = 0
         while match := _CPUS.match(text, at):
             first, last, used, group = (self._number(word) for word in match.groups())
@@ -166,13 +166,13 @@ def _skip(text: str, at: int) -> int:
 
 
 def is_text(field: StaticEventField) -> bool:
-    """Whether an event's field holds text (filter_assign_type)."""
+    """Return whether an event's field is text (filter_assign_type)."""
     kind = field.type
     return "char" in kind and ("[" in kind or kind.startswith(("__data_loc", "__rel_loc")))
 
 
 def _is_string(field: StaticEventField) -> bool:
-    """Whether the kernel compares a field as text: what holds it, and pointers to it."""
+    """Return whether the kernel compares a field as text: text fields, and pointers to text."""
     return is_text(field) or field.type in ("char *", "const char *")
 
 
@@ -184,12 +184,12 @@ def _string(text: str, at: int, base: int, field: StaticEventField, operator: st
     end = text.find(text[at], at + 1)
     if end < 0:
         raise Refused("MISSING_QUOTE", base + len(text), text[at:])
-    if end - at - 1 > _LONGEST_STRING:
+    if end - at - 1 > _MAX_STRING:
         raise Refused("OPERAND_TOO_LONG", base + end, text[at:])
     return end + 1
 
 
-def _why_no_number(word: str, field: StaticEventField) -> str:
+def _sign_hint(word: str, field: StaticEventField) -> str:
     if not word.startswith("-") or field.signed:
         return ""
     width = re.fullmatch(r"u(8|16|32|64)", field.type)
@@ -197,7 +197,7 @@ def _why_no_number(word: str, field: StaticEventField) -> str:
 
 
 def _names_like(word: str) -> tuple[str, ...]:
-    """The names of errors, where a word may be meant for one."""
+    """Return the names of errors, where a word may mean an error."""
     return tuple(f"-{name}" for name in errno_names()) if re.match("-[A-Z]", word) else ()
 
 
@@ -209,9 +209,9 @@ def _number(text: str, at: int, base: int, field: StaticEventField, operator: st
     match = re.match(r"-?[A-Za-z0-9]*", text[at:])
     word = match.group() if match else ""
     end = at + len(word)
-    if len(word) > _LONGEST_NUMBER:
+    if len(word) > _MAX_NUMBER:
         raise Refused("OPERAND_TOO_LONG", base + end, word)
     value = kstrtol(word) if field.signed or not field.type else kstrtoul(word)
     if value is None and not (not field.type and (kstrtoul(word) or 0) > LONG_MAX):
-        raise Refused("ILLEGAL_INTVAL", base + at, word, names=_names_like(word), hint=_why_no_number(word, field))
+        raise Refused("ILLEGAL_INTVAL", base + at, word, names=_names_like(word), hint=_sign_hint(word, field))
     return end

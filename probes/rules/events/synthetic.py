@@ -1,4 +1,4 @@
-"""What the kernel says of a synthetic event, `s:name type field[; type field]` (trace_events_synth.c)."""
+"""Parse a synthetic event by the kernel's rules, `s:name type field[; type field]` (trace_events_synth.c)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ MAX_STRING = 256
 
 
 def read_dynamic(command: str, taken: frozenset[str]) -> ParsedEvent:
-    """Read a command to dynamic_events that begins with `s:`; `command` without leading white space. Raises At."""
+    """Parse a command to dynamic_events that begins with `s:`, without leading white space. Raises RefusedWord."""
     name, blank, fields = _split(command)
     if not blank:
         raise _error(command, "INVALID_CMD")
     name = name[2:]
-    if "/" in command[2:]:  # the kernel looks at the fields too
+    if "/" in command[2:]:  # the kernel searches the fields for a slash too
         if not name.startswith(f"{SYNTHETIC}/"):
             raise _error(command, "INVALID_DYN_CMD")
         name = name.removeprefix(f"{SYNTHETIC}/")
     _check_shape(command, command[command.index(name, 2) :] if name else fields)
-    return _read(command, name, fields, taken)
+    return _parse(command, name, fields, taken)
 
 
 def read_bare(command: str, taken: frozenset[str]) -> ParsedEvent | None:
-    """Read a command to synthetic_events; None for a deletion of an event that is there. Raises At."""
+    """Parse a command to synthetic_events; None for the deletion of an existing event. Raises RefusedWord."""
     _check_shape(command, command)
     name, blank, fields = _split(command)
     if name.startswith("!"):
@@ -36,30 +36,30 @@ def read_bare(command: str, taken: frozenset[str]) -> ParsedEvent | None:
         return None
     if not blank:
         raise _error(command, "INVALID_CMD")
-    return _read(command, name, fields, taken)
+    return _parse(command, name, fields, taken)
 
 
 def _split(command: str) -> tuple[str, str, str]:
-    """Name, the first blank, the fields."""
+    """Split a command into name, first blank, and fields."""
     at = min((i for i in (command.find(" "), command.find("\t")) if i >= 0), default=len(command))
     return command[:at], command[at : at + 1], command[at:].lstrip()
 
 
 def _check_shape(command: str, text: str) -> None:
-    """Check that a name and one field are there (check_command)."""
+    """Check that a name and a field are there (check_command)."""
     first = text.split(";", 1)[0]
     if not first.startswith("!") and len(first.split()) < 3:
         raise _error(command, "INVALID_CMD")
 
 
 def _error(command: str, code: str, token: str | None = None) -> RefusedWord:
-    """The error at the first place where the token's text stands (errpos)."""
+    """Return the error, placed at the first occurrence of the token's text (errpos)."""
     return RefusedWord(
         Refused(code, max(command.find(token), 0) if token is not None else 0, token or ""), command=command
     )
 
 
-def _read(command: str, name: str, text: str, taken: frozenset[str]) -> ParsedEvent:
+def _parse(command: str, name: str, text: str, taken: frozenset[str]) -> ParsedEvent:
     if not name:
         raise _error(command, "INVALID_CMD")
     if not is_identifier(name):
@@ -80,7 +80,7 @@ def _read(command: str, name: str, text: str, taken: frozenset[str]) -> ParsedEv
 
 
 def _field(command: str, words: list[str]) -> tuple[tuple[str, str], list[str]]:
-    """Read one field; gives its name and type, and the words behind it (parse_synth_field)."""
+    """Parse a field; returns its name and type, and the words after it (parse_synth_field)."""
     unsigned = words[0] == "unsigned"
     if unsigned and len(words) < 3:
         raise _error(command, "INCOMPLETE_TYPE", words[0])
@@ -91,20 +91,20 @@ def _field(command: str, words: list[str]) -> tuple[tuple[str, str], list[str]]:
     name, bracket, size = written.partition("[")
     if not is_identifier(name):
         raise _error(command, "BAD_NAME", written)
-    whole = f"{'unsigned ' if unsigned else ''}{kind}{bracket}{size}"
-    if not _fits(whole):
-        bad = "char[" in whole and whole not in SYNTHETIC_SIZES and bool(bracket)
-        raise _error(command, "INVALID_ARRAY_SPEC", written) if bad else _error(command, "INVALID_TYPE", kind)
-    return (name, whole), words[2 + unsigned :]
+    full_type = f"{'unsigned ' if unsigned else ''}{kind}{bracket}{size}"
+    if not _has_size(full_type):
+        bad_array = "char[" in full_type and full_type not in SYNTHETIC_SIZES and bool(bracket)
+        raise _error(command, "INVALID_ARRAY_SPEC", written) if bad_array else _error(command, "INVALID_TYPE", kind)
+    return (name, full_type), words[2 + unsigned :]
 
 
-def _fits(kind: str) -> bool:
-    """Whether the kernel knows the size of a type (synth_field_size)."""
+def _has_size(kind: str) -> bool:
+    """Return whether the kernel knows the size of a type (synth_field_size)."""
     if kind in SYNTHETIC_SIZES:
         return True
     if "char[" in kind:
-        number, closing, behind = kind.partition("char[")[2].partition("]")
-        if not closing or behind or kind.index("]") < kind.index("char["):
+        number, closing, rest = kind.partition("char[")[2].partition("]")
+        if not closing or rest or kind.index("]") < kind.index("char["):
             return False
         size = kstrtoul(number, 0, UINT_MAX) if len(number) <= 3 else None
         return not number or (size is not None and size <= MAX_STRING)

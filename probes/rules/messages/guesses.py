@@ -1,4 +1,4 @@
-"""What is meant by a word that the kernel has not: C's types, words of other tools, members that are deeper."""
+"""Guess the meaning of words that the kernel lacks: C types, words of other tools, members of nested structs."""
 
 from __future__ import annotations
 
@@ -43,34 +43,34 @@ _LONGS: Final = {
     "%p": "x",
 }
 _LETTERS: Final = {"hex": "x", "x": "x", "u": "u", "s": "s"}
-"""How the value is shown, in its own width."""
+"""Letters for formats that show a value in its own width."""
 _SIZED: Final = re.compile(r"(?:__)?(u_?)?int(8|16|32|64)(?:_t)?|(?:__)?([usxi])(8|16|32|64)")
 _PRINTED: Final = re.compile(r"%?(hh|h|ll|l|z)?([duxi])")
-"""Of printf(3)."""
+"""Conversions of printf(3)."""
 _BITS: Final = {"hh": 8, "h": 16, None: 32, "ll": 64}
-_POINTED: Final = {"%s": "string", "%pS": "symbol", "%ps": "symbol", "%c": "char"}
-_RETURNED: Final = frozenset({"ret", "retval", "retvalue", "return", "returns", "rc", "rv", "result"})
-_EVERY: Final = frozenset({"arg", "args", "argv", "arguments", "all"})
+_PRINTED_POINTERS: Final = {"%s": "string", "%pS": "symbol", "%ps": "symbol", "%c": "char"}
+_RESULT_WORDS: Final = frozenset({"ret", "retval", "retvalue", "return", "returns", "rc", "rv", "result"})
+_ALL_WORDS: Final = frozenset({"arg", "args", "argv", "arguments", "all"})
 _IN_EACH_EVENT: Final = frozenset({"pid", "tid"})
 _PID: Final = "The task's pid is in every event, and a filter has it as common_pid"
 _PATH_OF_NUMBER: Final = re.compile(r"\$arg([0-9]+)((?:->|\.).+)")
 _NUMBERED: Final = re.compile(r"arg([0-9]+)", re.ASCII)
-_MOST_NESTED: Final = 64
-"""Structures inside of one that are looked into."""
+_MAX_NESTED: Final = 64
+"""Most nested structures that are searched."""
 
 
 def type_meant(text: str, bits: int, btf: Btf | None = None, own_bits: int = 0) -> str:
-    """Give the type that a C type, or a letter of printf, stands for; empty: none.
+    """Return the fetcharg type that a C type or a printf conversion stands for; empty: none.
 
     Args:
-        text: what was written behind the colon.
-        bits: of a long.
-        btf: types of the kernel, whose names for numbers are known; None: they are not.
-        own_bits: of the value itself; 0: not known.
+        text: the word written after the colon.
+        bits: width of a long.
+        btf: types of the kernel, for its typedefs of numbers; None: unknown.
+        own_bits: width of the value itself; 0: unknown.
     """
     text = text.removeprefix("const ").replace(" ", "")
-    if (found := _TYPES.get(text) or _POINTED.get(text)) is not None:
-        return found
+    if (kind := _TYPES.get(text) or _PRINTED_POINTERS.get(text)) is not None:
+        return kind
     if text in _LONGS:
         return f"{_LONGS[text]}{bits}"
     if (sized := _SIZED.fullmatch(text)) is not None:
@@ -85,28 +85,28 @@ def type_meant(text: str, bits: int, btf: Btf | None = None, own_bits: int = 0) 
 
 
 def _typedef(name: str, btf: Btf) -> str:
-    """The type that shows a number which the kernel has a name for: `gfp_t`; empty: there is none, or it is none."""
-    found = btf.find(name, Kind.TYPEDEF)
-    if found is None or not isinstance(btf.type(strip(btf, found)), Int | Enum):
+    """Return the fetcharg type for a kernel typedef of a number: `gfp_t`; empty: no such typedef."""
+    typedef = btf.find(name, Kind.TYPEDEF)
+    if typedef is None or not isinstance(btf.type(strip(btf, typedef)), Int | Enum):
         return ""
-    return default_type(btf, found) or ""
+    return default_type(btf, typedef) or ""
 
 
 def name_meant(name: str, signature: Signature | None, registers: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give what is surely meant by a name that no argument has: a variable, a register, a member of an argument.
+    """Return the certain meanings of a name that no argument has: a variable, a register, a member of an argument.
 
     Args:
-        name: without a `$`.
-        signature: of the function; None: not known.
-        registers: that can be had at this place, by the kernel's names.
+        name: the name without a `$`.
+        signature: the function's signature; None: unknown.
+        registers: the kernel's names of the registers readable at this place.
     """
-    if name.lower() in _RETURNED:
+    if name.lower() in _RESULT_WORDS:
         return ("$retval",)
-    if name in _EVERY:
+    if name in _ALL_WORDS:
         return ("$$args",)
     if (numbered := _NUMBERED.fullmatch(name)) is not None:
-        known = signature is None or 0 < int(numbered[1]) <= len(signature.params)
-        return (f"${name}",) if known else ()
+        valid = signature is None or 0 < int(numbered[1]) <= len(signature.params)
+        return (f"${name}",) if valid else ()
     if name in ("comm", "stack"):
         return (f"${name}",)
     for register in (name.lower(), name[1:].lower() if name[:1] in "reRE" else ""):
@@ -116,48 +116,48 @@ def name_meant(name: str, signature: Signature | None, registers: Sequence[str] 
 
 
 def argument_meant(text: str, signature: Signature | None) -> tuple[str, tuple[str, ...]]:
-    """Give a hint, and what is meant, by a `$arg…` that is no number: `$args`, `$arg1->x`."""
+    """Return a hint, and the certain meanings, of a `$arg…` without a number: `$args`, `$arg1->x`."""
     path = _PATH_OF_NUMBER.fullmatch(text)
     if path is None:
         return "", name_meant(text.lstrip("$").partition(":")[0], None)
     params = signature.params if signature is not None else ()
-    known = 0 < int(path[1]) <= len(params)
-    meant = (f"{params[int(path[1]) - 1].name}{path[2]}",) if known else ()
+    valid = 0 < int(path[1]) <= len(params)
+    meant = (f"{params[int(path[1]) - 1].name}{path[2]}",) if valid else ()
     return "$argN is a number without a type; an argument's name has one", meant
 
 
 def name_hint(name: str, signature: Signature | None = None) -> str:
-    """Say what there is to know of a name that no argument has; empty: nothing."""
+    """Return a hint on a name that no argument has; empty: none."""
     if signature is not None and _NUMBERED.fullmatch(name) and not name_meant(name, signature):
         return takes(tuple(param.name for param in signature.params))
     return _PID if name in _IN_EACH_EVENT else ""
 
 
 def takes(names: Sequence[str]) -> str:
-    """Say how many arguments a function takes, and their names."""
+    """Return a sentence with the number of a function's arguments, and their names."""
     count = f"{len(names)} argument{'s' * (len(names) > 1)}"
     return f"The function takes {count}: {', '.join(filter(None, names))}"
 
 
 def _member_of(name: str, signature: Signature) -> tuple[str, ...]:
-    """Arguments that point to a structure with a member of this name."""
-    found = []
+    """Return the paths `argument->name` for arguments that point to a structure with a member of this name."""
+    paths = []
     for param in signature.params:
         struct = struct_behind(signature.btf, param.type_id)
-        if param.name and struct is not None and _has(signature.btf, struct, name):
-            found.append(f"{param.name}->{name}")
-    return tuple(found)
+        if param.name and struct is not None and _has_member(signature.btf, struct, name):
+            paths.append(f"{param.name}->{name}")
+    return tuple(paths)
 
 
 def struct_behind(btf: Btf, type_id: int) -> Struct | None:
-    """Give the structure that a type points to, or is; None: neither."""
+    """Return the structure that a type is or points to; None: neither."""
     kind = btf.type(strip(btf, type_id))
     if isinstance(kind, Ptr):
         kind = btf.type(strip(btf, kind.type_id))
     return kind if isinstance(kind, Struct) else None
 
 
-def _has(btf: Btf, struct: Struct, name: str) -> bool:
+def _has_member(btf: Btf, struct: Struct, name: str) -> bool:
     try:
         find_field(btf, struct.id, name)
     except PathError:
@@ -166,52 +166,52 @@ def _has(btf: Btf, struct: Struct, name: str) -> bool:
 
 
 def ways_to(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> tuple[str, ...]:
-    """Give the ways to the member that the `index`-th step of a path names, in structures farther inside."""
+    """Return the paths, through nested structures, to the member that the `index`-th step of a path names."""
     try:
-        at = resolve(btf, type_id, hops[:index]).type_id if index else type_id
+        containing = resolve(btf, type_id, hops[:index]).type_id if index else type_id
     except PathError:
         return ()
-    struct = struct_behind(btf, at)
+    struct = struct_behind(btf, containing)
     return deeper(btf, struct, hops[index][1]) if struct is not None else ()
 
 
 def deeper(btf: Btf, struct: Struct, name: str) -> tuple[str, ...]:
-    """Give the ways to a member that is in a structure inside of this one, `d_name.name` for `name`.
+    """Return the paths to a member of a structure nested in this one: `d_name.name` for `name`.
 
-    So is what a macro of the kernel leads to, where the names end alike: `__sk_common.skc_state` for `sk_state`.
+    Members reached by kernel macros are found by equal endings: `__sk_common.skc_state` for `sk_state`.
     """
     _, _, ending = name.partition("_")
     exact, alike = [], []
-    inner = [one for one in fields(btf, struct.id) if isinstance(btf.type(strip(btf, one.type_id)), Struct)]
-    for one in inner[:_MOST_NESTED]:
-        for member in fields(btf, strip(btf, one.type_id)):
+    inner = [outer for outer in fields(btf, struct.id) if isinstance(btf.type(strip(btf, outer.type_id)), Struct)]
+    for outer in inner[:_MAX_NESTED]:
+        for member in fields(btf, strip(btf, outer.type_id)):
             if member.name == name:
-                exact.append(f"{one.name}.{member.name}")
+                exact.append(f"{outer.name}.{member.name}")
             elif ending and member.name.partition("_")[2] == ending:
-                alike.append(f"{one.name}.{member.name}")
+                alike.append(f"{outer.name}.{member.name}")
     return tuple(exact or alike[:1])
 
 
 def texts_in(btf: Btf, type_id: int) -> tuple[str, ...]:
-    """Give the steps from a value that is no text to what is: members that are, or the type that shows its name."""
+    """Return the steps from a value that is no text to text: members, or the type that shows its name."""
     struct = struct_behind(btf, type_id)
     if struct is None:
         return ()
     pointer = isinstance(btf.type(strip(btf, type_id)), Ptr)
-    step, named = "->" if pointer else ".", _named(btf, type_id)
+    step, name_type = "->" if pointer else ".", _name_type(btf, type_id)
     types, members = Signature(btf, "", (), 0), []
-    for one in fields(btf, struct.id):
-        in_union = any(isinstance(kind := btf.type(inner), Struct) and kind.is_union for inner in one.anonymous)
-        pointed = types.is_pointer(one.type_id) and types.is_char_pointer(one.type_id)
-        if (pointed or types.is_char_array(one.type_id)) and not (in_union or struct.is_union):
-            members.append(f"{step}{one.name}:string")
-        elif struct.name == "path" and (kind_of_member := _named(btf, one.type_id)):
-            members.append(f"{step}{one.name}{kind_of_member}")
-    return (*((named,) if named else ()), *members[:3])
+    for member in fields(btf, struct.id):
+        in_union = any(isinstance(kind := btf.type(inner), Struct) and kind.is_union for inner in member.anonymous)
+        is_pointer_to_text = types.is_pointer(member.type_id) and types.is_char_pointer(member.type_id)
+        if (is_pointer_to_text or types.is_char_array(member.type_id)) and not (in_union or struct.is_union):
+            members.append(f"{step}{member.name}:string")
+        elif struct.name == "path" and (kind_of_member := _name_type(btf, member.type_id)):
+            members.append(f"{step}{member.name}{kind_of_member}")
+    return (*((name_type,) if name_type else ()), *members[:3])
 
 
-def _named(btf: Btf, type_id: int) -> str:
-    """The type that shows the name of what a pointer leads to; empty: there is none."""
+def _name_type(btf: Btf, type_id: int) -> str:
+    """Return the type that shows the name of a pointer's target; empty: none."""
     kind = btf.type(strip(btf, type_id))
     target = btf.type(strip(btf, kind.type_id)) if isinstance(kind, Ptr) else None
     return {"dentry": ":%pd", "file": ":%pD"}.get(target.name, "") if isinstance(target, Struct) else ""

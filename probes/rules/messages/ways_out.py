@@ -1,4 +1,4 @@
-"""What is said beside an error of the kernel (`probes.facts.errors_table`): plain words, and the way out.
+"""List plain words and a remedy for each error of the kernel (`probes.facts.errors_table`).
 
 Limits are those of kernel/trace/trace_probe.h, trace_probe.c, trace_events_filter.c, trace_synth.h and tracing_map.h.
 `docs/errors.md` is made from this.
@@ -179,4 +179,4 @@ WAYS_OUT: Final[dict[str, str]] = {
     "UNARY_MINUS_SUBEXPR": "Write 0-(…) in a variable of its own",
     "DIVISION_BY_ZERO": "Divide by another number",
 }
-"""By the symbolic name of the error."""
+"""Sentences by the symbolic name of the error."""
