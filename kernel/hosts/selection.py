@@ -1,4 +1,4 @@
-"""The hosts that a command line means: targets and groups of them, in the order in which they were said."""
+"""Select the hosts of a command line: its targets and groups, in their order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kernel.hosts.groups import Groups
 
 
 def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None = None) -> tuple[str, ...]:
-    """What `--target` and `--group` name; a machine that is in two groups is one host, a lab said twice is two.
+    """Return the targets of `--target` and `--group`; a machine in two groups is one host, a lab named twice is two.
 
     Raises:
-        NotAmongSeveral: one of them is not clear, or does not run.
+        SingleTargetOnly: one of them is ambiguous, or is no running kernel.
         TargetUnusable: one of them can be no target.
         GroupError: there is no such group, or its file can't be read.
     """
