@@ -9,7 +9,7 @@ KernelError
 ├── TargetLost            the connection was lost, or the guest ended
 │   └── StreamClosed      the stream has been closed by us
 ├── ProbeRefused          the kernel rejected a probe; carries its verdict
-├── TooFast               a probe was not armed: its events would exceed the rate limit
+├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
 ├── SettingChanged        a setting was not restored: somebody else has changed it since
 └── FileRefused           one read or write failed; carries path and errno
 """

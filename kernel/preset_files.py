@@ -79,9 +79,9 @@ class Presets:
         reasons = [(folder, distrust(folder)) for folder in folders]
         for folder in (project, self.user):
             if folder is not None and folder.is_dir():
-                why = distrust(folder)
-                reasons += [(folder, why)] if why else [(path, distrust(path)) for path in _files(folder)]
-        return tuple(f"{path} is passed over: {why}" for path, why in reasons if why)
+                reason = distrust(folder)
+                reasons += [(folder, reason)] if reason else [(path, distrust(path)) for path in _files(folder)]
+        return tuple(f"{path} is passed over: {reason}" for path, reason in reasons if reason)
 
     def _projects(self) -> Iterator[Path]:
         """Yield the project folders at or above the working directory, the nearest first."""
@@ -105,7 +105,7 @@ class Presets:
 
         The result always has a `preset`; an unreadable file raises an error with its path and line.
         """
-        entry = self._read_path(Path(word)) if word.endswith(SUFFIX) else self._named(word)
+        entry = self._read_path(Path(word)) if word.endswith(SUFFIX) else self._find_by_name(word)
         if entry.preset is None:
             raise PresetError(f"{entry.path}: {entry.error}")
         return entry
@@ -132,7 +132,7 @@ class Presets:
             raise PresetError(f"{path} is there already") from None
         return path
 
-    def _named(self, word: str) -> PresetFile:
+    def _find_by_name(self, word: str) -> PresetFile:
         origin, _, name = word.rpartition(":")
         if not NAME.fullmatch(name):
             raise PresetError(f"{ascii(word)[1:-1]} is no name of a preset")
@@ -159,14 +159,14 @@ class Presets:
         folder = folders[origin]
         for path in _files(folder) if folder is not None else ():
             if origin is Origin.SHIPPED or not distrust(path):
-                yield self._read(path, origin)
+                yield self._read_file(path, origin)
 
     def _read_path(self, path: Path) -> PresetFile:
         if not path.is_file():
             raise PresetError(f"{path}: no such file")
-        return self._read(path, Origin.FILE)
+        return self._read_file(path, Origin.FILE)
 
-    def _read(self, path: Path, origin: Origin) -> PresetFile:
+    def _read_file(self, path: Path, origin: Origin) -> PresetFile:
         try:
             preset = read_preset(read_text(path))
         except PresetError as error:

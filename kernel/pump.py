@@ -40,8 +40,8 @@ class Pump:
         self._reads = 1
         """Number of the read that is running, or is the next."""
         self._quiet = 0
-        """Number of the last read that left none of the data there when it began; one more: none of that there when
-        it ended.
+        """Number of the last read that emptied the buffers of all data present at its start; plus 1: of all present
+        at its end.
         """
         self._stop = False
         self._thread: threading.Thread | None = None
@@ -103,8 +103,8 @@ class Pump:
         found every CPU's buffer empty at its end.
         """
         with self._changed:
-            asked = self._reads
-            return self._changed.wait_for(lambda: self._quiet > asked or not self._alive(), timeout)
+            first_read = self._reads
+            return self._changed.wait_for(lambda: self._quiet > first_read or not self._alive(), timeout)
 
     def close(self) -> None:
         """Stop the stream and the thread. Safe to call twice and from any thread; what is queued stays."""

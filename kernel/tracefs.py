@@ -219,12 +219,12 @@ def match_profile(profile: str, events: Sequence[DynamicEvent]) -> dict[str, Pro
         paths = [event.path for event in probes]
     else:
         paths = _by_name([row[0] for row in rows], probes)
-    found: dict[str, Profile] = {}
+    profiles: dict[str, Profile] = {}
     for path, (_, hits, missed) in zip(paths, rows, strict=True):
         if path:
-            before = found.get(path, Profile(0, 0))
-            found[path] = Profile(before.hits + hits, before.missed + missed)
-    return found
+            previous = profiles.get(path, Profile(0, 0))
+            profiles[path] = Profile(previous.hits + hits, previous.missed + missed)
+    return profiles
 
 
 def _by_name(names: Sequence[str], probes: Sequence[DynamicEvent]) -> list[str]:

@@ -41,21 +41,21 @@ def outlives(path: bytes, data: bytes) -> bool:
     return not (len(words) > 2 and words[0] == b"pw" and words[1].isdigit())
 
 
-def is_untouched(effect: bytes, now: bytes, expects: bytes) -> bool:
+def is_untouched(effect: bytes, content: bytes, expects: bytes) -> bool:
     """Return whether a file still has the content that we wrote.
 
     Args:
         effect: kind of the undo step: `write` replaces the content of the file, `append` removes one line.
-        now: content of the file.
+        content: present content of the file.
         expects: words we wrote, in which functions may be patterns; or the line that has to be there.
     """
     import fnmatch  # slow to import, and seldom needed on a remote host
 
     if effect == b"append":
-        return expects.split() in [line.split() for line in now.splitlines()]
-    words, wanted = _words(now), _words(expects)
-    matched = {pattern for pattern in wanted for word in words if fnmatch.fnmatchcase(word, pattern)}
-    return len(matched) == len(wanted) and all(any(fnmatch.fnmatchcase(w, p) for p in wanted) for w in words)
+        return expects.split() in [line.split() for line in content.splitlines()]
+    words, patterns = _words(content), _words(expects)
+    matched = {pattern for pattern in patterns for word in words if fnmatch.fnmatchcase(word, pattern)}
+    return len(matched) == len(patterns) and all(any(fnmatch.fnmatchcase(w, p) for p in patterns) for w in words)
 
 
 def _words(text: bytes) -> "set[str]":
@@ -77,7 +77,7 @@ def folders(uid: int, environment: "Mapping[str, str]") -> "list[str]":
     return [state + "/probewright/undo"] if state.startswith("/") else []
 
 
-def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
+def open_own(path: "bytes | str", access: int = os.O_RDONLY) -> int:
     """Open a journal that nobody but us can have written, nor can change. Raises OSError.
 
     Its folder and the file belong to our user, no one else may write to them, neither is a link, and the file is a
@@ -86,7 +86,7 @@ def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         own(folder, stat.S_ISDIR)
-        flags = how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(os.path.basename(path), flags, 0o600, dir_fd=folder)
     finally:
         os.close(folder)
@@ -136,7 +136,7 @@ class Journal:
     def write(self, sign: str, entry: "Entry") -> None:
         try:
             if self.fd < 0:
-                self.owed = self.begin() + b"".join(line_of("+", one) for one in self.open)
+                self.owed = self.begin() + b"".join(line_of("+", open_entry) for open_entry in self.open)
             else:
                 self.owed += line_of(sign, entry)
             while self.owed:  # a truncated line is completed, else the lines behind it would be lost with it

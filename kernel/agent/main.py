@@ -79,8 +79,8 @@ class Heartbeat:
     def __init__(self) -> None:
         self.writing = _thread.allocate_lock()
         """Held while bytes of the agent are written."""
-        self._begun, self._done, self._idle = (_thread.allocate_lock() for _ in range(3))
-        for lock in (self._begun, self._done, self._idle):
+        self._start_lock, self._end_lock, self._idle_lock = (_thread.allocate_lock() for _ in range(3))
+        for lock in (self._start_lock, self._end_lock, self._idle_lock):
             lock.acquire()
         self._runs = True
         try:
@@ -92,19 +92,19 @@ class Heartbeat:
         """Carry out a request, with heartbeats to the client meanwhile. Raises as the request does."""
         if not self._runs:
             return act(*arguments)
-        self._idle.acquire()
-        self._begun.release()
+        self._idle_lock.acquire()
+        self._start_lock.release()
         try:
             return act(*arguments)
         finally:
-            self._done.release()
+            self._end_lock.release()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in (*ENDS, "SIGALRM")])
         while True:
-            self._idle.release()
-            self._begun.acquire()
-            while not self._done.acquire(True, BEAT):
+            self._idle_lock.release()
+            self._start_lock.acquire()
+            while not self._end_lock.acquire(True, BEAT):
                 self._send_heartbeat()
 
     def _send_heartbeat(self) -> None:
@@ -161,9 +161,9 @@ class Agent:
         signal.setitimer(signal.ITIMER_REAL, self.silence / 2, self.silence / 2)
         with self.pulse.writing:
             while data:
-                done = os.write(1, data)
-                self.written += done
-                data = data[done:]
+                count = os.write(1, data)
+                self.written += count
+                data = data[count:]
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def look(self, *_: object) -> None:
@@ -194,7 +194,7 @@ class Agent:
         self.silence = float(number(silence))
 
     def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
-        left = number(limit)
+        remaining = number(limit)
         if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.effects.journal.places:
             fd = open_own(path)
         else:
@@ -202,15 +202,15 @@ class Agent:
         try:
             if number(offset):
                 os.lseek(fd, number(offset), os.SEEK_SET)
-            while left > 0:
-                parts, size, wanted = [], 0, min(PART, left)
-                while size < wanted:  # sysfs and seq files return a page per call
-                    parts.append(os.read(fd, wanted - size))
+            while remaining > 0:
+                parts, size, part_size = [], 0, min(PART, remaining)
+                while size < part_size:  # sysfs and seq files return a page per call
+                    parts.append(os.read(fd, part_size - size))
                     size += len(parts[-1])
                     if not parts[-1]:
-                        left = size
+                        remaining = size
                         break
-                left -= size
+                remaining -= size
                 if size:
                     self.send(ident, MORE, *squeeze(b"".join(parts)))
         finally:

@@ -17,11 +17,11 @@ MOST_PAGES = 64
 def write_all(fd: int, data: bytes) -> None:
     """Write all data as libc's stdio would: continue after a short write (set_event takes one word per call)."""
     while True:
-        done = os.write(fd, data)
-        data = data[done:]
+        written = os.write(fd, data)
+        data = data[written:]
         if not data:
             return
-        if not done:
+        if not written:
             raise OSError(errno.EIO, "nothing written")
 
 
@@ -32,9 +32,9 @@ def write_lines(fd: int, data: bytes) -> None:
     words there: neither the previous nor the requested content.
     """
     lines = data.splitlines(True)
-    done = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
-    if done < len(data) or not data:
-        write_all(fd, data[done:])
+    written = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
+    if written < len(data) or not data:
+        write_all(fd, data[written:])
 
 
 class RingReader:

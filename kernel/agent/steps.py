@@ -31,8 +31,8 @@ class GuardedSteps:
         elif effect == b"unlink":
             os.unlink(path)
         elif effect in (b"write", b"append"):
-            how = os.O_TRUNC if effect == b"write" else os.O_APPEND
-            fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
+            flag = os.O_TRUNC if effect == b"write" else os.O_APPEND
+            fd = os.open(path, os.O_WRONLY | flag | os.O_CLOEXEC)
             try:
                 write_lines(fd, data)
             finally:
@@ -68,9 +68,9 @@ class GuardedSteps:
         failed = []
         while self.guarded:
             step = self.guarded.pop()
-            why = self._undo_step(step)
-            if why:
-                failed.append(step[0] + b" " + step[1] + b": " + why)
+            reason = self._undo_step(step)
+            if reason:
+                failed.append(step[0] + b" " + step[1] + b": " + reason)
             else:
                 self.journal.drop(*step)
         return failed

@@ -74,10 +74,10 @@ class CallerSearch:
             if not inlined.known:
                 return callers
             spot = CallSites(symbols, self._catalog).around
-            found = [(address, spot(address + start - file.text)) for address in inlined.addresses]
-            spots = {spot.start: spot for _, spot in found if spot is not None}
+            sites = [(address, spot(address + start - file.text)) for address in inlined.addresses]
+            spots = {spot.start: spot for _, spot in sites if spot is not None}
             has_own_code = any(entry.code for entry in symbols.named(callers.name))
-            callers = with_inlined(callers, tuple(spots.values()), len(found), has_own_code, str(self._debug.path))
+            callers = with_inlined(callers, tuple(spots.values()), len(sites), has_own_code, str(self._debug.path))
         return callers
 
 
@@ -94,12 +94,12 @@ class CallSites:
             return None
         name = owner(symbol.name)
         if name == symbol.name:
-            return self._named(address - symbol.offset, name)._replace(offset=symbol.offset)
+            return self._site_named(address - symbol.offset, name)._replace(offset=symbol.offset)
         owners = [entry.address for entry in self._symbols.named(name)]
         # Of several functions of one name the owner of the part is unknown.
-        return self._named(owners[0], name) if len(owners) == 1 else None
+        return self._site_named(owners[0], name) if len(owners) == 1 else None
 
-    def _named(self, start: int, name: str) -> CallSite:
+    def _site_named(self, start: int, name: str) -> CallSite:
         """Return the function by a name that can be probed, that of the tracer's list first; a twin by its
         address.
         """

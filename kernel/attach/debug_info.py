@@ -26,11 +26,11 @@ _PLACES = (
 class DebugInfo:
     """Debug information, searched on first use; the build ids must be equal, or every address would be wrong."""
 
-    def __init__(self, target: Target, release: str, chosen: Path | None = None) -> None:
-        """Take the target; `chosen`: the only file to look at; None: the paths of distributions."""
+    def __init__(self, target: Target, release: str, override: Path | None = None) -> None:
+        """Take the target; `override`: the only file to look at; None: the paths of distributions."""
         self._target = target
         self._release = release
-        self._chosen = chosen
+        self._override = override
         self.path: Path | None = None
 
     @cached_property
@@ -50,7 +50,7 @@ class DebugInfo:
         return None
 
     def _paths(self, identity: str) -> list[Path]:
-        if self._chosen is not None:
-            return [self._chosen]
+        if self._override is not None:
+            return [self._override]
         names = {"release": self._release, "first": identity[:2], "rest": identity[2:]}
         return [Path(place.format(**names)) for place in _PLACES]

@@ -53,7 +53,7 @@ class KernelCode:
     def branches_to(self, targets: Collection[int], machine: str) -> list[branches.Branch]:
         """Return the branches to any of some addresses (half a second for 20 MB)."""
         pairs = zip(self._starts, self._parts, strict=True)
-        return [found for start, part in pairs for found in branches.branches_to(targets, part, start, machine)]
+        return [branch for start, part in pairs for branch in branches.branches_to(targets, part, start, machine)]
 
     def bytes_at(self, address: int, size: int) -> bytes:
         """Return some bytes of the code; empty if there are none."""

@@ -49,6 +49,6 @@ def _symbol(entry: KallsymsEntry, symbols: Symbols, sections: TextSections, same
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
     if same_name < 2:
         return SymbolEntry(entry.address, code, entry.module, section, aliases=symbols.aliases(entry))
-    before, after = symbols.neighbours(entry.address)
-    first, last = (neighbour.name if neighbour else "" for neighbour in (before, after))
+    previous, following = symbols.neighbours(entry.address)
+    first, last = (neighbour.name if neighbour else "" for neighbour in (previous, following))
     return SymbolEntry(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

@@ -63,7 +63,7 @@ class AbandonedProcesses:
             living = self._live_instances(target)
             if not living or time.monotonic() >= until:
                 changed, self._changed_settings = self._changed_settings, []
-                return failures + living + [UndoFailure(_removal(one.path), one) for one in changed]
+                return failures + living + [UndoFailure(_removal(setting.path), setting) for setting in changed]
             time.sleep(_PAUSE)
         return []
 

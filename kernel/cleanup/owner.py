@@ -98,7 +98,7 @@ def is_first_name_space(stat: bytes) -> bool:
 
 def has_number_elsewhere(statuses: Iterable[bytes], pid: int) -> bool:
     """Return whether a process has this PID in a name space below ours, by contents of /proc/PID/status."""
-    numbers = (found[1].split()[1:] for found in map(_NAMESPACED.search, statuses) if found)
+    numbers = (match[1].split()[1:] for match in map(_NAMESPACED.search, statuses) if match)
     return any(b"%d" % pid in below for below in numbers)
 
 

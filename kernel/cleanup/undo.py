@@ -29,11 +29,11 @@ def words_of(failures: Sequence[UndoFailure]) -> tuple[str, ...]:
     """Return the remaining effects, a line each, and a single line for all that a lost connection left to the remote
     host.
     """
-    lost = [failure for failure in failures if isinstance(failure.error, TargetLost)]
-    lines = [_failure_text(failure) for failure in failures if failure not in lost]
-    if lost:
-        names = ", ".join(dict.fromkeys(failure.step.path for failure in lost))
-        lines.append(f"{lost[0].error}: the far side takes away by itself {names}")
+    connection_failures = [failure for failure in failures if isinstance(failure.error, TargetLost)]
+    lines = [_failure_text(failure) for failure in failures if failure not in connection_failures]
+    if connection_failures:
+        names = ", ".join(dict.fromkeys(failure.step.path for failure in connection_failures))
+        lines.append(f"{connection_failures[0].error}: the far side takes away by itself {names}")
     return tuple(lines)
 
 

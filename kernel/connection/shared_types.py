@@ -23,7 +23,7 @@ def types_of(data: bytes, damage: Damage) -> Btf:
         return Btf.load(data, damage=damage)
     digest = hashlib.blake2b(data, digest_size=32).digest()
     with _lock:
-        found = _shared.get(digest)
-        if found is None:
-            found = _shared[digest] = Btf.load(data, damage=damage)
-        return found
+        types = _shared.get(digest)
+        if types is None:
+            types = _shared[digest] = Btf.load(data, damage=damage)
+        return types

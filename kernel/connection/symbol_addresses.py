@@ -26,14 +26,14 @@ def landing(symbols: Symbols, name: str, offset: int) -> SymbolLanding | None:
     """Return the symbol `offset` bytes behind the only symbol of a name; None: there is none."""
     start = next(iter(symbols.named(name)), None)
     first = symbols.find(start.address) if start is not None else None
-    found = symbols.find(start.address + offset) if start is not None else None
-    if start is None or first is None or found is None:
+    symbol = symbols.find(start.address + offset) if start is not None else None
+    if start is None or first is None or symbol is None:
         return None
-    address = start.address + offset - found.offset
+    address = start.address + offset - symbol.offset
     if address == start.address:
         return SymbolLanding(name, offset, first.size, start.code, address)
-    code = any(entry.code for entry in symbols.at(address) if entry.name == found.name)
-    return SymbolLanding(found.name, found.offset, first.size, code, address)
+    code = any(entry.code for entry in symbols.at(address) if entry.name == symbol.name)
+    return SymbolLanding(symbol.name, symbol.offset, first.size, code, address)
 
 
 def by_symbols(symbols: Symbols) -> Environment:
@@ -50,9 +50,13 @@ def base_of(entry: KallsymsEntry, symbols: Symbols) -> SymbolBase | None:
     if not entry.module:
         start = symbols.named(TEXT)
         return SymbolBase(TEXT, entry.address - start[0].address) if len(start) == 1 else None
-    for found in symbols.preceding(entry.address):
-        if found.module == entry.module and is_identifier(found.name) and len(symbols.named(found.name)) == 1:
-            return SymbolBase(found.name, entry.address - found.address)
+    for candidate in symbols.preceding(entry.address):
+        if (
+            candidate.module == entry.module
+            and is_identifier(candidate.name)
+            and len(symbols.named(candidate.name)) == 1
+        ):
+            return SymbolBase(candidate.name, entry.address - candidate.address)
     return None
 
 

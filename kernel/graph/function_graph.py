@@ -50,8 +50,8 @@ def support(target: Target, config: Mapping[str, str] = MappingProxyType({})) ->
         config: its .config, `n` for options that are not set (`kernel.facts.gather.read_config`); empty: unknown.
     """
     facts = target.facts()
-    if why := _missing_reason(facts, config):
-        return GraphSupport(why)
+    if reason := _missing_reason(facts, config):
+        return GraphSupport(reason)
     tracefs = Tracefs(target, facts.tracefs)
     # Only an instance shows whether instances may have the tracer; any existing one will do.
     offers = [_words(tracefs.instance(name), "available_tracers") for name in tracefs.instances()[:1]]
@@ -81,7 +81,7 @@ def _support(
         "",
         options_found,
         **features,
-        lacks={name: _missing_feature(name, config) for name, there in features.items() if not there},
+        lacks={name: _missing_feature(name, config) for name, supported in features.items() if not supported},
     )
 
 
@@ -164,8 +164,8 @@ def open_graph(
     """
     require_usable(target)
     facts = target.facts()
-    if why := _missing_reason(facts, {}):
-        raise TargetUnusable(f"{target.name}: {why}")
+    if reason := _missing_reason(facts, {}):
+        raise TargetUnusable(f"{target.name}: {reason}")
     if not getattr(target, "gives_pages", True):  # the kernel prints a graph for people, not for programs
         raise TargetUnusable(
             f"{target.name}: a function graph needs the ring buffer's pages, and without Python on the far side they "

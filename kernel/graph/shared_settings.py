@@ -38,12 +38,12 @@ class TracerUser(NamedTuple):
         return f"{self.tracer} is on {place}"
 
 
-def users(tracefs: Tracefs, ours: Instance) -> list[TracerUser]:
+def users(tracefs: Tracefs, own_instance: Instance) -> list[TracerUser]:
     """Return the other instances with a running tracer. Raises TargetLost."""
     other_users: list[TracerUser] = []
     for name in ("", *tracefs.instances()):
         instance = tracefs.instance(name) if name else tracefs
-        if instance.path == ours.path:
+        if instance.path == own_instance.path:
             continue
         try:
             tracer = instance.read("current_tracer").strip()
@@ -128,10 +128,10 @@ class GlobalSettings:
             return None
 
     def _require_unused(self, name: str, tracers: frozenset[str]) -> None:
-        others = [user for user in users(self._tracefs, self._instance) if user.tracer in tracers]
-        if others:
+        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in tracers]
+        if other_users:
             raise TargetUnusable(
-                f"{name} is of the whole kernel and would have to change, but {others[0]}",
+                f"{name} is of the whole kernel and would have to change, but {other_users[0]}",
                 "leave that setting as it is, or wait until the other tracer is off",
             )
 
@@ -160,7 +160,7 @@ class TracerOptions:
             TargetUnusable: that would affect someone else's tracer.
             FileRefused, TargetLost.
         """
-        others = [user for user in users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
+        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
         for name, on in wanted.items():
             file = f"options/{name}"
             present, new = self._instance.read(file).strip(), "1" if on else "0"
@@ -173,8 +173,8 @@ class TracerOptions:
             # Only a change shows whether the option is shared, or one for each instance that disappears with it.
             if self._tracefs.read(file).strip() == root_value:
                 self._undo.forget(undo_step)
-            elif others:
+            elif other_users:
                 raise TargetUnusable(
-                    f"the option {name} is of the whole kernel and would have to change, but {others[0]}",
+                    f"the option {name} is of the whole kernel and would have to change, but {other_users[0]}",
                     "leave that option as it is, or wait until the other tracer is off",
                 )

@@ -107,7 +107,7 @@ def _figure(rate: float) -> str:
 
 
 class TooFast(KernelError):
-    """A probe was not armed: its events would come faster than the limits allow."""
+    """A probe was not armed: its events would exceed the rate limit."""
 
     def __init__(self, message: str, remedy: str, plan: Plan, measured: MeasuredRate) -> None:
         super().__init__(message, remedy)

@@ -140,10 +140,10 @@ class LossCounter:
         passed: dict[str, int] = {}
         for event in counting:
             with contextlib.suppress(FileRefused):
-                found = hits_of(self._instance.read(f"events/{event.path}/hist"))
-                hits[event.path] = found.get(False, 0)
+                hist_hits = hits_of(self._instance.read(f"events/{event.path}/hist"))
+                hits[event.path] = hist_hits.get(False, 0)
                 if event.filter:
-                    passed[event.path] = found.get(True, 0)
+                    passed[event.path] = hist_hits.get(True, 0)
         for path, count in _missed([*events, *resting], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return LossCounts(
@@ -201,14 +201,14 @@ class _Sum:
     """A count that restarts at zero now and then."""
 
     def __init__(self) -> None:
-        self._before = 0
-        self._now = 0
+        self._earlier = 0
+        self._current = 0
 
     def see(self, value: int) -> None:
-        if value < self._now:
-            self._before += self._now
-        self._now = value
+        if value < self._current:
+            self._earlier += self._current
+        self._current = value
 
     @property
     def total(self) -> int:
-        return self._before + self._now
+        return self._earlier + self._current

@@ -104,9 +104,9 @@ class RateMeter:
 
     def _timed_read(self) -> tuple[float, Mapping[str, tuple[int, int]]]:
         """Return the time in the middle of the reading, and the counts."""
-        began = self._clock()
+        start = self._clock()
         counts = self.read()
-        return (began + self._clock()) / 2, counts
+        return (start + self._clock()) / 2, counts
 
     def _steps(self, path: str, text: str) -> tuple[Step, Step]:
         return self._instance.trigger(path, text), self._instance.trigger(path, f"!{text}")

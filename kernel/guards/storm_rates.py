@@ -61,12 +61,12 @@ def rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[s
         return dict.fromkeys(paths, 0.0)
     seen = {path: max(0, count - before.seen.get(path, 0)) for path, count in after.seen.items()}
     total = sum(seen.values())
-    lost = max(0, after.written - before.written - total)
+    lost_events = max(0, after.written - before.written - total)
     event_rates = {}
     for path in paths:
         own_events = seen.get(path, 0)
         share = own_events / total if total else 1.0
-        events = own_events + lost * share
+        events = own_events + lost_events * share
         if path in after.hits:  # a filter may pass few events, but each hit has its cost
             events = max(own_events, after.hits[path] - before.hits.get(path, after.hits[path]))
         event_rates[path] = events / seconds

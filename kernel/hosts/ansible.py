@@ -61,8 +61,8 @@ class Inventory:
             grouped = {host for hosts in self.groups.values() for host in hosts}
             return tuple(host for host in self.hosts if host not in grouped)
         if group not in self.groups and group not in self.children:
-            known = ", ".join(sorted({*self.groups, *self.children})[:8]) or "none"
-            raise GroupError(f"the inventory has no group {group}", f"its groups are: all, {known}")
+            group_names = ", ".join(sorted({*self.groups, *self.children})[:8]) or "none"
+            raise GroupError(f"the inventory has no group {group}", f"its groups are: all, {group_names}")
         return tuple(dict.fromkeys(host for name in self._within(group) for host in self.groups.get(name, ())))
 
     def targets(self, group: str) -> tuple[str, ...]:
@@ -72,13 +72,13 @@ class Inventory:
 
     def _within(self, group: str) -> list[str]:
         """Return a group and all its subgroups; each once, even if they form a cycle."""
-        found, waiting = [group], list(self.children.get(group, ()))
+        groups, waiting = [group], list(self.children.get(group, ()))
         while waiting:
             candidate = waiting.pop(0)
-            if candidate not in found:
-                found.append(candidate)
+            if candidate not in groups:
+                groups.append(candidate)
                 waiting += self.children.get(candidate, ())
-        return found
+        return groups
 
     def _rank(self, group: str, depths: Mapping[str, int]) -> tuple[int, int, str]:
         """Return the sort key of a group, as Ansible's `get_group_vars`: depth, priority, name."""
@@ -88,7 +88,7 @@ class Inventory:
     def _depths(self) -> dict[str, int]:
         """Return by group the length of the longest path from `all` to it; cycles are not followed."""
         inside = {group: {*inner} - {group} for group, inner in self.children.items() if group != "all"}
-        holders = Counter(inner for found in inside.values() for inner in found)
+        holders = Counter(inner for subgroups in inside.values() for inner in subgroups)
         depths = dict.fromkeys((*self.groups, *self.children, *holders), 1)
         free = [group for group in depths if not holders[group]]
         for group in free:
@@ -120,15 +120,15 @@ class Inventory:
         """Return the variables of a host: its own override those of groups, and later groups in `_rank` order earlier
         ones.
         """
-        found = dict(self.variables.get("all", {}))
+        variables = dict(self.variables.get("all", {}))
         containing = [group for group in {*self.groups, *self.children} if group != "all"]
         containing = [
             group for group in containing if any(host in self.groups.get(part, ()) for part in self._within(group))
         ]
         for group in sorted(containing, key=lambda group: self._rank(group, depths)):
-            found |= self.variables.get(group, {})
-        found |= self.hosts[host]
-        return found | {plain: found[name] for name, plain in _OLD_NAMES.items() if name in found}
+            variables |= self.variables.get(group, {})
+        variables |= self.hosts[host]
+        return variables | {plain: variables[name] for name, plain in _OLD_NAMES.items() if name in variables}
 
 
 def read_inventory(text: str) -> Inventory:
@@ -248,8 +248,8 @@ def _require_forward(begin: int, end: int, name: str, number: int) -> None:
 
 
 def _connection_variables(variables: Mapping[str, object]) -> dict[str, str]:
-    named = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
-    return {name: value for name, value in named.items() if name in _CONNECTION_VARIABLES or name in _OLD_NAMES}
+    texts = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
+    return {name: value for name, value in texts.items() if name in _CONNECTION_VARIABLES or name in _OLD_NAMES}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -35,7 +35,9 @@ class ArmRequest:
     @property
     def title(self) -> str:
         """Short description of the request."""
-        return ", ".join(one if isinstance(one, str) else one.preset.name for one in self.wanted or self.triggers)
+        return ", ".join(
+            entry if isinstance(entry, str) else entry.preset.name for entry in self.wanted or self.triggers
+        )
 
 
 @dataclass(frozen=True)

@@ -56,21 +56,21 @@ class Groups:
         """Return the `--target` value of each host of a group, each once. Raises GroupError."""
         configured = self._configured()
         if name in configured:
-            found = self._targets_of(name, configured[name])
+            specs = self._targets_of(name, configured[name])
         elif name.startswith("ssh:"):
-            found = sshconfig.targets(name.removeprefix("ssh:"), self._ssh)
+            specs = sshconfig.targets(name.removeprefix("ssh:"), self._ssh)
         elif ":" in name:
             path, _, group = name.rpartition(":")
-            found = _inventory(path).targets(group or "all")
+            specs = _inventory(path).targets(group or "all")
         else:
             raise self._unknown(name, configured)
-        if not found:
+        if not specs:
             raise GroupError(f"the group {name} has no hosts")
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(specs))
 
     def _unknown(self, name: str, configured: Mapping[str, Any]) -> GroupError:
-        near = difflib.get_close_matches(name, configured, 3) or list(configured)[:8]
-        hint = f"there are: {', '.join(near)}; " if near else f"write [hosts.{name}] into {self.config}, "
+        similar = difflib.get_close_matches(name, configured, 3) or list(configured)[:8]
+        hint = f"there are: {', '.join(similar)}; " if similar else f"write [hosts.{name}] into {self.config}, "
         return GroupError(f"no group is named {name}", f"{hint}or say INVENTORY:GROUP, or ssh:PATTERN")
 
     def _configured(self) -> Mapping[str, Any]:
@@ -91,30 +91,32 @@ class Groups:
         return hosts
 
     def _targets_of(self, name: str, body: object) -> tuple[str, ...]:
-        where = f"{self.config}: hosts.{name}"
+        section = f"{self.config}: hosts.{name}"
         if not isinstance(body, dict):
-            raise GroupError(f"{where} is no table", f'write [hosts.{name}] and below it targets = ["ssh://HOST"]')
+            raise GroupError(f"{section} is no table", f'write [hosts.{name}] and below it targets = ["ssh://HOST"]')
         if unknown := [key for key in body if key not in _KEYS]:
-            raise GroupError(f"{where}: {unknown[0]} is not known there", f"what may stand there: {', '.join(_KEYS)}")
+            raise GroupError(
+                f"{section}: {unknown[0]} is not known there", f"what may stand there: {', '.join(_KEYS)}"
+            )
         targets = body.get("targets", [])
         words = [body.get(key, "") for key in _KEYS[1:]]
-        if not isinstance(targets, list) or not all(isinstance(one, str) for one in (*targets, *words)):
-            raise GroupError(f"{where}: targets is a list of texts, the others are texts")
-        found = [_checked(one, where) for one in targets]
+        if not isinstance(targets, list) or not all(isinstance(text, str) for text in (*targets, *words)):
+            raise GroupError(f"{section}: targets is a list of texts, the others are texts")
+        specs = [_require_valid(text, section) for text in targets]
         ansible, group, ssh = words
         if ansible:
-            found += _inventory(ansible).targets(group or name)
+            specs += _inventory(ansible).targets(group or name)
         if ssh:
-            found += sshconfig.targets(ssh, self._ssh)
-        return tuple(found)
+            specs += sshconfig.targets(ssh, self._ssh)
+        return tuple(specs)
 
 
-def _checked(target: str, where: str) -> str:
+def _require_valid(target: str, section: str) -> str:
     """Return a valid target unchanged. Raises GroupError."""
     try:
         require_target(target)
     except TargetUnusable as error:
-        raise GroupError(f"{where}: {error}", error.remedy) from None
+        raise GroupError(f"{section}: {error}", error.remedy) from None
     return target
 
 

@@ -59,7 +59,7 @@ class HostState(enum.StrEnum):
 
     @property
     def failed(self) -> bool:
-        """True if the host does not do what was requested."""
+        """True if a request was rejected, or the host is unreachable or lost."""
         return self in (HostState.REFUSED, HostState.UNREACHABLE, HostState.LOST)
 
 
@@ -169,8 +169,8 @@ class Host:
                 return HostAnswer.NOT_NOW
             if self.watch is None or self.state not in (HostState.OPEN, HostState.ARMED, HostState.REFUSED):
                 return HostAnswer.TAKEN
-            before = self.state
-            previous = (before, self.why, self.remedy)
+            previous_state = self.state
+            previous = (previous_state, self.why, self.remedy)
             self.state, self.why, self.remedy, self.refusal = HostState.ARMING, "", "", None
             try:
                 result = carry_out(self.watch, order)
@@ -193,7 +193,7 @@ class Host:
                 self._set_failed(HostState.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
             if self.state is not HostState.REFUSED:
                 return HostAnswer.TAKEN
-            if before is HostState.ARMED and self.watch.armed:
+            if previous_state is HostState.ARMED and self.watch.armed:
                 self.state = HostState.ARMED  # probes armed before go on; `why` is the reason of the rejection
             return HostAnswer.REFUSED
 
@@ -207,7 +207,7 @@ class Host:
                 return HostAnswer.TAKEN
             failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
             # Effects left behind a lost connection are undone by the remote agent.
-            self.left = tuple(str(one.error) for one in failures if not isinstance(one.error, TargetLost))
+            self.left = tuple(str(failure.error) for failure in failures if not isinstance(failure.error, TargetLost))
             self.done = ArmResult()
             self.state, self.why, self.remedy = HostState.OPEN, "", ""
             return HostAnswer.TAKEN
@@ -291,7 +291,7 @@ class Host:
             self.remedy = "take all away, and arm it anew"
         if reconnected.again or reconnected.refused:
             self.state = HostState.ARMED if watch.armed else HostState.REFUSED
-        self.done = ArmResult(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)
+        self.done = ArmResult(tuple(line for armed in watch.armed for line in armed.plan.lines), self.done.notes)
 
     def lost(self, error: KernelError) -> None:
         """Mark the connection or the machine as lost."""
@@ -313,18 +313,18 @@ class Host:
                 return
             if self.state is HostState.CUT:
                 self.lost(KernelError(self.why))
-            lost = self.state is HostState.LOST
+            was_lost = self.state is HostState.LOST
             was_open = watch.session is not None
-            if not lost:
+            if not was_lost:
                 with contextlib.suppress(KernelError):
                     self.counts = watch.counts() or self.counts
             self._read_tables(watch)
             try:
                 failures = watch.close()
                 connection_failures = [failure for failure in failures if isinstance(failure.error, TargetLost)]
-                if connection_failures and not lost:
+                if connection_failures and not was_lost:
                     self.lost(connection_failures[0].error)
-                left = words_of([one for one in failures if one not in connection_failures])
+                left = words_of([failure for failure in failures if failure not in connection_failures])
                 # Undo steps that an earlier `disarm` could not do were tried again, if the watch was open and its
                 # connection works.
                 self.left = left if was_open and not connection_failures else self.left + left

@@ -22,7 +22,7 @@ class HostWorkers:
     """Worker threads of all hosts (see the module); methods return at once unless they say that they wait."""
 
     def __init__(
-        self, opener: Opener, now: Callable[[], int], changed: Callable[[], None], came: Callable[[], None]
+        self, opener: Opener, now: Callable[[], int], changed: Callable[[], None], on_data: Callable[[], None]
     ) -> None:
         """Take the settings of all workers.
 
@@ -30,12 +30,12 @@ class HostWorkers:
             opener: opens a target.
             now: local clock, nanoseconds since 1970.
             changed: called from any thread when a host's state may have changed.
-            came: called from any thread when events arrived.
+            on_data: called from any thread when events arrived.
         """
         self._opener = opener
         self._now = now
         self._changed = changed
-        self._on_data = came
+        self._on_data = on_data
         self._cancel = threading.Event()
         self._goals = HostGoals(0, ())
         self._by_host: dict[Host, HostWorker] = {}
@@ -50,12 +50,12 @@ class HostWorkers:
         """Add a request for each host, except for those with an equal one; return the number of hosts that will be
         asked.
         """
-        before = self._goals
-        asked = sum(not (worker.over or worker.has(order, before)) for worker in self._by_host.values())
-        if asked:
-            self._goals = HostGoals(before.era, (*before.orders, order))
+        goals = self._goals
+        count = sum(not (worker.over or worker.has(order, goals)) for worker in self._by_host.values())
+        if count:
+            self._goals = HostGoals(goals.era, (*goals.orders, order))
             self.serve(self._by_host)
-        return asked
+        return count
 
     def want_nothing(self) -> None:
         """Disarm everything on each host."""

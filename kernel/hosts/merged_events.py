@@ -162,8 +162,8 @@ class MergedEvents:
         hosts, seqs = self._rows.part(before, self.next_seq)
         for number, source in enumerate(self._sources):
             if source is not None and source.watch.store is not None:
-                shown = seqs[hosts == number]
-                needed = [source.next_seq, self.merger.oldest(number), int(shown.min()) if len(shown) else None]
+                row_seqs = seqs[hosts == number]
+                needed = [source.next_seq, self.merger.oldest(number), int(row_seqs.min()) if len(row_seqs) else None]
                 source.watch.store.let_go(min(seq for seq in needed if seq is not None))
 
     def pass_over(self, seq: int) -> None:

@@ -24,7 +24,7 @@ class HostReconnects:
         patience: float | None,
         now: Callable[[], int],
         changed: Callable[[], None],
-        back: Callable[[Host], None],
+        on_reconnect: Callable[[Host], None],
     ) -> None:
         """Take the settings of all attempts.
 
@@ -33,12 +33,12 @@ class HostReconnects:
             patience: seconds of attempts for each host; 0: none; None: until they are given up.
             now: local clock, nanoseconds since 1970.
             changed: called from any thread when a host's state has changed.
-            back: called from a thread with each reconnected host.
+            on_reconnect: called from a thread with each reconnected host.
         """
         self._patience = patience
         self._now = now
         self._changed = changed
-        self._back = back
+        self._on_reconnect = on_reconnect
         self._workers = ThreadPoolExecutor(max(1, most), "line")
 
     def begin(self, host: Host) -> bool:
@@ -57,7 +57,7 @@ class HostReconnects:
             self._changed()
         if reconnected:
             with contextlib.suppress(RuntimeError):  # all are being closed: no worker is left
-                self._back(host)
+                self._on_reconnect(host)
 
     def close(self) -> None:
         """Start no more attempts, and wait until those given up have noticed, or have succeeded."""

@@ -9,7 +9,7 @@ from kernel.errors import SingleTargetOnly
 from kernel.hosts.groups import Groups
 
 
-def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None = None) -> tuple[str, ...]:
+def specs_of(targets: Sequence[str], groups: Sequence[str], all_groups: Groups | None = None) -> tuple[str, ...]:
     """Return the targets of `--target` and `--group`; a machine in two groups is one host, a lab named twice is two.
 
     Raises:
@@ -17,9 +17,9 @@ def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None
         TargetUnusable: one of them can be no target.
         GroupError: there is no such group, or its file can't be read.
     """
-    known = known or Groups()
-    found: list[str] = []
-    for spec in (*targets, *(spec for group in groups for spec in known.targets(group))):
+    all_groups = all_groups or Groups()
+    specs: list[str] = []
+    for spec in (*targets, *(spec for group in groups for spec in all_groups.targets(group))):
         if spec == "auto":
             raise SingleTargetOnly("auto: among several it is not clear which machine that is", "say local")
         require_target(spec)
@@ -28,6 +28,6 @@ def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None
                 f"{spec}: a recording has no clock that runs, so it is none of several targets",
                 f"open it alone: probewright {spec}",
             )
-        if spec not in found or spec.startswith("lab"):
-            found.append(spec)
-    return tuple(found)
+        if spec not in specs or spec.startswith("lab"):
+            specs.append(spec)
+    return tuple(specs)

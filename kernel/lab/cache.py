@@ -33,8 +33,8 @@ def root() -> Path:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}", _REMEDY) from error
-    if why := distrust(path):  # its kernels are run, and its keys open a guest
-        raise LabError(why, _REMEDY)
+    if reason := distrust(path):  # its kernels are run, and its keys open a guest
+        raise LabError(reason, _REMEDY)
     return path
 
 

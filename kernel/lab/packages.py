@@ -157,7 +157,7 @@ class Apt:
             return []
         lines = self._run("apt-cache", "madison", *names).splitlines()
         fields = [[field.strip() for field in line.split("|")] for line in lines]
-        return [Package(name, version) for name, version, where in fields if where.endswith("Packages")]
+        return [Package(name, version) for name, version, source in fields if source.endswith("Packages")]
 
     def closure(self, names: Sequence[str]) -> list[Package]:
         """Return these packages in the version of the machine's release, with all their dependencies."""
@@ -170,7 +170,7 @@ class Apt:
         text = self._run("apt-cache", "depends", "--no-recommends", "--no-suggests", name)
         return re.findall(r"^ *\|?(?:Pre)?Depends: (\S+)$", text, re.MULTILINE)
 
-    def fetch(self, packages: Sequence[Package], what: str) -> list[Path]:
+    def fetch(self, packages: Sequence[Package], description: str) -> list[Path]:
         """Download packages; return their paths, for `contents`. The caller removes the files."""
         self._debs.mkdir(parents=True, exist_ok=True)
         wanted = [f"{name}={version}" for name, version in packages]
@@ -179,8 +179,8 @@ class Apt:
         paths = [self._debs / download.name for download in downloads]
 
         def tick() -> None:
-            done = sum(path.stat().st_size for path in paths if path.exists())
-            self._work.say(f"fetching {what} ({total / 1e6:.0f} MB)", min(done / total, 1.0))
+            fetched = sum(path.stat().st_size for path in paths if path.exists())
+            self._work.say(f"fetching {description} ({total / 1e6:.0f} MB)", min(fetched / total, 1.0))
 
         tick()
         argv = ["apt-get", *self._options(), "download", *wanted]

@@ -28,15 +28,15 @@ def _open(path: str) -> int:
 def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[str], int] = _open) -> bytes:
     """Return the content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
     parts: list[bytes] = []
-    left = limit
+    remaining = limit
     try:
         fd = opened(path)
         try:
             if offset:
                 os.lseek(fd, offset, os.SEEK_SET)
-            while left > 0 and (part := os.read(fd, min(left, CHUNK))):
+            while remaining > 0 and (part := os.read(fd, min(remaining, CHUNK))):
                 parts.append(part)
-                left -= len(part)
+                remaining -= len(part)
         finally:
             os.close(fd)
     except (OSError, ValueError) as error:

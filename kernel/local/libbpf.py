@@ -53,8 +53,8 @@ class LibbpfBtf:
 
     def find_by_name_kind(self, name: str, kind: int) -> int | None:
         """Return the id of the first type of a name and BTF_KIND_*; None if there is none."""
-        found = int(self._library.btf__find_by_name_kind(self.handle, os.fsencode(name), kind))
-        return found if found >= 0 else None
+        type_id = int(self._library.btf__find_by_name_kind(self.handle, os.fsencode(name), kind))
+        return type_id if type_id >= 0 else None
 
     def resolve_size(self, type_id: int) -> int | None:
         """Return the bytes of a type; None if it has no size."""

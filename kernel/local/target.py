@@ -124,9 +124,9 @@ class LocalStream:
             if due <= now:
                 del self._parked[fd]
                 self._poll.register(fd, select.POLLIN)
-        left = max(0.0, end - time.monotonic())
+        remaining = max(0.0, end - time.monotonic())
         ready: list[int] = []
-        for fd, event in self._poll.poll(left * 1000):
+        for fd, event in self._poll.poll(remaining * 1000):
             if self._closed:
                 return []
             if event & select.POLLIN and fd in self._fds:

@@ -1,4 +1,4 @@
-"""Turn a fresh shell on the remote host into the agent or a root shell, after finding out what is installed there.
+"""Turn a fresh shell on the remote host into the agent or a root shell, by its user, rights and programs.
 
 All of this uses one session that runs `exec sh`, a command that every login shell understands; the script of that
 shell is sent through its standard input. A shell may read its script ahead, so each step waits for its answer.
@@ -72,8 +72,8 @@ def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], un
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    heard = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
-    if not heard.endswith(token.encode() + b"\n"):
+    received = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
+    if not received.endswith(token.encode() + b"\n"):
         return False
     _send(process, source)
     return True
@@ -148,12 +148,12 @@ class Greeting:
         """Return the explanation of missing rights."""
         if self.root or self.via:
             return ()
-        why = " ".join(self.why.split())[:200] or "sudo and doas are not there"
+        reason = " ".join(self.why.split())[:200] or "sudo and doas are not there"
         user = address.user or "USER"
         rule = f"{user} ALL=(root) NOPASSWD: ALL"
         remedy = f"connect as root, or let that user become root without a password (visudo there): {rule}"
-        what = f"not root on {address.host}, and no way to become it: {why}"
-        return (Trouble(what, remedy, code=ReasonKind.PRIVILEGES),)
+        problem = f"not root on {address.host}, and no way to become it: {reason}"
+        return (Trouble(problem, remedy, code=ReasonKind.PRIVILEGES),)
 
 
 def greet(opener: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
@@ -168,12 +168,14 @@ def greet(opener: ShellOpener, cancel: threading.Event | None = None) -> Greetin
 
 
 def begin(opener: ShellOpener, greeting: Greeting, *, python: bool = True) -> AgentDialect | ShellDialect:
-    """Start the agent, or else a root shell, in the shell of `door`. Raises TargetLost."""
+    """Start the agent, or else a root shell, in the shell of `opener`. Raises TargetLost."""
     if python and greeting.python:
         # Trying Python first would take as long as starting it: the shell stays its parent, for where Python fails.
         unfit = secrets.token_hex(16)
-        after = f"case $? in {_UNFIT}) printf '\\n%s\\n' {unfit};; *) exit;; esac"
-        if boot_agent(opener.process, lambda program: f'{greeting.via} python3 -I -S -c "{program}"; {after}', unfit):
+        exit_check = f"case $? in {_UNFIT}) printf '\\n%s\\n' {unfit};; *) exit;; esac"
+        if boot_agent(
+            opener.process, lambda program: f'{greeting.via} python3 -I -S -c "{program}"; {exit_check}', unfit
+        ):
             return AgentDialect(opener.process)
     if not greeting.via:
         return ShellDialect(opener.process, lambda: opener.session("exec sh"))

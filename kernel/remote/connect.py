@@ -98,9 +98,9 @@ def reach(
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
         return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
     except TargetLost as error:
-        words, heard, failed = master.words(), master.heard, master.failed
+        log, standard_error, failed = master.words(), master.heard, master.failed
         master.close()
-        raise unusable(address, words, heard, error, options, asking=asking, failed=failed) from None
+        raise unusable(address, log, standard_error, error, options, asking=asking, failed=failed) from None
     except BaseException:
         master.close(FAREWELL)
         raise

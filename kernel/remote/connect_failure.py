@@ -28,7 +28,7 @@ _PATIENCE = 5.0
 def unusable(
     address: Address,
     words: str,
-    heard: str,
+    standard_error: str,
     cause: Exception,
     options: Sequence[str] = (),
     *,
@@ -40,7 +40,7 @@ def unusable(
     Args:
         address: host that was not reached.
         words: log text of ssh itself; foreign text.
-        heard: standard error, from a jump host's ssh or from the remote host; printable.
+        standard_error: printable text, from a jump host's ssh or from the remote host.
         cause: error to report if ssh printed nothing.
         options: options that ssh was given.
         asking: True: ssh might prompt at a terminal.
@@ -48,8 +48,8 @@ def unusable(
     """
     # Output of the remote host never counts as ssh's reason, whatever it looks like; a jump host's ssh is ours, and
     # says more.
-    words = heard if heard and _THROUGH_ANOTHER in words else words
-    last_line = (words or heard or str(cause)).splitlines()[-1]
+    words = standard_error if standard_error and _THROUGH_ANOTHER in words else words
+    last_line = (words or standard_error or str(cause)).splitlines()[-1]
     manual_command = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
     can_prompt = asking and _has_terminal()
     for sign, remedy in (

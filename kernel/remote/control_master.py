@@ -76,8 +76,8 @@ class ControlMaster:
         self._log = self._folder / "log"
         self._socket = str(self._folder / "m").replace("%", "%%")
         settings = _OURS if asking else {**_OURS, "BatchMode": "yes"}
-        ours = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
-        argv = ["ssh", *ours, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
+        own_options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+        argv = ["ssh", *own_options, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
         try:
             self.process = subprocess.Popen(
                 [*_DEAF, *argv, *address.words, command],

@@ -1,7 +1,7 @@
 """Cache function lists of remote kernels on local disk: valid for one boot and one set of loaded modules.
 
-A kernel generates these lists at each read, slowly, and they are most of what opening a target transfers. Only the
-lists of one boot of a target are stored.
+A kernel generates these lists at each read, slowly, and they are the largest part of the data read at the start. Only
+the lists of one boot of a target are stored.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ class ListReader(Protocol):
 
 
 def fetch(
-    reader: ListReader, target: str, known: Mapping[str, bytes | FileRefused]
+    reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused]
 ) -> Mapping[str, bytes | FileRefused]:
     """Return the lists, cached if the key is equal; empty if the dialect can't read many files at once.
 
     Args:
         reader: reads files of the target.
         target: the user's name of the target: a host that sends false data spoils only its own entries.
-        known: contents just read, of `_BOOT` and `_MODULES` at least.
+        contents: file contents just read, of `_BOOT` and `_MODULES` at least.
     """
-    if not known:
+    if not contents:
         return {}
-    key = _key(reader, target, known)
-    found: dict[str, bytes | FileRefused] = {}
+    key = _key(reader, target, contents)
+    lists: dict[str, bytes | FileRefused] = {}
     for path in LISTS:
         entry = btf_cache.load(_name(target, path, key)) if key else None
         if entry is not None:
-            found[path] = entry
-    missing = [path for path in LISTS if path not in found]
+            lists[path] = entry
+    missing = [path for path in LISTS if path not in lists]
     if not missing:
-        return found
-    read = reader.ahead(missing)
+        return lists
+    fetched = reader.ahead(missing)
     # A module loaded in between would be in the lists, but not in their key.
-    if key and _key(reader, target, {**known, **reader.ahead([_MODULES])}) == key:
-        for path, content in read.items():
+    if key and _key(reader, target, {**contents, **reader.ahead([_MODULES])}) == key:
+        for path, content in fetched.items():
             if isinstance(content, bytes) and content:
                 _save(target, path, key, content)
-    return {**found, **read}
+    return {**lists, **fetched}
 
 
-def _key(reader: ListReader, target: str, known: Mapping[str, bytes | FileRefused]) -> str:
+def _key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused]) -> str:
     """Return a key that changes with the boot and with each module; empty if one of them can't be identified."""
-    boot, modules = known.get(_BOOT), known.get(_MODULES)
+    boot, modules = contents.get(_BOOT), contents.get(_MODULES)
     if not isinstance(boot, bytes) or not boot.strip():
         return ""
     if not isinstance(modules, bytes) and (modules is None or modules.errno != errno.ENOENT):
@@ -76,10 +76,10 @@ def _key(reader: ListReader, target: str, known: Mapping[str, bytes | FileRefuse
         if len(ids) < len(names):
             return ""
         for path in sorted(ids):
-            read = ids[path]
-            if isinstance(read, FileRefused):
+            build_id = ids[path]
+            if isinstance(build_id, FileRefused):
                 return ""
-            parts.append(read)
+            parts.append(build_id)
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 

@@ -1,7 +1,7 @@
 """Find our own processes on a remote host in its /proc: the owner name, and those that serve our connection only.
 
-Both dialects, sudo or doas and the ssh server's session processes are one chain of parents. Above them is what others
-share: the listening ssh server; excluding it would exclude all its children from other users' traces.
+Both dialects, sudo or doas and the ssh server's session processes are one chain of parents. Their ancestor, the
+listening ssh server, is shared with other users; excluding it would exclude its children from other users' traces.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def owner(files: ProcessFiles, pid: int) -> str:
 def line(files: ProcessFiles, pid: int) -> tuple[int, ...]:
     """Return `pid` and its ancestors that exist for us alone, nearest first."""
     sockets = _listening(files)
-    found = [pid]
-    while len(found) < _DEEPEST:
-        parent = _parent(files, found[-1])
-        if parent <= 1 or parent in found or _shared(files, parent, sockets):
+    chain = [pid]
+    while len(chain) < _DEEPEST:
+        parent = _parent(files, chain[-1])
+        if parent <= 1 or parent in chain or _shared(files, parent, sockets):
             break
-        found.append(parent)
-    return tuple(found)
+        chain.append(parent)
+    return tuple(chain)
 
 
 def _shared(files: ProcessFiles, pid: int, sockets: frozenset[str]) -> bool:
@@ -76,5 +76,5 @@ def _parent(files: ProcessFiles, pid: int) -> int:
     except FileRefused:
         return 0
     # The second field is the name in parentheses, which may hold anything: count from the last parenthesis.
-    found = re.match(r" \S (\d{1,10}) ", text.rpartition(")")[2])
-    return int(found[1]) if found else 0
+    match = re.match(r" \S (\d{1,10}) ", text.rpartition(")")[2])
+    return int(match[1]) if match else 0

@@ -59,8 +59,8 @@ def _lines(fd: int) -> Iterator[bytes]:
     """Yield the lines of a pipe; of a line that does not end, its beginning."""
     rest = b""
     while part := os.read(fd, 1 << 16):
-        *whole, rest = (rest + part).split(b"\n")
-        yield from whole
+        *complete, rest = (rest + part).split(b"\n")
+        yield from complete
         rest = rest[:LONGEST_LINE]
     if rest:
         yield rest

@@ -62,7 +62,7 @@ class RemoteDialect(Protocol):
     def loss(self) -> str:
         """Reason why the connection is lost; empty: it works."""
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         """Give up the connection for a reason: callers waiting for an answer or for events get TargetLost soon."""
 
     def hurry(self, ends: float) -> None:
@@ -114,7 +114,7 @@ class RemoteTarget:
 
     def __init__(
         self,
-        reached: RemoteConnection,
+        connection: RemoteConnection,
         name: str,
         *,
         again: Reach | None = None,
@@ -128,8 +128,8 @@ class RemoteTarget:
         `ended` returns whether the remote machine has ended, `slowdown` is how much slower it is than a present-day
         machine.
         """
-        self._connection = reached
-        self._dialect = reached.dialect
+        self._connection = connection
+        self._dialect = connection.dialect
         self._name = name
         self._again = again
         self._on_close = on_close
@@ -185,12 +185,12 @@ class RemoteTarget:
         """Error of a lost connection; None: it works."""
         return TargetLost(self._dialect.loss) if self._dialect.loss else None
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         """Give up the connection, and one being made, for a reason: both count as lost then."""
         with self._changing:
             dialects = [self._dialect, *([self._pending] if self._pending is not None else [])]
         for dialect in dialects:
-            dialect.lose(why)
+            dialect.lose(reason)
 
     def hurry(self, ends: float) -> None:
         """Set the end of the command (time.monotonic()): a silent connection counts as lost sooner then."""

@@ -28,9 +28,9 @@ def distrust(path: Path, users: Collection[int] | None = None, *, shared: bool =
     """
     users = trusted_users() if users is None else users
     try:
-        for one in _path_and_parents(path):
-            above = shared or one not in (path.absolute(), path.resolve())
-            if reason := _change_reason(one, one.lstat(), users, above=above):
+        for part in _path_and_parents(path):
+            above = shared or part not in (path.absolute(), path.resolve())
+            if reason := _change_reason(part, part.lstat(), users, above=above):
                 return reason
     except (OSError, RuntimeError) as error:  # links in a circle
         return f"{path}: {getattr(error, 'strerror', None) or error}"

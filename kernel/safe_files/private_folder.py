@@ -55,8 +55,8 @@ def _runtime_folder() -> str:
         with contextlib.suppress(OSError):
             os.mkdir(ROOTS, 0o700)
         return ROOTS if is_private(ROOTS) else ""
-    named = os.environ.get("XDG_RUNTIME_DIR", "")
-    return named if os.path.isabs(named) and is_private(named) else ""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    return folder if os.path.isabs(folder) and is_private(folder) else ""
 
 
 def _is_root() -> bool:

@@ -51,11 +51,9 @@ class ProbeSteps:
     triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
     """Triggers of its events, the oldest first."""
     by_hand: list[tuple[PlannedEvent, str]] = field(default_factory=list)
-    """User-added triggers among them, beyond those of the plan: they are restored whenever the probe is armed
-    again.
-    """
+    """User-added triggers, not the plan's own: they are restored whenever the probe is armed again."""
     made: list[PlannedEvent] = field(default_factory=list)
-    """Events beyond those of its plan, created by its triggers."""
+    """Additional events, created by its triggers."""
 
     @property
     def stuck(self) -> bool:
@@ -249,7 +247,7 @@ class ArmSteps:
     def remove_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
         """Remove a trigger; a missing one is no error. Raises FileRefused, TargetLost."""
         # By path: the event may have another filter by now.
-        trigger = next((one for one in steps.triggers if (one[0].path, one[1]) == (event.path, text)), None)
+        trigger = next((entry for entry in steps.triggers if (entry[0].path, entry[1]) == (event.path, text)), None)
         if trigger is not None:
             step = self._instance.trigger(event.path, REMOVAL if records_stacks(text) else f"!{text}")
             try:

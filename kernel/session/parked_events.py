@@ -48,15 +48,17 @@ class ParkedEvents:
 
     def wake(self, plan: Plan) -> Parked | None:
         """Unpark the probe whose events equal those of a plan and return it; None: there is none."""
-        wanted = _definitions_of(plan)
+        definitions = _definitions_of(plan)
         for parked in self._parked:
-            complete = len(parked.holding.defined) == parked.holding.defined.first(self._definitions) == len(wanted)
+            complete = (
+                len(parked.holding.defined) == parked.holding.defined.first(self._definitions) == len(definitions)
+            )
             if (
-                wanted
+                definitions
                 and complete
                 and not parked.holding.enabled
                 and not parked.holding.counted
-                and _definitions_of(parked.plan) == wanted
+                and _definitions_of(parked.plan) == definitions
             ):
                 self._parked.remove(parked)
                 return parked

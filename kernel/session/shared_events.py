@@ -28,14 +28,16 @@ def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
     have two filters, nor a filter for one of its probes: the later one would hold for all. A trigger acts for all of
     its probes, too, and disappears with the first probe that leaves.
     """
-    taken = {event.path for other in others for event in other.events if event.recorded or event.line}
-    if isinstance(plan.probe, StaticEvent | Latency) and any(e.path in taken for e in plan.events if e.recorded):
+    used_paths = {event.path for other in others for event in other.events if event.recorded or event.line}
+    if isinstance(plan.probe, StaticEvent | Latency) and any(e.path in used_paths for e in plan.events if e.recorded):
         hint = "Take away what is armed before it is armed again"
         refusal = Refusal("event_in_use", f"{plan.probe.subject} is armed already", 0, plan.probe.subject, hint)
         raise ProbeRefused(Verdict(str(plan.probe), refusal))
-    if isinstance(plan.probe, UserProbe) and (found := next((e for e in plan.events if e.path in taken), None)):
+    if isinstance(plan.probe, UserProbe) and (
+        conflict := next((e for e in plan.events if e.path in used_paths), None)
+    ):
         hint = "A probe in a program can't join one that is armed: give it a name of its own"
-        refusal = Refusal("event_in_use", f"{found.event} is the event of another probe", 0, plan.probe.head, hint)
+        refusal = Refusal("event_in_use", f"{conflict.event} is the event of another probe", 0, plan.probe.head, hint)
         raise ProbeRefused(Verdict(str(plan.probe), refusal))
 
     _refuse_other_conditions(plan, others)

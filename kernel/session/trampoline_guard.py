@@ -36,12 +36,12 @@ def refuse_second_start(target: Target, tracefs: Tracefs) -> None:
     boot = target.facts().boot_id
     if not (boot in _started or target in _started_here) or boot in _with_modules:
         return
-    if _read(target, "/proc/modules", 1):
+    if _read_or_empty(target, "/proc/modules", 1):
         _with_modules.update((boot,) if boot else ())
         return
     if not _frees_trampoline(target):
         return
-    if b"ftrace_graph_func" in _read(target, tracefs.file("enabled_functions")):
+    if b"ftrace_graph_func" in _read_or_empty(target, tracefs.file("enabled_functions")):
         return
     raise TargetUnusable(
         f"{target.name}: no module is loaded into this kernel, and it may crash when calls are followed again",
@@ -50,10 +50,10 @@ def refuse_second_start(target: Target, tracefs: Tracefs) -> None:
 
 
 def _frees_trampoline(target: Target) -> bool:
-    return b" execmem_cache_clean\n" in _read(target, "/proc/kallsyms")
+    return b" execmem_cache_clean\n" in _read_or_empty(target, "/proc/kallsyms")
 
 
-def _read(target: Target, path: str, limit: int = 64 << 20) -> bytes:
+def _read_or_empty(target: Target, path: str, limit: int = 64 << 20) -> bytes:
     try:
         return target.read(path, limit)
     except FileRefused:

@@ -46,7 +46,7 @@ class CountRequest(NamedTuple):
     keys: frozenset[object]
     """`Armed.key` of the probes."""
     recording: bool
-    """True: the probes keep their previous mode beside counting."""
+    """True: the probes keep their previous mode while the kernel counts."""
     number: int
     """Number of the request: triggers written for an earlier one are removed."""
 
@@ -115,7 +115,7 @@ class CountingState:
     @property
     def phase(self) -> Phase:
         """Phase of this state."""
-        has_effects = any(one.written or one.before is not None for one in self.probes)
+        has_effects = any(probe.written or probe.before is not None for probe in self.probes)
         if not self.connected:
             return Phase.DISCONNECTED if has_effects or self.wish else Phase.OFF
         if self.wish is not None:
@@ -125,7 +125,7 @@ class CountingState:
     @property
     def counted(self) -> frozenset[object]:
         """Keys of the probes whose triggers are written."""
-        return frozenset(one.key for one in self.probes if one.written is not None)
+        return frozenset(probe.key for probe in self.probes if probe.written is not None)
 
     # -- inputs -------------------------------------------------------------------------------------------------
 
@@ -134,24 +134,24 @@ class CountingState:
 
         A probe that someone switched meanwhile keeps its mode, and is no longer counted.
         """
-        previous = {one.key: one for one in self.probes}
+        previous = {probe.key: probe for probe in self.probes}
         probes: list[CountedProbe] = []
         switched: set[object] = set()
         for key, plan, mode in armed:
-            one = previous.get(key, CountedProbe(key, plan, mode))
-            if one.before is not None and mode is not one.mode:
-                one = replace(one, before=None)
+            probe = previous.get(key, CountedProbe(key, plan, mode))
+            if probe.before is not None and mode is not probe.mode:
+                probe = replace(probe, before=None)
                 switched.add(key)
-            probes.append(replace(one, plan=plan, mode=mode))
+            probes.append(replace(probe, plan=plan, mode=mode))
         return (
             replace(self, probes=tuple(probes))
-            ._limit_request({one.key for one in probes} - switched)
+            ._limit_request({probe.key for probe in probes} - switched)
             ._drop_restored()
         )
 
     def armed(self, keys: Collection[object]) -> CountingState:
         """Take the keys of all armed probes, and drop the others."""
-        probes = tuple(one for one in self.probes if one.key in keys)
+        probes = tuple(probe for probe in self.probes if probe.key in keys)
         return replace(self, probes=probes)._limit_request(keys)
 
     def _limit_request(self, keys: Collection[object]) -> CountingState:
@@ -163,11 +163,11 @@ class CountingState:
 
     def count(self, keys: Iterable[object], *, recording: bool = False) -> CountingState:
         """Take a request to count these probes and no others, from 0 on."""
-        present = {one.key for one in self.probes}
+        present = {probe.key for probe in self.probes}
         wish = CountRequest(frozenset(keys) & present, recording, self.requests + 1)
         probes = [
-            replace(one, before=one.mode) if one.key in wish.keys and one.before is None else one
-            for one in self.probes
+            replace(probe, before=probe.mode) if probe.key in wish.keys and probe.before is None else probe
+            for probe in self.probes
         ]
         return replace(
             self,
@@ -192,14 +192,14 @@ class CountingState:
 
     def reconnect(self) -> CountingState:
         """Take a reconnect: probes are armed again in their modes, without our triggers."""
-        probes = tuple(replace(one, written=None) for one in self.probes)
+        probes = tuple(replace(probe, written=None) for probe in self.probes)
         return replace(self, probes=probes, connected=True, zeroing=False, refused=frozenset())._drop_restored()
 
     def done(self, step: Step) -> CountingState:
         """Take the success of a step."""
         if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
-        return replace(self, probes=tuple(self._after(step, one) for one in self.probes))._drop_restored()
+        return replace(self, probes=tuple(self._apply(step, probe) for probe in self.probes))._drop_restored()
 
     def fail(self, step: Step) -> CountingState:
         """Take the kernel's rejection of a step: everything is restored, except if only counts stay as they are.
@@ -211,25 +211,25 @@ class CountingState:
         undoing = self.wish is None or isinstance(step, RemoveTriggers)
         probes = self.probes
         if isinstance(step, WriteTriggers):
-            probes = tuple(self._after(step, one) for one in probes)
+            probes = tuple(self._apply(step, probe) for probe in probes)
         refused = self.refused | {step} if undoing else self.refused
         return replace(self, probes=probes, wish=None, zeroing=False, refused=refused)._drop_restored()
 
-    def _after(self, step: Step, one: CountedProbe) -> CountedProbe:
-        if isinstance(step, WriteTriggers) and one.key in step.keys:
-            return replace(one, written=(one.plan, self.requests))
-        if isinstance(step, RemoveTriggers) and one.key == step.key:
-            return replace(one, written=None)
-        if isinstance(step, SwitchMode) and one.key == step.key:
-            return replace(one, mode=step.mode)
-        return one
+    def _apply(self, step: Step, probe: CountedProbe) -> CountedProbe:
+        if isinstance(step, WriteTriggers) and probe.key in step.keys:
+            return replace(probe, written=(probe.plan, self.requests))
+        if isinstance(step, RemoveTriggers) and probe.key == step.key:
+            return replace(probe, written=None)
+        if isinstance(step, SwitchMode) and probe.key == step.key:
+            return replace(probe, mode=step.mode)
+        return probe
 
     def _drop_restored(self) -> CountingState:
         """Drop the previous mode of probes that have it again."""
 
-        def dropped(one: CountedProbe) -> CountedProbe:
-            done = (self.wish is None or one.key not in self.wish.keys) and not one.written
-            return replace(one, before=None) if done and one.mode is one.before else one
+        def dropped(probe: CountedProbe) -> CountedProbe:
+            done = (self.wish is None or probe.key not in self.wish.keys) and not probe.written
+            return replace(probe, before=None) if done and probe.mode is probe.before else probe
 
         return replace(self, probes=tuple(map(dropped, self.probes)))
 
@@ -244,21 +244,21 @@ def next_step(state: CountingState) -> Step | None:
 def _steps(state: CountingState) -> Iterator[Step]:
     """Yield the steps from the present to the requested state, in the order in which they have to be performed."""
     wish = state.wish
-    requested = tuple(one for one in state.probes if wish is not None and one.key in wish.keys)
-    for one in state.probes:
-        stays = one in requested and one.written == (one.plan, state.requests)
-        if one.written is not None and not stays:
-            yield RemoveTriggers(one.key)
+    requested = tuple(probe for probe in state.probes if wish is not None and probe.key in wish.keys)
+    for probe in state.probes:
+        stays = probe in requested and probe.written == (probe.plan, state.requests)
+        if probe.written is not None and not stays:
+            yield RemoveTriggers(probe.key)
     if wish is not None:
-        unwritten = [one for one in requested if one.written is None]
-        for one in unwritten:
-            if one.mode is not wish.mode:
-                yield SwitchMode(one.key, wish.mode)
+        unwritten = [probe for probe in requested if probe.written is None]
+        for probe in unwritten:
+            if probe.mode is not wish.mode:
+                yield SwitchMode(probe.key, wish.mode)
         if unwritten:
-            yield WriteTriggers(tuple(one.key for one in unwritten))
+            yield WriteTriggers(tuple(probe.key for probe in unwritten))
         elif state.zeroing:
-            yield ZeroCounts(tuple(one.key for one in requested))
-    for one in state.probes:
-        restored = one not in requested or (wish is not None and wish.recording and one.written is not None)
-        if restored and one.before is not None and one.mode is not one.before:
-            yield SwitchMode(one.key, one.before)
+            yield ZeroCounts(tuple(probe.key for probe in requested))
+    for probe in state.probes:
+        restored = probe not in requested or (wish is not None and wish.recording and probe.written is not None)
+        if restored and probe.before is not None and probe.mode is not probe.before:
+            yield SwitchMode(probe.key, probe.before)

@@ -216,11 +216,11 @@ class Recorder:
         self._write_formats(armed.formats)
         # Plans with equal events are one plan, with the present filter.
         events = _events(armed.plan)
-        same = next((number for number, plan in enumerate(self._plans) if _events(plan) == events), None)
-        if same is None:
+        index = next((number for number, plan in enumerate(self._plans) if _events(plan) == events), None)
+        if index is None:
             self._plans.append(armed.plan)
         else:
-            self._plans[same] = armed.plan
+            self._plans[index] = armed.plan
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:

@@ -83,7 +83,7 @@ class StormWatcher:
             with contextlib.suppress(KernelError):  # the pump reports a lost connection
                 failures = switch(enabled[storm.number], Mode.OFF)
             undo_failures = tuple(failures) if isinstance(failures, list) else ()
-            current = next((one for one in session.armed if one.key is key), None)
+            current = next((armed for armed in session.armed if armed.key is key), None)
             if current is not None and session.mode(current) is Mode.OFF:
                 with self._lock:
                     self._unreported.append(StoppedProbe(current, storm.rate, self.limit, undo_failures))

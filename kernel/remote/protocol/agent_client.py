@@ -115,13 +115,13 @@ class AgentClient:
     def fetch_all(self, op: int, paths: Sequence[tuple[str, bytes]], limit: int) -> dict[str, bytes | FileRefused]:
         """Fetch many paths (as text and as bytes) at once. Raises TargetLost."""
         sent = [(path, self.submit(op, raw, b"%d" % limit, limit=limit)) for path, raw in paths]
-        found: dict[str, bytes | FileRefused] = {}
+        contents: dict[str, bytes | FileRefused] = {}
         for path, waiting in sent:
             try:
-                found[path] = b"".join(self._finish(waiting, path).parts)
+                contents[path] = b"".join(self._finish(waiting, path).parts)
             except FileRefused as error:
-                found[path] = error
-        return found
+                contents[path] = error
+        return contents
 
     def submit(self, op: int, *fields: bytes, limit: int = 0) -> tuple[int, _Reply]:
         """Send a request without waiting: requests may be pipelined."""
@@ -228,9 +228,9 @@ class AgentClient:
             while not self._quiet.wait(self._silence / 6):
                 self._ping()
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         """Give up the connection for a reason; callers waiting for an answer get TargetLost."""
-        self._lost = self._lost or why
+        self._lost = self._lost or reason
         self._quiet.set()
         for reply in list(self._replies.values()):
             reply.errno = -1

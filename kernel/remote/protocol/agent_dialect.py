@@ -33,8 +33,8 @@ class AgentDialect:
     def loss(self) -> str:
         return self._line.loss
 
-    def lose(self, why: str) -> None:
-        self._line.lose(why)
+    def lose(self, reason: str) -> None:
+        self._line.lose(reason)
 
     def hurry(self, ends: float) -> None:
         self._line.patience.hurry(ends)

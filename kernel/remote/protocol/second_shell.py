@@ -46,16 +46,16 @@ t_tell() {
 class SecondShell:
     """Remote shell that reports whether another shell is working (see the module). Never blocks; close it."""
 
-    def __init__(self, another: Callable[[], subprocess.Popen[bytes]], pid: int) -> None:
+    def __init__(self, start_shell: Callable[[], subprocess.Popen[bytes]], pid: int) -> None:
         """Start a remote shell that watches a process; if it can't be started, it never reports anything.
 
         Args:
-            another: starts a remote shell that reads its script from a pipe.
+            start_shell: starts a remote shell that reads its script from a pipe.
             pid: process id of the remote shell to watch.
         """
         self._process: subprocess.Popen[bytes] | None = None
         with contextlib.suppress(OSError):
-            self._process = another()
+            self._process = start_shell()
             if self._process.stdin is not None:
                 os.write(self._process.stdin.fileno(), f"{_PROGRAM}t_tell {pid} {_BEAT}\n".encode())
 

@@ -57,14 +57,14 @@ class ShellClient:
         self,
         process: subprocess.Popen[bytes],
         silence: int = SILENCE,
-        another: Callable[[], subprocess.Popen[bytes]] | None = None,
+        start_shell: Callable[[], subprocess.Popen[bytes]] | None = None,
     ) -> None:
         """Send the program to a shell. Raises TargetLost.
 
         Args:
             process: has a POSIX shell behind its stdin and stdout which reads its script there.
             silence: seconds without a command after which the shell undoes and ends.
-            another: starts one more remote shell, which reports whether this one works
+            start_shell: starts one more remote shell, which reports whether this one works
                 (`kernel.remote.protocol.second_shell`); None: there is none.
         """
         if process.stdin is None or process.stdout is None:
@@ -79,7 +79,7 @@ class ShellClient:
         """Time of the last byte from the remote host, by time.monotonic()."""
         self.unanswered: float | None = None
         """Time at which the command without an answer was sent, by time.monotonic(); None: there is none."""
-        self._another = another
+        self._start_shell = start_shell
         self._witness: SecondShell | None = None
         """Second shell, started while the answer to a command is overdue."""
         self.pid = 0
@@ -129,9 +129,9 @@ class ShellClient:
         """Reason why the connection is lost; empty: it works."""
         return self._lost
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         """Give up the connection for a reason; callers waiting for an answer get TargetLost within `LOOK` seconds."""
-        self._lose(why)
+        self._lose(reason)
 
     def check(self) -> None:
         """Raise TargetLost if the connection is lost."""
@@ -216,8 +216,8 @@ class ShellClient:
 
     def _look_at_work(self, waited: float) -> None:
         """Count the remote host as heard if the second shell reports work; `waited` in seconds."""
-        if self._witness is None and self._another is not None and self.pid and waited >= AFTER:
-            self._witness = SecondShell(self._another, self.pid)
+        if self._witness is None and self._start_shell is not None and self.pid and waited >= AFTER:
+            self._witness = SecondShell(self._start_shell, self.pid)
         if self._witness is not None and self._witness.tells_of_work():
             self.heard = time.monotonic()
 
@@ -233,7 +233,7 @@ class ShellClient:
         if waited is not None:
             raise self._lose(f"the far side gave no answer for {waited:.0f} s")
 
-    def _lose(self, why: str) -> TargetLost:
-        self._lost = self._lost or why
+    def _lose(self, reason: str) -> TargetLost:
+        self._lost = self._lost or reason
         self._quiet.set()
         return TargetLost(self._lost)

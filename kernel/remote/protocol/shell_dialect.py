@@ -27,12 +27,12 @@ class ShellDialect:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        another: Callable[[], subprocess.Popen[bytes]],
+        start_shell: Callable[[], subprocess.Popen[bytes]],
         silence: int = SILENCE,
     ) -> None:
-        """Use a shell; `another` starts one more, with equal rights and unbuffered output."""
-        self._shell = ShellClient(process, silence, another)
-        self._another = another
+        """Use a shell; `start_shell` starts one more, with equal rights and unbuffered output."""
+        self._shell = ShellClient(process, silence, start_shell)
+        self._another = start_shell
         self.pid = self._shell.pid
         self._guards: list[tuple[Step, int]] = []
         self._count = 0
@@ -51,10 +51,10 @@ class ShellDialect:
     def loss(self) -> str:
         return self._shell.loss
 
-    def lose(self, why: str) -> None:
-        self._shell.lose(why)
+    def lose(self, reason: str) -> None:
+        self._shell.lose(reason)
         for stream in self._streams:
-            stream.lose(why)
+            stream.lose(reason)
 
     def hurry(self, ends: float) -> None:
         self._shell.patience.hurry(ends)
@@ -115,7 +115,7 @@ class ShellDialect:
         # Check the path first: the other shell could only report that there is no output.
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
         stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
-        self._streams = [*(known for known in self._streams if not known.closed), stream]
+        self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
         keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
         return stream
 

@@ -97,9 +97,9 @@ class TextStream:
                     return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
         raise StreamClosed
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         """Give up the connection for a reason: the next `read` raises TargetLost."""
-        self._lost = self._lost or why
+        self._lost = self._lost or reason
 
     def close(self) -> None:
         with self._closing:  # a second caller, too, may rely on the buffers being closed
@@ -114,7 +114,7 @@ class TextStream:
         # The remote dd holds the instance: wait until it is gone, discarding its output.
         end = time.monotonic() + 5
         with contextlib.suppress(OSError, ValueError):
-            while (left := end - time.monotonic()) > 0 and select.select([self._from], [], [], left)[0]:
+            while (remaining := end - time.monotonic()) > 0 and select.select([self._from], [], [], remaining)[0]:
                 if not os.read(self._from.fileno(), 1 << 18):
                     break
         try:
