@@ -54,15 +54,15 @@ class LossCounts:
             return self
         return replace(
             self,
-            overrun=_added(earlier.overrun, self.overrun),
-            full=_added(earlier.full, self.full),
+            overrun=_sums(earlier.overrun, self.overrun),
+            full=_sums(earlier.full, self.full),
             nmissed={**earlier.nmissed, **self.nmissed},  # the events of two sessions have different groups
             dropped=earlier.dropped + self.dropped,
             dropped_bytes=earlier.dropped_bytes + self.dropped_bytes,
             read_errors=earlier.read_errors + self.read_errors,
             written=earlier.written + self.written,
-            hits=_added(earlier.hits, self.hits),
-            passed=_added(earlier.passed, self.passed),
+            hits=_sums(earlier.hits, self.hits),
+            passed=_sums(earlier.passed, self.passed),
         )
 
     def ended(self, pump: Pump, earlier: LossCounts | None, groups: tuple[str, str]) -> LossCounts:
@@ -184,7 +184,7 @@ class LossCounter:
         return {}
 
 
-def _added(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[Key, int]:
+def _sums(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[Key, int]:
     return {key: first.get(key, 0) + second.get(key, 0) for key in {**first, **second}}
 
 

@@ -233,10 +233,10 @@ def _expanded(name: str, number: int) -> Iterator[str]:
         width = len(match[1]) if match[1].startswith("0") else 0
         if int(match[2]) - int(match[1]) > _MOST_HOSTS:
             raise GroupError(f"line {number} of the inventory: {name[:60]} is more than {_MOST_HOSTS:,} hosts")
-        values = [str(number_value).zfill(width) for number_value in range(int(match[1]), int(match[2]) + 1, step)]
+        values = [str(index).zfill(width) for index in range(int(match[1]), int(match[2]) + 1, step)]
     else:
         _require_forward(ord(match[3]), ord(match[4]), name, number)
-        values = [chr(number_value) for number_value in range(ord(match[3]), ord(match[4]) + 1, step)]
+        values = [chr(code) for code in range(ord(match[3]), ord(match[4]) + 1, step)]
     for value in values:
         yield from _expanded(f"{name[: match.start()]}{value}{name[match.end() :]}", number)
 

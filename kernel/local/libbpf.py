@@ -108,7 +108,7 @@ class Libbpf:
 
     def btf(self, data: bytes) -> LibbpfBtf:
         """Parse raw BTF. Raises OSError."""
-        return self._wrapped(self._library.btf__new(data, len(data)))
+        return self._wrap(self._library.btf__new(data, len(data)))
 
     def btf_from_file(self, path: str, base: LibbpfBtf | None = None) -> LibbpfBtf:
         """Parse a file of raw BTF, or of split BTF on its base, which has to live longer. Raises OSError.
@@ -116,10 +116,10 @@ class Libbpf:
         libbpf 1.1 has no `btf__new_split` among its exported symbols, so split BTF is read from a file.
         """
         if base is None:
-            return self._wrapped(self._library.btf__parse_raw(os.fsencode(path)))
-        return self._wrapped(self._library.btf__parse_raw_split(os.fsencode(path), base.handle))
+            return self._wrap(self._library.btf__parse_raw(os.fsencode(path)))
+        return self._wrap(self._library.btf__parse_raw_split(os.fsencode(path), base.handle))
 
-    def _wrapped(self, handle: int | None) -> LibbpfBtf:
+    def _wrap(self, handle: int | None) -> LibbpfBtf:
         if not handle:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))

@@ -227,11 +227,11 @@ class CountingState:
     def _drop_restored(self) -> CountingState:
         """Drop the previous mode of probes that have it again."""
 
-        def dropped(probe: CountedProbe) -> CountedProbe:
+        def without_restored(probe: CountedProbe) -> CountedProbe:
             done = (self.wish is None or probe.key not in self.wish.keys) and not probe.written
             return replace(probe, before=None) if done and probe.mode is probe.before else probe
 
-        return replace(self, probes=tuple(map(dropped, self.probes)))
+        return replace(self, probes=tuple(map(without_restored, self.probes)))
 
 
 def next_step(state: CountingState) -> Step | None:
