@@ -41,7 +41,7 @@ class TimeOfDay:
         return {KEY: self._wall.pack()} if self._wall else {}
 
     def measure(self, session: AnySession | None) -> None:
-        """Measure the clock, at most once in `_INTERVAL` seconds and once after each disconnect. Raises TargetLost."""
+        """Measure the clock, at most once every `_INTERVAL` seconds and after each disconnect. Raises TargetLost."""
         if session is None or (now := time.monotonic()) < self._measure_at:
             return
         from kernel.hosts.clocks import read_clock  # imported late, as it imports numpy
