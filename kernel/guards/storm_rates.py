@@ -62,15 +62,15 @@ def rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[s
     seen = {path: max(0, count - before.seen.get(path, 0)) for path, count in after.seen.items()}
     total = sum(seen.values())
     lost_events = max(0, after.written - before.written - total)
-    event_rates = {}
+    by_path = {}
     for path in paths:
         own_events = seen.get(path, 0)
         share = own_events / total if total else 1.0
         events = own_events + lost_events * share
         if path in after.hits:  # a filter may pass few events, but each hit has its cost
             events = max(own_events, after.hits[path] - before.hits.get(path, after.hits[path]))
-        event_rates[path] = events / seconds
-    return event_rates
+        by_path[path] = events / seconds
+    return by_path
 
 
 class StormGuard:

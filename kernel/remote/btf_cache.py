@@ -87,8 +87,8 @@ def load(key: str) -> bytes | None:
 def save(key: str, btf: bytes) -> None:
     """Write a cache entry: beside its place, then renamed, so that concurrent processes never see half an entry."""
     folder().mkdir(parents=True, exist_ok=True)
-    if distrust_reason := distrust(folder()):
-        raise PermissionError(errno.EPERM, distrust_reason)
+    if reason := distrust(folder()):
+        raise PermissionError(errno.EPERM, reason)
     fd, name = tempfile.mkstemp(dir=folder())
     try:
         with os.fdopen(fd, "wb") as file:
