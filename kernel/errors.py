@@ -1,17 +1,17 @@
-"""What can go wrong with a target.
+"""Errors of targets.
 
 KernelError
-├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
-│   ├── NotAmongSeveral it can be a target alone, and was named with others
-│   ├── NotReached      ssh did not get there, or was cut off before the far side served us
-│   ├── NotAsked        ssh has a question, and nobody could be asked
-│   └── GoneForGood     what a lost target was will not come back (guest ended, another kernel runs there)
-├── TargetLost          it was there and is gone (line cut, guest ended)
-│   └── StreamClosed    what was read has been closed, by us
-├── ProbeRefused        the kernel refused a probe; carries its verdict
-├── TooFast             a probe was not armed: more events would come than are allowed
-├── LeftAlone           a way back was not taken: someone else has changed the same since
-└── FileRefused         one read or write failed; carries path and errno
+├── TargetUnusable        no probe can be armed there (no tracefs, lockdown, not root, host not reached)
+│   ├── SingleTargetOnly  the target was named with others, and can be used alone only
+│   ├── HostUnreachable   ssh failed to connect, or was disconnected before the agent or shell ran
+│   ├── PasswordNeeded    ssh would have to prompt, and is not allowed to
+│   └── ConnectionGone    no reconnect is possible (guest ended, another kernel runs there)
+├── TargetLost            the connection was lost, or the guest ended
+│   └── StreamClosed      the stream has been closed by us
+├── ProbeRefused          the kernel rejected a probe; carries its verdict
+├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
+├── SettingChanged        a setting was not restored: somebody else has changed it since
+└── FileRefused           one read or write failed; carries path and errno
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class KernelError(Exception):
-    """Base of all errors of this package; `remedy` says the way out."""
+    """Base of all errors of this package; `remedy` tells the user what to do."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class KernelError(Exception):
 
 
 class TargetUnusable(KernelError):
-    """Nothing can be armed on this target."""
+    """Target on which no probe can be armed."""
 
     def __init__(self, message: str, remedy: str = "", troubles: tuple[Trouble, ...] = ()) -> None:
         super().__init__(message, remedy)
@@ -41,11 +41,11 @@ class TargetUnusable(KernelError):
 
 
 class SingleTargetOnly(TargetUnusable):
-    """It was named with other targets, and can be one alone only."""
+    """A target was named with other targets, but can be used alone only."""
 
 
 class HostUnreachable(TargetUnusable):
-    """No line to a host came about; `cut`: it was there, and was cut before the far side served us."""
+    """Failed connection to a host; `cut`: it was lost before the agent or shell ran."""
 
     def __init__(self, message: str, remedy: str = "", *, cut: bool = False) -> None:
         super().__init__(message, remedy)
@@ -53,26 +53,26 @@ class HostUnreachable(TargetUnusable):
 
 
 class PasswordNeeded(TargetUnusable):
-    """ssh would have asked a person for a password or about a host key, and was told not to."""
+    """ssh would have prompted for a password or about a host key, and was not allowed to."""
 
 
 class ConnectionGone(TargetUnusable):
-    """What was there before the line was cut is there no more: to try again is of no use."""
+    """The machine or kernel at the lost connection no longer exists: retrying is useless."""
 
 
 class TargetLost(KernelError):
-    """The line or the machine went away."""
+    """The connection or the machine is lost."""
 
 
 class StreamClosed(TargetLost):
-    """A stream was read, or was being read, when it was closed."""
+    """A stream was closed before or during a read."""
 
     def __init__(self) -> None:
         super().__init__("the stream is closed")
 
 
 class ProbeRefused(KernelError):
-    """The kernel refused a line of `dynamic_events` or a filter."""
+    """The kernel rejected a line of `dynamic_events` or a filter."""
 
     def __init__(self, verdict: Verdict) -> None:
         error = verdict.error
@@ -81,7 +81,7 @@ class ProbeRefused(KernelError):
 
 
 class SettingChanged(KernelError):
-    """A setting was not put back: it does not say any more what we made it say."""
+    """A setting was not restored: its value is no longer the one we wrote."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} was changed by someone else meanwhile, and stays as it is")
@@ -89,7 +89,7 @@ class SettingChanged(KernelError):
 
 
 class FileRefused(KernelError):
-    """A call on one file of the target failed."""
+    """A system call on a file of the target failed."""
 
     def __init__(self, path: str, errno: int) -> None:
         super().__init__(f"{path}: {os.strerror(errno)}")

@@ -1,10 +1,10 @@
-"""Where presets are found: in the project, in the user's configuration directory, and those that come along.
+"""Find preset files: in the project, in the user's configuration folder, and those shipped with the application.
 
 A project's are in `.probewright/` of the working directory or of one above it. A preset of the project or of the user
-stands in for one of the same name that comes along; where both have one, it has to be said which: `user:NAME`.
+replaces a shipped one of its name; if both have it, the user must choose: `user:NAME`.
 
-Whoever can write such a file chooses what a name arms, so those that another user can change are passed over
-(`kernel.safe_files.ownership.distrust`), which is said.
+A writer of such a file chooses which probes a name arms, so files that another user can change are skipped
+(`kernel.safe_files.ownership.distrust`), with a message.
 """
 
 from __future__ import annotations
@@ -33,87 +33,88 @@ PROJECT = ".probewright"
 
 
 class Origin(enum.StrEnum):
-    """Who a preset is from."""
+    """Origin of a preset."""
 
     PROJECT = "project"
     USER = "user"
     SHIPPED = "shipped"
     FILE = "file"
-    """Named by its path."""
+    """File named by its path."""
 
 
 class PresetFile(NamedTuple):
-    """One file of presets."""
+    """File with a preset."""
 
     name: str
-    """Of the file, without its ending."""
+    """Name of the file, without its suffix."""
     origin: Origin
     path: Path
     preset: Preset | None
     error: str = ""
-    """Why it is none."""
+    """Error in the file."""
     shadowed: bool = False
-    """One that comes along, in whose stead another of its name is taken."""
+    """True: a shipped preset, replaced by another of its name."""
     shadows: bool = False
-    """One that is taken instead of one of its name that comes along."""
+    """True: a preset that replaces a shipped one of its name."""
 
 
 class Presets:
-    """Looks into the folders each time it is asked: files change while the application runs."""
+    """Reader of the preset folders, at each call: files change while the application runs."""
 
     def __init__(self, user: Path | None = None, start: Path | None = None) -> None:
-        """Take the user's folder and the working directory; None: as they are."""
+        """Take the user's folder and the working directory; None: the present ones."""
         self.user = user or Path(platformdirs.user_config_dir("probewright", appauthor=False)) / "presets"
         self._start = start or Path.cwd()
 
     @property
     def project(self) -> Path | None:
-        """The project's folder, the nearest that nobody else can change; None: there is none."""
+        """Nearest project folder that nobody else can change; None: there is none."""
         return next((folder for folder in self._projects() if not distrust(folder)), None)
 
     @property
     def passed_over(self) -> tuple[str, ...]:
-        """Which folders and files of the project and the user are not looked into, and why, a line each."""
+        """Skipped folders and files of the project and the user, with reasons, a line each."""
         project = self.project
         folders = [*itertools.takewhile(lambda folder: folder != project, self._projects())]
-        whys = [(folder, distrust(folder)) for folder in folders]
+        reasons = [(folder, distrust(folder)) for folder in folders]
         for folder in (project, self.user):
             if folder is not None and folder.is_dir():
-                why = distrust(folder)
-                whys += [(folder, why)] if why else [(path, distrust(path)) for path in _files(folder)]
-        return tuple(f"{path} is passed over: {why}" for path, why in whys if why)
+                reason = distrust(folder)
+                reasons += [(folder, reason)] if reason else [(path, distrust(path)) for path in _files(folder)]
+        return tuple(f"{path} is passed over: {reason}" for path, reason in reasons if reason)
 
     def _projects(self) -> Iterator[Path]:
-        """Folders of a project at or above the working directory, the nearest first."""
+        """Yield the project folders at or above the working directory, the nearest first."""
         for folder in (self._start, *self._start.parents):
             if (folder / PROJECT).is_dir():
                 yield folder / PROJECT
 
     def all(self) -> tuple[PresetFile, ...]:
-        """Every file, the project's first, then the user's, then those that come along."""
-        found = [*self._of(Origin.PROJECT), *self._of(Origin.USER)]
-        shipped = [*self._of(Origin.SHIPPED)]
-        own, along = {entry.name for entry in found}, {entry.name for entry in shipped}
+        """Return every file, the project's first, then the user's, then the shipped ones."""
+        own_files = [*self._read_origin(Origin.PROJECT), *self._read_origin(Origin.USER)]
+        shipped = [*self._read_origin(Origin.SHIPPED)]
+        own_names, shipped_names = {entry.name for entry in own_files}, {entry.name for entry in shipped}
         return (
-            *(entry._replace(shadows=entry.name in along) for entry in found),
-            *(entry._replace(shadowed=entry.name in own) for entry in shipped),
+            *(entry._replace(shadows=entry.name in shipped_names) for entry in own_files),
+            *(entry._replace(shadowed=entry.name in own_names) for entry in shipped),
         )
 
     def find(self, word: str) -> PresetFile:
-        """The one of a name, `user:NAME`, `project:NAME`, `shipped:NAME`, or a path. Raises PresetError.
+        """Return the preset named `NAME`, `user:NAME`, `project:NAME`, `shipped:NAME`, or by a path. Raises
+        PresetError.
 
-        Its `preset` is there; one that can't be read is an error with its path and line.
+        The result always has a `preset`; an unreadable file raises an error with its path and line.
         """
-        entry = self._of_path(Path(word)) if word.endswith(SUFFIX) else self._named(word)
+        entry = self._read_path(Path(word)) if word.endswith(SUFFIX) else self._find_by_name(word)
         if entry.preset is None:
             raise PresetError(f"{entry.path}: {entry.error}")
         return entry
 
     def save(self, name: str, text: str, *, origin: Origin = Origin.USER, replace: bool = False) -> Path:
-        """Write a file of the user's or the project's, whole or not at all; gives its path.
+        """Write a file of the user's or the project's, completely or not at all; return its path.
 
         Raises:
-            PresetError: the text is no preset, its name is another, or the file is there already.
+            PresetError: the text is no preset, has another name, or the file exists already.
             OSError: it could not be written.
         """
         preset = read_preset(text)
@@ -123,33 +124,33 @@ class Presets:
         if folder is None:
             raise PresetError(f"no project here: make a folder {PROJECT} at its top")
         path = folder / f"{name}{SUFFIX}"
-        for one in reversed((folder, *folder.parents)):
-            one.mkdir(mode=0o700, exist_ok=True)  # with a careless umask it would be passed over
+        for parent in reversed((folder, *folder.parents)):
+            parent.mkdir(mode=0o700, exist_ok=True)  # with a permissive umask it would be skipped
         try:
             write_whole(path, text.encode(), replace=replace)
         except FileExistsError:
             raise PresetError(f"{path} is there already") from None
         return path
 
-    def _named(self, word: str) -> PresetFile:
+    def _find_by_name(self, word: str) -> PresetFile:
         origin, _, name = word.rpartition(":")
         if not NAME.fullmatch(name):
             raise PresetError(f"{ascii(word)[1:-1]} is no name of a preset")
         entries = self.all()
         if origin:
-            found = [entry for entry in entries if entry.name == name and entry.origin == origin]
+            matches = [entry for entry in entries if entry.name == name and entry.origin == origin]
         else:
-            found = [entry for entry in entries if entry.name == name and not entry.shadowed]
-        if len(found) > 1:
-            words = " or ".join(f"{entry.origin}:{name}" for entry in found)
-            raise PresetError(f"{name} is in {' and in '.join(str(e.path) for e in found)}: say {words}")
-        if not found:
-            near = difflib.get_close_matches(name, {entry.name for entry in entries}, 3)
-            hint = f"did you mean {', '.join(near)}?" if near else "`probewright preset list` names them all"
+            matches = [entry for entry in entries if entry.name == name and not entry.shadowed]
+        if len(matches) > 1:
+            words = " or ".join(f"{entry.origin}:{name}" for entry in matches)
+            raise PresetError(f"{name} is in {' and in '.join(str(e.path) for e in matches)}: say {words}")
+        if not matches:
+            similar = difflib.get_close_matches(name, {entry.name for entry in entries}, 3)
+            hint = f"did you mean {', '.join(similar)}?" if similar else "`probewright preset list` names them all"
             raise PresetError(f"no preset is named {ascii(word)[1:-1]}; {hint}")
-        return found[0]
+        return matches[0]
 
-    def _of(self, origin: Origin) -> Iterator[PresetFile]:
+    def _read_origin(self, origin: Origin) -> Iterator[PresetFile]:
         folders: dict[Origin, Path | None] = {
             Origin.PROJECT: self.project,
             Origin.USER: self.user,
@@ -158,14 +159,14 @@ class Presets:
         folder = folders[origin]
         for path in _files(folder) if folder is not None else ():
             if origin is Origin.SHIPPED or not distrust(path):
-                yield self._read(path, origin)
+                yield self._read_file(path, origin)
 
-    def _of_path(self, path: Path) -> PresetFile:
+    def _read_path(self, path: Path) -> PresetFile:
         if not path.is_file():
             raise PresetError(f"{path}: no such file")
-        return self._read(path, Origin.FILE)
+        return self._read_file(path, Origin.FILE)
 
-    def _read(self, path: Path, origin: Origin) -> PresetFile:
+    def _read_file(self, path: Path, origin: Origin) -> PresetFile:
         try:
             preset = read_preset(read_text(path))
         except PresetError as error:
@@ -176,7 +177,7 @@ class Presets:
 
 
 def read_text(path: Path) -> str:
-    """A preset's file. Raises PresetError."""
+    """Return the text of a preset file. Raises PresetError."""
     try:
         return read_file(path, MAX_BYTES).decode()
     except InputRefusal as error:

@@ -1,10 +1,12 @@
-"""Foreign text for a terminal: whatever is no printable character stands there as C would write it."""
+"""Escape foreign text for a terminal: each non-printable character as a C escape sequence."""
 
 from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """Return text without control characters; foreign strings pass here on their way to a terminal."""
+    """Return text with each control character but newline escaped; applied to all foreign text shown on a
+    terminal.
+    """
     if text.isprintable():
         return text
     return "".join(ch if ch.isprintable() or ch == "\n" else f"\\x{ord(ch):02x}" for ch in text)

@@ -1,4 +1,4 @@
-"""The thread that carries bytes from a stream to whoever asks for them; it never decodes."""
+"""Transfer batches from a stream to its readers in a thread of its own; never decodes."""
 
 from __future__ import annotations
 
@@ -15,50 +15,54 @@ from kernel.target import Stream
 
 Entry = TypeVar("Entry")
 _PATIENCE = 0.2
-"""Seconds one read waits; bounds how long settle() waits on a silent stream."""
+"""Seconds one read waits; bounds the wait of settle() on a stream without data."""
 
 
 _SWITCH = 0.0005
-"""Seconds for which one thread may keep another from Python. This thread lets go of it at each read, the screen's at
-each longer step of numpy: with the usual 5 ms both would mostly wait where there is much to do.
+"""Seconds after which Python switches threads. This thread releases the interpreter lock at each read, the screen's
+at each longer step of numpy: with the usual 5 ms both would mostly wait while there is much to do.
 """
 
 
 class Pump:
-    """Reads a stream into a queue of bounded size; when it is full the oldest passes are dropped, and counted."""
+    """Thread that reads a stream into a queue of bounded size; when full, the oldest batches are dropped and
+    counted.
+    """
 
     def __init__(self, stream: Stream, limit_bytes: int = 64 << 20) -> None:
         self._stream = stream
         self.events_in: Callable[[Chunk], int] = lambda chunk: 0  # noqa: ARG005
-        """Counts the events of a chunk; asked only of what is dropped."""
+        """Counts the events of a chunk; called for dropped chunks only."""
         self._limit = limit_bytes
         self._queue: deque[Batch] = deque()
         self._queued = 0
         self._changed = threading.Condition()
         self._reads = 1
-        """Number of the read that goes on, or is the next."""
+        """Number of the read that is running, or is the next."""
         self._quiet = 0
-        """The last read that left nothing behind of what was there when it began; one more: when it ended."""
+        """Number of the last read that emptied the buffers of all data present at its start; plus 1: of all present
+        at its end.
+        """
         self._stop = False
         self._thread: threading.Thread | None = None
         self.received_bytes = 0
         self.dropped_bytes = 0
-        """Bytes of sub-buffers (or text) that came while the queue was full."""
+        """Bytes of sub-buffers (or text) dropped while the queue was full."""
         self.dropped_events = 0
-        """Events in them."""
+        """Events in the dropped bytes."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from the thread when the queue is no longer empty, and when the thread ends by itself."""
         self.error: KernelError | None = None
-        """Why the thread ended by itself; None while it runs and after close()."""
+        """Error that ended the thread; None while it runs and after close()."""
 
     @property
     def read_errors(self) -> int:
-        """Reads that the kernel refused, where the stream counts them."""
+        """Number of reads that the kernel rejected, if the stream counts them."""
         return int(getattr(self._stream, "errors", 0))
 
     @property
     def done(self) -> bool:
-        """Nothing more will come: the thread has ended by itself."""
+        """True once the thread has ended by itself: no more data will arrive."""
         return self.error is not None
 
     def start(self) -> None:
@@ -69,7 +73,7 @@ class Pump:
             self._thread.start()
 
     def drain(self, most_bytes: float = math.inf) -> list[Batch]:
-        """Take the oldest of what came, about so many bytes; never waits."""
+        """Return the oldest queued batches, about `most_bytes` of them; never waits."""
         batches: list[Batch] = []
         size = 0
         with self._changed:
@@ -80,27 +84,27 @@ class Pump:
             return batches
 
     def count_dropped(self, batches: Sequence[Batch]) -> None:
-        """Count passes as dropped that were drained and found no room."""
+        """Count batches as dropped that were drained and found no room."""
         events = sum(self.events_in(chunk) for batch in batches for chunk in batch.chunks)
         with self._changed:
             self.dropped_bytes += sum(map(_size, batches))
             self.dropped_events += events
 
     def wait(self, timeout: float) -> bool:
-        """Wait until there is something to drain or the thread has ended; whether there is something."""
+        """Wait until a batch is queued or the thread has ended; return whether a batch is queued."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._queue) or not self._alive(), timeout)
             return bool(self._queue)
 
     def settle(self, timeout: float = 0.5) -> bool:
-        """Wait until all that is in the buffers now has been read; False: `timeout` seconds passed.
+        """Wait until everything in the buffers now has been read; False: `timeout` seconds passed.
 
-        Sure of it are a read that ends now and brought nothing, and a pass that began after this call and found every
-        CPU empty at its end.
+        Two reads prove it: one that ends from now on without data, and a batch whose read began after this call and
+        found every CPU's buffer empty at its end.
         """
         with self._changed:
-            asked = self._reads
-            return self._changed.wait_for(lambda: self._quiet > asked or not self._alive(), timeout)
+            first_read = self._reads
+            return self._changed.wait_for(lambda: self._quiet > first_read or not self._alive(), timeout)
 
     def close(self) -> None:
         """Stop the stream and the thread. Safe to call twice and from any thread; what is queued stays."""
@@ -108,7 +112,7 @@ class Pump:
             self._stop = True
             self._changed.notify_all()
         self._stream.close()
-        thread = self._thread  # one that could not be started can't be waited for
+        thread = self._thread  # a thread that could not be started can't be joined
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(5.0)
 
@@ -123,27 +127,27 @@ class Pump:
                 self._fail(error)
                 return
             except Exception as error:
-                # A stream that breaks in a way nobody thought of must end the session, not the thread in silence.
+                # A stream that breaks in an unforeseen way must end the session, not silently the thread.
                 self._fail(TargetLost(f"the stream broke: {error!r}"))
                 return
             self._take(batch)
 
     def _take(self, batch: Batch | None) -> None:
-        came = batch is not None and bool(batch.chunks)
-        first, dropped = self._queue_up(batch) if batch is not None and came else (False, [])
-        # To count takes its time: who drains must not wait for it.
-        events = sum(self.events_in(chunk) for one in dropped for chunk in one.chunks)
+        has_data = batch is not None and bool(batch.chunks)
+        first, dropped = self._queue_up(batch) if batch is not None and has_data else (False, [])
+        # Counting is slow: callers of drain() must not wait for it.
+        events = sum(self.events_in(chunk) for batch_dropped in dropped for chunk in batch_dropped.chunks)
         with self._changed:
             self.dropped_events += events
             if batch is None or batch.drained:
                 self._quiet = self._reads + (batch is None)
-            self._reads += 1  # here, lest who settles now takes the read that has ended for the one that goes on
+            self._reads += 1  # under the lock, lest settle() now takes the read that has ended for the running one
             self._changed.notify_all()
         if first:
             self.on_data()
 
     def _queue_up(self, batch: Batch) -> tuple[bool, list[Batch]]:
-        """Whether the queue was empty, and what had to go."""
+        """Append a batch; return whether the queue was empty, and the batches dropped for room."""
         size, dropped = _size(batch), []
         with self._changed:
             first = not self._queue
@@ -171,9 +175,9 @@ def _size(batch: Batch) -> int:
 
 
 def newest(entries: Sequence[Entry], limit: int) -> tuple[list[Entry], list[Batch]]:
-    """Return what of the entries has room in so many bytes of passes, and the passes that have none, the oldest.
+    """Return the entries that fit into `limit` bytes of batches, and the dropped batches, the oldest ones.
 
-    What is no pass stays, and so does a pass without bytes, which tells of a gap or of a boot.
+    Entries that are no batches stay, and so does a batch without bytes, which marks a gap or a reboot.
     """
     size = sum(_size(entry) for entry in entries if isinstance(entry, Batch))
     kept: list[Entry] = []
@@ -190,6 +194,6 @@ def newest(entries: Sequence[Entry], limit: int) -> tuple[list[Entry], list[Batc
             gap = False
         else:
             kept.append(entry)
-    if gap:  # what comes next comes behind it
+    if gap:  # the gap precedes whatever is read next
         kept.append(cast("Entry", Batch((), drained=False, after_gap=True)))
     return kept, dropped

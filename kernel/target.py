@@ -1,6 +1,6 @@
-"""The one seam to a kernel: files there, and a stream of its ring buffer.
+"""Define the interface of a target: files of its kernel, and a stream of its ring buffer.
 
-Four kinds stand behind it: `kernel.local.target`, `kernel.remote.connect`, `kernel.lab` (reached as ssh) and
+It has four implementations: `kernel.local.target`, `kernel.remote.connect`, `kernel.lab` (reached by ssh) and
 `kernel.recording.target`. Paths are absolute paths of the target. Every call may raise `FileRefused` (the call failed
 there) or `TargetLost`. All calls are safe from any one thread at a time; `Stream.read` is for the pump's thread.
 """
@@ -16,7 +16,7 @@ from probes.facts.facts import TargetFacts
 
 
 class Effect(enum.StrEnum):
-    """What a `Step` does."""
+    """Kind of a `Step`."""
 
     WRITE = "write"
     """open(O_WRONLY | O_TRUNC), one write."""
@@ -25,25 +25,26 @@ class Effect(enum.StrEnum):
     MKDIR = "mkdir"
     RMDIR = "rmdir"
     UNLINK = "unlink"
-    """Of a journal (`kernel.agent.journal`)."""
+    """Removal of a journal (`kernel.agent.journal`)."""
 
 
 class Step(NamedTuple):
-    """One effect on the target, or the undo of one; a value, so that a far side can keep it for us."""
+    """An effect on the target, or its undo; a plain value, so that a remote agent can store it."""
 
     effect: Effect
     path: str
     data: bytes = b""
     expects: bytes = b""
-    """Of an undo, where others may change the file too: what the file says as long as nobody has
-    (`kernel.agent.journal.is_untouched`); it is left alone else. Empty: it is carried out whatever the file says."""
+    """Content of the file as long as only we have changed it, for an undo where others may change it too: if it
+    differs, the undo is skipped (`kernel.agent.journal.is_untouched`). Empty: undo without comparing.
+    """
 
 
 class Stream(Protocol):
-    """The ring buffers of one trace instance."""
+    """Reader of the ring buffers of one trace instance."""
 
     def read(self, timeout: float) -> Batch | None:
-        """Wait up to `timeout` seconds for data; None: nothing came. Raises TargetLost, StreamClosed."""
+        """Wait up to `timeout` seconds for data; None: timeout. Raises TargetLost, StreamClosed."""
 
     def close(self) -> None:
         """Stop reading; safe to call twice and from another thread."""
@@ -54,51 +55,53 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """What the user calls it: `local`, `ssh://host`, `lab:7.2`, a file name."""
+        """The user's name of the target: `local`, `ssh://host`, `lab:7.2`, a file name."""
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is a kernel that runs and not a recording of one; the far side is not asked."""
+        """True for a running kernel, False for a recording; does not communicate."""
 
     @property
     def owner(self) -> str:
         """`PID_STARTTIME` of the process on that kernel which holds our effects (starttime: field 22 of
-        /proc/PID/stat, in base 36); names the session's group and instance. Empty: no effects possible.
-        Raises TargetLost.
+        /proc/PID/stat, in base 36); names the session's group and instance. Empty: no effects possible. Raises
+        TargetLost.
         """
 
     def facts(self) -> TargetFacts:
-        """Look at the kernel (once; later calls give the same value)."""
+        """Read the facts of the kernel (once; later calls return the same value)."""
 
     def btf(self, module: str | None = None) -> bytes:
-        """Raw BTF of the kernel, or the split BTF of a loaded module. Raises FileRefused where there is none."""
+        """Return raw BTF of the kernel, or the split BTF of a loaded module. Raises FileRefused if there is none."""
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
-        """Whole content of a file from `offset` on, up to `limit` bytes."""
+        """Return the content of a file from `offset` on, up to `limit` bytes."""
 
     def perform(self, step: Step) -> None:
         """Carry out one effect."""
 
     def list(self, path: str) -> Sequence[str]:
-        """Names in a folder, sorted."""
+        """Return the names in a folder, sorted."""
 
     def guard(self, undo: Step) -> None:
-        """Have the far side do `undo` by itself, newest first, when we vanish. No-op where we are the near side."""
+        """Register `undo`, to be carried out on the target, newest first, when we vanish. No-op for a local
+        target.
+        """
 
     def unguard(self, undo: Step) -> None:
-        """Take one guarded step back (the newest equal one)."""
+        """Remove one guarded step (the newest equal one)."""
 
     def hold(self, path: str) -> None:
-        """Keep a file open: an instance that is held cannot be removed by anyone.
+        """Keep a file open: nobody can remove an instance while one of its files is held.
 
-        It ends with close(), or when we ourselves remove a folder above it (`Effect.RMDIR` lets go of it first).
+        It ends with close(), or when we ourselves remove a folder above it (`Effect.RMDIR` releases it first).
         """
 
     def our_pids(self) -> Sequence[int]:
-        """Processes of that kernel that exist for us alone and must not feed their own events."""
+        """Return the processes of that kernel that exist for us alone and must not produce events of their own."""
 
     def stream(self, instance: str) -> Stream:
-        """The ring buffers of the trace instance at path `instance`."""
+        """Open the ring buffers of the trace instance at path `instance`."""
 
     def close(self) -> None:
-        """Let go; what is guarded is undone on the far side. Safe to call twice."""
+        """Close the target; guarded steps are undone on it. Safe to call twice."""

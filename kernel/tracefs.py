@@ -1,7 +1,7 @@
-"""tracefs through a target: where its files are, how they are read, and the steps that change them.
+"""Access tracefs through a target: paths of its files, parsers, and the steps that change them.
 
-Nothing here writes: a method that changes something gives the `Step`, and the session decides (and knows the undo).
-Documentation/trace/{ftrace,events,kprobetrace}.rst; formats of the files: kernel/trace/trace.c.
+Writes no file: a method that changes something returns the `Step`, and the session performs it (and registers its
+undo). Documentation/trace/{ftrace,events,kprobetrace}.rst; formats of the files: kernel/trace/trace.c.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _PROFILE = re.compile(r"\s*+(\S++)\s++(\d{1,20})\s++(\d{1,20})\s*+$", re.ASCII)
 
 
 class LogEntry(NamedTuple):
-    """One entry of error_log."""
+    """Entry of error_log."""
 
     location: str
-    """Who complains: `trace_fprobe`, `hist:sched:sched_switch`, `event filter parse error`."""
+    """Source of the error: `trace_fprobe`, `hist:sched:sched_switch`, `event filter parse error`."""
     message: str
     command: str
     column: int | None
-    """Of the caret in `command`, from 0; None where it stands outside (Linux 7.2 and older: stray 16 bits)."""
+    """Column of the caret in `command`, from 0; None if outside (Linux 7.2 and older: stray 16 bits)."""
 
 
 class DynamicEvent(NamedTuple):
-    """One line of dynamic_events."""
+    """Line of dynamic_events."""
 
     kind: str
-    """`p`, `r`, `f`, `t`, `e`, `s`, `u`."""
+    """Kind letter: `p`, `r`, `f`, `t`, `e`, `s`, `u`."""
     group: str
     event: str
     place: str
@@ -48,11 +48,11 @@ class DynamicEvent(NamedTuple):
 
 
 class CpuStats(NamedTuple):
-    """per_cpu/cpuN/stats, as far as something counts."""
+    """Counts of per_cpu/cpuN/stats that are used."""
 
     entries: int
     overrun: int
-    """Events that were overwritten before anyone read them."""
+    """Events that were overwritten before they were read."""
     dropped: int
     """Events that found no room (buffer not in overwrite mode) or lost their commit."""
     read: int
@@ -66,7 +66,7 @@ class Profile(NamedTuple):
 
 
 class Instance:
-    """One trace instance: a folder with a buffer, options and event switches of its own."""
+    """A trace instance: a folder with a buffer, options and event switches of its own."""
 
     def __init__(self, target: Target, path: str) -> None:
         self._target = target
@@ -76,77 +76,81 @@ class Instance:
         return f"{self.path}/{name}"
 
     def read(self, name: str) -> str:
-        """Text of one of its files. Raises FileRefused."""
+        """Return the text of one of its files. Raises FileRefused."""
         return decode(self._target.read(self.file(name)))
 
     def write(self, name: str, text: str, *, append: bool = False) -> Step:
-        """The step that writes one of its files."""
+        """Return the step that writes one of its files."""
         return Step(Effect.APPEND if append else Effect.WRITE, self.file(name), encode(text))
 
     def enable(self, event: str, on: bool) -> Step:
-        """Switch `group/event` on or off, in this instance only."""
+        """Return the step that enables or disables `group/event`, in this instance only."""
         return self.write(f"events/{event}/enable", "1" if on else "0")
 
     def filter(self, event: str, text: str) -> Step:
-        """Set the filter of `group/event`; `0` takes it away."""
+        """Return the step that sets the filter of `group/event`; `0` removes it."""
         return self.write(f"events/{event}/filter", text)
 
     def trigger(self, event: str, text: str) -> Step:
-        """Add a trigger; with `!` before it, take that one away. O_TRUNC would take all hist triggers away."""
+        """Return the step that adds a trigger; with `!` before it, removes it. O_TRUNC would remove all hist
+        triggers.
+        """
         return self.write(f"events/{event}/trigger", text, append=True)
 
     def options(self) -> frozenset[str]:
-        """Names in trace_options, `no` before those that are off."""
+        """Return the names in trace_options, with `no` before those that are off."""
         return frozenset(self.read("trace_options").split())
 
     def header_page(self) -> str:
-        """Layout of a sub-buffer, as events/header_page says it."""
+        """Return the layout of a sub-buffer, from events/header_page."""
         return self.read("events/header_page")
 
     def text(self) -> str:
-        """What is in the buffer as the kernel prints it; not consumed. Never ends where our reading makes events."""
+        """Return the buffer as printed by the kernel; not consumed. Never ends if our reading itself produces
+        events.
+        """
         return self.read("trace")
 
     def error_log(self) -> list[LogEntry]:
-        """Oldest first; the kernel keeps eight."""
+        """Return the entries, oldest first; the kernel keeps eight."""
         return parse_error_log(self.read("error_log"))
 
     def stats(self) -> dict[int, CpuStats]:
-        """By CPU number; CPUs that have no buffer (never online) are left out."""
-        found: dict[int, CpuStats] = {}
+        """Return counts by CPU number; CPUs that have no buffer (never online) are left out."""
+        stats: dict[int, CpuStats] = {}
         for name in self._target.list(self.file("per_cpu")):
             number = whole_number(name[3:]) if name.startswith("cpu") else None
             if number is not None:
                 try:
-                    found[number] = parse_stats(self.read(f"per_cpu/{name}/stats"))
+                    stats[number] = parse_stats(self.read(f"per_cpu/{name}/stats"))
                 except FileRefused:
                     continue
-        return found
+        return stats
 
 
 class Tracefs(Instance):
-    """The root of tracefs: itself an instance, and home of what is global."""
+    """Root of tracefs: itself an instance, with the global files."""
 
     def instance(self, name: str) -> Instance:
         return Instance(self._target, self.file(f"instances/{name}"))
 
     def instances(self) -> Sequence[str]:
-        """Names of all instances; empty where none can be listed."""
+        """Return the names of all instances; empty if they can't be listed."""
         try:
             return self._target.list(self.file("instances"))
         except FileRefused:
             return ()
 
     def dynamic_events(self) -> list[DynamicEvent]:
-        """All of them, everybody's, in the order of the file (oldest first)."""
+        """Return all dynamic events, of every owner, in the order of the file (oldest first)."""
         return parse_dynamic_events(self.read("dynamic_events"))
 
     def define(self, line: str) -> Step:
-        """Add a line to dynamic_events; a line `-:group/event` takes that event away."""
+        """Return the step that adds a line to dynamic_events; a line `-:group/event` removes that event."""
         return self.write("dynamic_events", line + "\n", append=True)
 
     def saved_cmdlines(self) -> dict[int, str]:
-        """Names that the kernel remembers: pid -> comm."""
+        """Return the task names that the kernel remembers: pid -> comm."""
         names: dict[int, str] = {}
         for line in self.read("saved_cmdlines").splitlines():
             pid, _, comm = line.partition(" ")
@@ -155,7 +159,9 @@ class Tracefs(Instance):
         return names
 
     def kprobe_profile(self) -> dict[str, Profile]:
-        """Hits and misses by `group/event`; kprobes and kretprobes only (no kernel counts those of an fprobe)."""
+        """Return hits and misses by `group/event`; kprobes and kretprobes only (no kernel counts those of an
+        fprobe).
+        """
         return match_profile(self.read("kprobe_profile"), self.dynamic_events())
 
 
@@ -168,7 +174,7 @@ def decode(data: bytes) -> str:
 
 
 def parse_error_log(text: str) -> list[LogEntry]:
-    """Read error_log: a head line, `  Command: ...` (a filter may hold newlines), and the caret below."""
+    """Parse error_log: a head line, `  Command: ...` (a filter may hold newlines), and the caret below."""
     heads = list(_LOG_HEAD.finditer(text))
     entries: list[LogEntry] = []
     for number, head in enumerate(heads):
@@ -177,20 +183,20 @@ def parse_error_log(text: str) -> list[LogEntry]:
         caret = body.pop() if body[-1].strip() == "^" else ""
         command = "\n".join(body).removeprefix(_LOG_COMMAND)
         column = len(caret) - 1 - len(_LOG_COMMAND)
-        # One past the last word is meant; farther out is the uninitialised caret of Linux 7.2 and older.
+        # One past the last word is valid; farther out is the uninitialised caret of Linux 7.2 and older.
         inside = bool(caret) and 0 <= column <= len(command) + 1
         entries.append(LogEntry(head[1], head[2], command, column if inside else None))
     return entries
 
 
 def parse_dynamic_events(text: str) -> list[DynamicEvent]:
-    """Read dynamic_events; lines without a group (user events, comments of Linux 7.3) are left out."""
-    found = (_DYNAMIC.match(line) for line in text.splitlines())
-    return [DynamicEvent(m[1], m[2], m[3], m[4].split(" ", 1)[0]) for m in found if m]
+    """Parse dynamic_events; lines without a group (user events, comments of Linux 7.3) are left out."""
+    matches = (_DYNAMIC.match(line) for line in text.splitlines())
+    return [DynamicEvent(m[1], m[2], m[3], m[4].split(" ", 1)[0]) for m in matches if m]
 
 
 def parse_stats(text: str) -> CpuStats:
-    """Read per_cpu/cpuN/stats."""
+    """Parse per_cpu/cpuN/stats."""
     values = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
 
     def number(name: str) -> int:
@@ -201,11 +207,11 @@ def parse_stats(text: str) -> CpuStats:
 
 
 def match_profile(profile: str, events: Sequence[DynamicEvent]) -> dict[str, Profile]:
-    """Give kprobe_profile's lines their groups, which it does not print.
+    """Return the counts of kprobe_profile by `group/event`; the file does not print the groups.
 
-    Both files list the same probes in the same order (trace_kprobe.c, probes_profile_seq_show); several probes of
-    one event are added up. Where they do not fit, because someone changed the list in between, names that occur in
-    more than one group are left out.
+    Both files list the same probes in the same order (trace_kprobe.c, probes_profile_seq_show); several probes of one
+    event are added up. If they do not match, because someone changed the list in between, names that occur in more
+    than one group are left out.
     """
     rows = [(m[1], int(m[2]), int(m[3])) for m in map(_PROFILE.match, profile.splitlines()) if m]
     probes = [event for event in events if event.kind in "pr" and "/" not in event.place]
@@ -213,12 +219,12 @@ def match_profile(profile: str, events: Sequence[DynamicEvent]) -> dict[str, Pro
         paths = [event.path for event in probes]
     else:
         paths = _by_name([row[0] for row in rows], probes)
-    found: dict[str, Profile] = {}
+    profiles: dict[str, Profile] = {}
     for path, (_, hits, missed) in zip(paths, rows, strict=True):
         if path:
-            before = found.get(path, Profile(0, 0))
-            found[path] = Profile(before.hits + hits, before.missed + missed)
-    return found
+            previous = profiles.get(path, Profile(0, 0))
+            profiles[path] = Profile(previous.hits + hits, previous.missed + missed)
+    return profiles
 
 
 def _by_name(names: Sequence[str], probes: Sequence[DynamicEvent]) -> list[str]:

@@ -1,15 +1,15 @@
-"""The frames between us and the agent on the far side; also the first part of the agent's source.
+"""Encode and decode the frames between us and the remote agent; also the first part of the agent's source.
 
-One frame is `!IIB`: bytes of payload, id, op; the payload is fields, each `!I` length and bytes; numbers are
-decimal text. Requests may be pipelined; a reply has the id of its request, a pass of a stream that of STREAM.
+One frame is `!IIB`: bytes of payload, id, op; the payload is fields, each `!I` length and bytes; numbers are decimal
+text. Requests may be pipelined; a reply has the id of its request, a batch of a stream that of STREAM.
 """
 
-# This file speaks Python 3.6 and imports nothing but the standard library: it runs on the far side too.
+# This file is Python 3.6 and imports the standard library alone: it runs on the remote host too.
 import struct
 
 try:
     import zlib
-except ImportError:  # a python3 built without it: everything goes plain
+except ImportError:  # a python3 built without it: no compression
     zlib = None  # type: ignore[assignment]
 
 HEAD = struct.Struct("!IIB")
@@ -20,12 +20,12 @@ OK, ERROR, MORE, PASS = range(64, 68)
 
 
 def pack(*fields: bytes) -> bytes:
-    """Fields -> payload."""
+    """Return the payload made of fields."""
     return b"".join(struct.pack("!I", len(field)) + field for field in fields)
 
 
 def unpack(payload: bytes) -> "list[bytes]":
-    """Payload -> fields. Raises ValueError."""
+    """Return the fields of a payload. Raises ValueError."""
     fields, at = [], 0
     while at < len(payload):
         if at + 4 > len(payload):
@@ -40,20 +40,20 @@ def unpack(payload: bytes) -> "list[bytes]":
 
 
 def number(field: bytes) -> int:
-    """Decimal field -> int. Raises ValueError; sign, spaces and underscores are not taken."""
+    """Return the int of a decimal field. Raises ValueError, also for sign, spaces and underscores."""
     if not field.isdigit() or len(field) > 20:
         raise ValueError("not a number")
     return int(field)
 
 
 def frame(ident: int, op: int, *fields: bytes) -> bytes:
-    """One frame, whole."""
+    """Return one complete frame."""
     payload = pack(*fields)
     return HEAD.pack(len(payload), ident, op) + payload
 
 
 def squeeze(data: bytes) -> "tuple[bytes, bytes]":
-    """Flag and data: compressed where that saves a fifth."""
+    """Return flag and data: compressed if that saves a fifth."""
     if zlib is not None and len(data) > 1024:
         small = zlib.compress(data, 1)
         if len(small) < len(data) * 4 // 5:

@@ -1,18 +1,17 @@
-"""What of our doing outlives our death, written down before it is done; the third part of the agent's source.
+"""Write a journal of effects that outlive our death, before they happen; the third part of the agent's source.
 
-A dead session's instance and events are found by their names. What it has changed elsewhere - a setting of the whole
-kernel, an event under a name that a person chose - bears no name: the way back from it stands in a file until it is
-taken. The process that holds our effects on a kernel keeps it, and the next start finds it
-(`kernel.cleanup.leftovers`).
+A dead session's instance and events are found by their names. Other changes - a setting of the whole kernel, an event
+with a user's name - have none of our names: their undo step is in a file until it is done. The process that holds our
+effects on a kernel writes it, and the next start finds it (`kernel.cleanup.leftovers`).
 
     probewright 1 BOOT-ID
-    + write TAB path TAB data TAB expects       a way back; the escapes are those of Python's `unicode_escape`
-    - write TAB path TAB data TAB expects       it was taken, or is not needed any more
+    + write TAB path TAB data TAB expects       an undo step; the escapes are those of Python's `unicode_escape`
+    - write TAB path TAB data TAB expects       it was done, or is no longer needed
 
-A line is one write(2) behind the others, and a last one without its end was never followed by an effect.
+Each line is appended by one write(2); a last line without its newline was never followed by an effect.
 """
 
-# This file speaks Python 3.6 and imports nothing but the standard library: it runs on the far side too.
+# This file is Python 3.6 and imports the standard library alone: it runs on the remote host too.
 import errno
 import os
 import stat
@@ -22,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     Entry = tuple[bytes, bytes, bytes, bytes]
-    """Effect, path, data, and what the file says as long as nobody else has changed it."""
+    """Effect, path, data, and the content of the file as long as nobody else has changed it."""
 
 FIRST_LINE = "probewright 1 "
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MACHINE_ID = "/etc/machine-id"
 ROOTS = "/run/probewright"
-"""The folder of root, which nobody else can make; it is gone with the boot."""
+"""Root's folder, which nobody else can create; it is removed at boot."""
 
 
 def outlives(path: bytes, data: bytes) -> bool:
-    """Whether nobody would find, by its name, what this way back leads back from."""
+    """Return whether the effect behind this undo step can't be found by its name."""
     if b"/instances/" in path:
         return False
     if not path.endswith(b"/dynamic_events"):
@@ -42,34 +41,34 @@ def outlives(path: bytes, data: bytes) -> bool:
     return not (len(words) > 2 and words[0] == b"pw" and words[1].isdigit())
 
 
-def is_untouched(effect: bytes, now: bytes, expects: bytes) -> bool:
-    """Whether a file still says what we made it say.
+def is_untouched(effect: bytes, content: bytes, expects: bytes) -> bool:
+    """Return whether a file still has the content that we wrote.
 
     Args:
-        effect: of the way back: `write` replaces the content of the file, `append` tells it of one line.
-        now: content of the file.
-        expects: the words we wrote, where functions may be patterns; or the line that has to be there.
+        effect: kind of the undo step: `write` replaces the content of the file, `append` removes one line.
+        content: present content of the file.
+        expects: words we wrote, in which functions may be patterns; or the line that has to be there.
     """
-    import fnmatch  # takes its time, and a far side seldom needs it
+    import fnmatch  # slow to import, and seldom needed on a remote host
 
     if effect == b"append":
-        return expects.split() in [line.split() for line in now.splitlines()]
-    said, wanted = _words(now), _words(expects)
-    found = {pattern for pattern in wanted for word in said if fnmatch.fnmatchcase(word, pattern)}
-    return len(found) == len(wanted) and all(any(fnmatch.fnmatchcase(w, p) for p in wanted) for w in said)
+        return expects.split() in [line.split() for line in content.splitlines()]
+    words, patterns = _words(content), _words(expects)
+    matched = {pattern for pattern in patterns for word in words if fnmatch.fnmatchcase(word, pattern)}
+    return len(matched) == len(patterns) and all(any(fnmatch.fnmatchcase(w, p) for p in patterns) for w in words)
 
 
 def _words(text: bytes) -> "set[str]":
-    """The first word of each line; a line that begins with `#` says that there is none."""
+    """Return the first word of each line; a line that begins with `#` says that the list is empty."""
     lines = [line.split() for line in text.decode("utf-8", "surrogateescape").splitlines()]
     return {words[0] for words in lines if words and not words[0].startswith("#")}
 
 
 def folders(uid: int, environment: "Mapping[str, str]") -> "list[str]":
-    """Where a process of that user keeps its journal, the best first.
+    """Return the folders in which a process of that user keeps its journal, the best first.
 
-    Root has one place only: its environment may be that of someone else (`sudo -E`), who could write there what root
-    is to take back.
+    Root has one folder only: its environment may be that of someone else (`sudo -E`), who could write undo steps
+    there that root would carry out.
     """
     if not uid:
         return [ROOTS]
@@ -78,16 +77,16 @@ def folders(uid: int, environment: "Mapping[str, str]") -> "list[str]":
     return [state + "/probewright/undo"] if state.startswith("/") else []
 
 
-def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
+def open_own(path: "bytes | str", access: int = os.O_RDONLY) -> int:
     """Open a journal that nobody but us can have written, nor can change. Raises OSError.
 
-    Its folder and the file belong to who we are, no one else may write to them, neither is a link, and the file is a
-    plain one: what is none is not waited for.
+    Its folder and the file belong to our user, no one else may write to them, neither is a link, and the file is a
+    regular one: opening any other kind never blocks.
     """
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         own(folder, stat.S_ISDIR)
-        flags = how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(os.path.basename(path), flags, 0o600, dir_fd=folder)
     finally:
         os.close(folder)
@@ -100,32 +99,32 @@ def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
 
 
 def own(fd: int, is_kind: "Callable[[int], bool]") -> None:
-    """Raises PermissionError where what is open is of another kind, is not ours or may be written by others."""
-    found = os.fstat(fd)
-    if not is_kind(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    """Raise PermissionError if an open file is of another kind, is not ours or may be written by others."""
+    status = os.fstat(fd)
+    if not is_kind(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 class Journal:
-    """Of one process; the file is there as long as there is something in it."""
+    """Journal of one process; the file exists as long as it has entries."""
 
     def __init__(self, places: "Iterable[str]", name: str) -> None:
-        """`name` of the file, as `own_name` gives it; it is made in the first place that takes it."""
+        """Use a file of this `name` (from `own_name`), in the first of `places` where it can be created."""
         self.places, self.name = list(places), name
         self.path = ""
         self.fd = -1
         self.open: list[Entry] = []
         self.owed = b""
-        """What did not get into the file yet, for want of room."""
+        """Bytes not yet written to the file, for lack of space."""
 
     def add(self, effect: bytes, path: bytes, data: bytes, expects: bytes) -> None:
-        """Write a way back down, where that is needed and can be done."""
+        """Write an undo step to the journal, if needed and possible."""
         if outlives(path, data):
             self.open.append((effect, path, data, expects))
             self.write("+", self.open[-1])
 
     def drop(self, effect: bytes, path: bytes, data: bytes, expects: bytes) -> None:
-        """It is not needed any more (the newest equal one)."""
+        """Mark an undo step as no longer needed (the newest equal one)."""
         entry = (effect, path, data, expects)
         if entry in self.open:
             del self.open[len(self.open) - 1 - self.open[::-1].index(entry)]
@@ -137,16 +136,16 @@ class Journal:
     def write(self, sign: str, entry: "Entry") -> None:
         try:
             if self.fd < 0:
-                self.owed = self.begin() + b"".join(line_of("+", one) for one in self.open)
+                self.owed = self.begin() + b"".join(line_of("+", open_entry) for open_entry in self.open)
             else:
                 self.owed += line_of(sign, entry)
-            while self.owed:  # a line that was cut off is gone on with, else those behind it would be lost with it
+            while self.owed:  # a truncated line is completed, else the lines behind it would be lost with it
                 self.owed = self.owed[os.write(self.fd, self.owed) :]
-        except OSError:  # no place, no room: what is to be done is done all the same
+        except OSError:  # no folder, no space: the effect is carried out all the same
             pass
 
     def begin(self) -> bytes:
-        """Make the file; gives its first line. Raises OSError where there is no place for it."""
+        """Create the file; return its first line. Raises OSError if no folder is usable."""
         boot = whole(BOOT_ID).decode("ascii", "replace").strip()
         for number, place in enumerate(self.places):
             try:
@@ -161,7 +160,7 @@ class Journal:
         return (FIRST_LINE + boot + "\n").encode()
 
     def end(self) -> None:
-        """Remove the file: nothing is left in it."""
+        """Remove the file, as it has no entries left."""
         if self.fd >= 0:
             try:
                 os.unlink(self.path)
@@ -172,17 +171,17 @@ class Journal:
 
 
 def line_of(sign: str, entry: "Entry") -> bytes:
-    """One line of the file."""
+    """Return one line of the file."""
     words = [part.decode("latin-1").encode("unicode_escape") for part in entry]
     return sign.encode() + b" " + b"\t".join(words) + b"\n"
 
 
 def parse(content: bytes) -> "tuple[str, list[Entry]]":
-    """Boot id, and the ways back that were not taken, the oldest first; of what is no journal nothing."""
+    """Return boot id and remaining undo steps, the oldest first; both empty if the content is no journal."""
     lines = content.split(b"\n")[:-1]
     if not lines or not lines[0].startswith(FIRST_LINE.encode()):
         return "", []
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for line in lines[1:]:
         sign, _, rest = line.partition(b" ")
         try:
@@ -193,16 +192,17 @@ def parse(content: bytes) -> "tuple[str, list[Entry]]":
             continue
         entry = (parts[0], parts[1], parts[2], parts[3])
         if sign == b"+":
-            found.append(entry)
-        elif sign == b"-" and entry in found:
-            del found[len(found) - 1 - found[::-1].index(entry)]
-    return lines[0][len(FIRST_LINE) :].decode("ascii", "replace").strip(), found
+            entries.append(entry)
+        elif sign == b"-" and entry in entries:
+            del entries[len(entries) - 1 - entries[::-1].index(entry)]
+    return lines[0][len(FIRST_LINE) :].decode("ascii", "replace").strip(), entries
 
 
 def own_name() -> str:
-    """Name of the journal of this process, `PID-STARTTIME` (of /proc/PID/stat) and `-MACHINE` where that has an id.
+    """Return the journal's name for this process, `PID-STARTTIME` (of /proc/PID/stat), with `-MACHINE` if there is an
+    id.
 
-    A home may be that of several machines. Empty where there is no /proc.
+    Several machines may share a home folder. Empty if there is no /proc.
     """
     try:
         head, _, tail = whole("/proc/self/stat").rpartition(b")")
@@ -217,12 +217,12 @@ def own_name() -> str:
 
 
 def machine_of(content: bytes) -> str:
-    """The id in /etc/machine-id (machine-id(5)); empty: it has none yet."""
+    """Return the id in /etc/machine-id (machine-id(5)); empty: there is none yet."""
     word = content.decode("ascii", "replace").strip()
     return word if len(word) == 32 and not set(word) - set("0123456789abcdef") else ""
 
 
 def whole(path: "bytes | str") -> bytes:
-    """Content of a file. Raises OSError."""
+    """Return the content of a file. Raises OSError."""
     with open(path, "rb") as file:
         return file.read()

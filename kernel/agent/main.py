@@ -1,13 +1,14 @@
-"""The far side's agent: its source goes through standard input to python3 there (>= 3.6); nothing is written.
+"""Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
+written.
 
-The source that is sent is frames.py, drain.py, journal.py, effects.py and this file, one behind the other
-(`kernel.remote.bootstrap`).
-At the end of standard input, at a signal, when a frame makes no sense or after too long a silence, what is
-guarded is undone, newest first, each step tried. What would outlive this process stands in its journal.
+The sent source is frames.py, ring_reader.py, journal.py, steps.py and this file, concatenated
+(`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
+silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
+its journal.
 """
 
-# This file and those sent with it speak Python 3.6: annotations newer than that are strings. They import little, for
-# it is small machines that wait: `signal` with its enums, and contextlib, would double the time of Python's start.
+# This file and those sent with it are Python 3.6: newer annotations are strings. They import little, as small
+# machines take long to import: `signal` with its enums, and contextlib, would double the start time of Python.
 import _signal as signal  # type: ignore[import-not-found]
 import _thread
 import errno
@@ -53,13 +54,13 @@ if TYPE_CHECKING:
 ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
 """Signals at which everything is undone."""
 BEAT = 1.0
-"""Seconds between two words of an agent that carries out a request."""
+"""Seconds between two heartbeats of an agent that carries out a request."""
 LONG = (READ, LIST, LINKS, PERFORM, HOLD, STREAM, STOP, BYE)
 """Requests that wait for the kernel."""
 
 
 def tasks() -> "list[bytes]":
-    """Return the ids of our threads, which the kernel knows as tasks; empty where /proc does not tell."""
+    """Return the ids of our threads, which are tasks to the kernel; empty if /proc does not show them."""
     try:
         return sorted(os.listdir(b"/proc/self/task"))
     except OSError:
@@ -67,60 +68,62 @@ def tasks() -> "list[bytes]":
 
 
 class PeerGone(Exception):
-    """The near side is not there any more, or makes no sense."""
+    """The client is gone, or sent a malformed frame."""
 
 
 class Heartbeat:
-    """A word every second while a request is under way: a kernel may take half a minute for one write to a file."""
+    """Thread that sends a frame every second during a request: a kernel may take half a minute for one write to a
+    file.
+    """
 
     def __init__(self) -> None:
         self.writing = _thread.allocate_lock()
         """Held while bytes of the agent are written."""
-        self._begun, self._done, self._idle = (_thread.allocate_lock() for _ in range(3))
-        for one in (self._begun, self._done, self._idle):
-            one.acquire()
+        self._start_lock, self._end_lock, self._idle_lock = (_thread.allocate_lock() for _ in range(3))
+        for lock in (self._start_lock, self._end_lock, self._idle_lock):
+            lock.acquire()
         self._runs = True
         try:
             _thread.start_new_thread(self._run, ())
-        except RuntimeError:  # no more tasks are allowed there: a slow request is silent then
+        except RuntimeError:  # no more tasks are allowed: a slow request is silent then
             self._runs = False
 
-    def during(self, act: "Callable[..., list[bytes] | None]", *given: object) -> "list[bytes] | None":
-        """Carry out a request, and have the near side hear of us meanwhile. Raises what it raises."""
+    def during(self, act: "Callable[..., list[bytes] | None]", *arguments: object) -> "list[bytes] | None":
+        """Carry out a request, with heartbeats to the client meanwhile. Raises as the request does."""
         if not self._runs:
-            return act(*given)
-        self._idle.acquire()
-        self._begun.release()
+            return act(*arguments)
+        self._idle_lock.acquire()
+        self._start_lock.release()
         try:
-            return act(*given)
+            return act(*arguments)
         finally:
-            self._done.release()
+            self._end_lock.release()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in (*ENDS, "SIGALRM")])
         while True:
-            self._idle.release()
-            self._begun.acquire()
-            while not self._done.acquire(True, BEAT):
-                self._say()
+            self._idle_lock.release()
+            self._start_lock.acquire()
+            while not self._end_lock.acquire(True, BEAT):
+                self._send_heartbeat()
 
-    def _say(self) -> None:
-        """Send an answer to no request; not where that would wait, or come between the bytes of a frame."""
+    def _send_heartbeat(self) -> None:
+        """Send an answer without request id, unless that would block, or fall between the bytes of a frame."""
         if not self.writing.acquire(False):
             return
         try:
-            room = select.poll()
-            room.register(1, select.POLLOUT)
-            if [ready for _, ready in room.poll(0) if ready == select.POLLOUT]:
+            poll = select.poll()
+            poll.register(1, select.POLLOUT)
+            if [ready for _, ready in poll.poll(0) if ready == select.POLLOUT]:
                 os.write(1, frame(0, OK))
-        except OSError:  # the line is cut, which the other thread finds
+        except OSError:  # disconnected; the other thread notices it
             pass
         finally:
             self.writing.release()
 
 
 class Agent:
-    """Requests in, answers out by one thread, beside which another keeps the line from falling silent."""
+    """Server of requests in one thread, beside a second one for heartbeats."""
 
     def __init__(self) -> None:
         self.buffer = b""
@@ -130,7 +133,7 @@ class Agent:
         self.heard = time.monotonic()
         self.written = 0
         self.before = -1
-        """What was written when somebody last looked whether that goes on."""
+        """Bytes written at the previous check for progress."""
         self.ending = False
         self.pulse = Heartbeat()
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
@@ -153,31 +156,33 @@ class Agent:
         self.put(frame(ident, op, *fields))
 
     def put(self, data: bytes) -> None:
-        """Write to the near side, which reads at all times: where it takes nothing for too long, it is gone."""
+        """Write to the client, which reads at all times: if it takes no data for too long, it is gone."""
         self.before = -1
         signal.setitimer(signal.ITIMER_REAL, self.silence / 2, self.silence / 2)
         with self.pulse.writing:
             while data:
-                done = os.write(1, data)
-                self.written += done
-                data = data[done:]
+                count = os.write(1, data)
+                self.written += count
+                data = data[count:]
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def look(self, *_: object) -> None:
-        """Handler of the timer in `put`."""
+        """Check for progress in `put`; handler of its timer."""
         if self.written == self.before:
             self.leave()
         self.before = self.written
 
     def undo(self) -> "list[bytes]":
-        """Let go of everything, then each guarded step, newest first; the failed ones, as `effect path: why`."""
+        """Close all streams, then undo each guarded step, newest first; return the failed ones, as `effect path:
+        why`.
+        """
         for stream in self.streams.values():
             stream.close()
         self.streams = {}
         return self.effects.undo()
 
     def answer(self, ident: int, op: int, fields: "list[bytes]") -> None:
-        """Carry out one request. Raises OSError (told to the near side), ValueError and Gone (the end)."""
+        """Carry out one request. Raises OSError (sent to the client), ValueError and PeerGone (the end)."""
         act = self.acts.get(op)
         if act is None:
             raise OSError(errno.ENOSYS, "no such request")
@@ -189,7 +194,7 @@ class Agent:
         self.silence = float(number(silence))
 
     def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
-        left = number(limit)
+        remaining = number(limit)
         if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.effects.journal.places:
             fd = open_own(path)
         else:
@@ -197,15 +202,15 @@ class Agent:
         try:
             if number(offset):
                 os.lseek(fd, number(offset), os.SEEK_SET)
-            while left > 0:
-                parts, size, wanted = [], 0, min(PART, left)
-                while size < wanted:  # sysfs and seq files give a page a call
-                    parts.append(os.read(fd, wanted - size))
+            while remaining > 0:
+                parts, size, part_size = [], 0, min(PART, remaining)
+                while size < part_size:  # sysfs and seq files return a page per call
+                    parts.append(os.read(fd, part_size - size))
                     size += len(parts[-1])
                     if not parts[-1]:
-                        left = size
+                        remaining = size
                         break
-                left -= size
+                remaining -= size
                 if size:
                     self.send(ident, MORE, *squeeze(b"".join(parts)))
         finally:
@@ -245,14 +250,14 @@ class Agent:
             stream.credit += number(credit)
 
     def sync(self, _: int, ident: bytes) -> "list[bytes]":
-        """Send what is in the buffers now, as far as the credit goes; whether that was all."""
+        """Send the present content of the buffers, as far as the credit allows; return whether that was all."""
         stream = self.streams.get(number(ident))
         if stream is None:
             raise OSError(errno.ENOENT, "no such stream")
         while stream.credit > 0:
-            passed = stream.collect(time.monotonic())
-            if passed:
-                self.put(passed)
+            batch = stream.collect(time.monotonic())
+            if batch:
+                self.put(batch)
             if stream.drained:
                 return [b"1"]
         return [b"0"]
@@ -263,12 +268,12 @@ class Agent:
             stream.close()
 
     def bye(self, ident: int) -> None:
-        self.ending = True  # a signal from here on would lose the step that is just being taken
+        self.ending = True  # a signal from here on would lose the step being undone
         self.send(ident, OK, *self.undo())
         raise PeerGone
 
     def take(self) -> None:
-        """Read what came and answer each whole frame. Raises Gone at the end of the line."""
+        """Read available bytes and answer each complete frame. Raises PeerGone at the end of the connection."""
         data = os.read(0, 1 << 16)
         if not data:
             raise PeerGone
@@ -290,7 +295,7 @@ class Agent:
                 self.send(ident, ERROR, b"%d" % (error.errno or 0))
 
     def serve(self) -> None:
-        """Until Gone, or too long a silence."""
+        """Serve requests and streams until PeerGone, or too long a silence."""
         while True:
             now = time.monotonic()
             wait = self.heard + self.silence - now
@@ -308,12 +313,12 @@ class Agent:
                 raise PeerGone
             for stream in list(self.streams.values()):
                 if stream.credit > 0 and (stream.epoll.fileno() in ready or now >= max(stream.due, stream.latest)):
-                    passed = stream.collect(now)
-                    if passed:
-                        self.put(passed)
+                    batch = stream.collect(now)
+                    if batch:
+                        self.put(batch)
 
     def leave(self, *_: object) -> None:
-        """Signal handler: out of whatever we wait in, once."""
+        """Raise PeerGone out of any wait, once; signal handler."""
         if not self.ending:
             self.ending = True
             raise PeerGone
@@ -328,7 +333,7 @@ class Agent:
                 self.serve()
             finally:
                 self.ending = True
-        except (PeerGone, OSError, ValueError, TypeError, IndexError):  # the last three: a frame that makes no sense
+        except (PeerGone, OSError, ValueError, TypeError, IndexError):  # the last three: a malformed frame
             pass
         finally:
             self.undo()

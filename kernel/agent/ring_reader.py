@@ -1,6 +1,6 @@
-"""The far side's reader of raw ring buffers; the second part of the agent's source."""
+"""Read raw ring buffers on the target's machine; the second part of the agent's source."""
 
-# This file speaks Python 3.6.
+# This file is Python 3.6.
 import errno
 import os
 import select
@@ -9,36 +9,36 @@ from kernel.agent.frames import PASS, frame, pack, squeeze
 
 MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03
-"""Seconds between two passes over drained buffers."""
+"""Seconds between two reads of drained buffers."""
 MOST_PAGES = 64
-"""Sub-buffers of one CPU in one pass."""
+"""Sub-buffers of one CPU in one batch."""
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write as libc's stdio would: go on after a short write (set_event takes one word a call)."""
+    """Write all data as libc's stdio would: continue after a short write (set_event takes one word per call)."""
     while True:
-        done = os.write(fd, data)
-        data = data[done:]
+        written = os.write(fd, data)
+        data = data[written:]
         if not data:
             return
-        if not done:
+        if not written:
             raise OSError(errno.EIO, "nothing written")
 
 
 def write_lines(fd: int, data: bytes) -> None:
     """Write to a file of the kernel, all lines by one system call.
 
-    Some take a word a call (set_graph_function), and who is killed between two calls leaves the first words there:
-    neither what was before nor what is wanted.
+    Some files take one word per call (set_graph_function), and a process killed between two calls leaves the first
+    words there: neither the previous nor the requested content.
     """
     lines = data.splitlines(True)
-    done = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
-    if done < len(data) or not data:
-        write_all(fd, data[done:])
+    written = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
+    if written < len(data) or not data:
+        write_all(fd, data[written:])
 
 
 class RingReader:
-    """The raw ring buffers of one instance."""
+    """Reader of the raw ring buffers of one instance."""
 
     def __init__(self, ident: int, instance: bytes, credit: int) -> None:
         self.ident, self.instance, self.credit = ident, instance, credit
@@ -60,7 +60,7 @@ class RingReader:
             self.files[cpu] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 self.epoll.register(self.files[cpu], select.EPOLLIN)
-            except OSError:  # a plain file has no poll: the clock does it
+            except OSError:  # a regular file has no poll: the timer reads it
                 pass
         try:
             with open(self.instance + b"/buffer_subbuf_size_kb", "rb") as file:
@@ -68,7 +68,7 @@ class RingReader:
         except (OSError, ValueError):
             self.size = os.sysconf("SC_PAGE_SIZE")
         self.patience = 1.0
-        try:  # else poll says nothing before the buffer is half full
+        try:  # else poll reports no data before the buffer is half full
             fd = os.open(self.instance + b"/buffer_percent", os.O_WRONLY | os.O_CLOEXEC)
             try:
                 os.write(fd, b"0")
@@ -84,11 +84,13 @@ class RingReader:
         self.epoll.close()
 
     def wait(self, now: float) -> float:
-        """Seconds until there is something to do even if no data comes."""
+        """Return the seconds until there is work to do even if no data arrives."""
         return 3600.0 if self.credit <= 0 else max(0.0, (self.due if self.due > now else self.latest) - now)
 
     def collect(self, now: float) -> bytes:
-        """One pass over all CPUs -> a frame, or nothing; as much as the credit allows, at least a sub-buffer each."""
+        """Read all CPUs once; return a frame, or empty bytes: as much as the credit allows, at least a sub-buffer
+        each.
+        """
         quota = min(MOST_PAGES, max(1, self.credit // (self.size * max(1, len(self.files)))))
         fields, drained, raw = [], True, 0
         for cpu, fd in self.files.items():

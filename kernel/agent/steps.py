@@ -1,4 +1,4 @@
-"""What the agent does to its kernel, and the way back from it. Sent with `agent.py`: Python 3.6, few imports."""
+"""Perform the agent's effects on its kernel, and their undo. Sent with `main.py`: Python 3.6, few imports."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ _BUSY_TRIES = 10
 
 
 class GuardedSteps:
-    """Steps, and those back that are guarded; what would outlive this process stands in its journal."""
+    """Effects, and guarded undo steps; those that would outlive this process are also in its journal."""
 
     def __init__(self) -> None:
         self.guarded: list[tuple[bytes, bytes, bytes, bytes]] = []
@@ -23,7 +23,7 @@ class GuardedSteps:
         if effect == b"mkdir":
             os.mkdir(path)
         elif effect == b"rmdir":
-            # What we hold below it would keep it.
+            # A file held open below the folder would prevent its removal.
             for entry in [entry for entry in self.held if entry[0].startswith(path + b"/")]:
                 self.held.remove(entry)
                 os.close(entry[1])
@@ -31,8 +31,8 @@ class GuardedSteps:
         elif effect == b"unlink":
             os.unlink(path)
         elif effect in (b"write", b"append"):
-            how = os.O_TRUNC if effect == b"write" else os.O_APPEND
-            fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
+            flag = os.O_TRUNC if effect == b"write" else os.O_APPEND
+            fd = os.open(path, os.O_WRONLY | flag | os.O_CLOEXEC)
             try:
                 write_lines(fd, data)
             finally:
@@ -45,13 +45,13 @@ class GuardedSteps:
         self.held.append((path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
 
     def guard(self, *step: bytes) -> None:
-        """Take this step (effect, path, data, what has to stand there) back at the end."""
+        """Register an undo step (effect, path, data, expected content) for the end."""
         effect, path, data, expects = step
         self.guarded.append((effect, path, data, expects))
         self.journal.add(effect, path, data, expects)
 
     def unguard(self, *step: bytes) -> None:
-        """Do not, the newest of its like."""
+        """Remove the most recently guarded step equal to this one."""
         for at in range(len(self.guarded) - 1, -1, -1):
             if self.guarded[at] == step:
                 del self.guarded[at]
@@ -59,24 +59,28 @@ class GuardedSteps:
                 break
 
     def undo(self) -> "list[bytes]":
-        """Let go of what is held, then each guarded step, newest first; the failed ones, as `effect path: why`."""
+        """Release held files, then undo each guarded step, newest first; return the failed ones, as `effect path:
+        why`.
+        """
         for _, fd in self.held:
             os.close(fd)
         self.held = []
         failed = []
         while self.guarded:
             step = self.guarded.pop()
-            why = self._take_back(step)
-            if why:
-                failed.append(step[0] + b" " + step[1] + b": " + why)
+            reason = self._undo_step(step)
+            if reason:
+                failed.append(step[0] + b" " + step[1] + b": " + reason)
             else:
                 self.journal.drop(*step)
         return failed
 
-    def _take_back(self, step: "tuple[bytes, bytes, bytes, bytes]") -> bytes:
-        """Why it could not be; what is gone already, and what is someone else's by now, counts as done."""
+    def _undo_step(self, step: "tuple[bytes, bytes, bytes, bytes]") -> bytes:
+        """Return why a step could not be undone; effects that are gone, or changed by someone else, count as
+        undone.
+        """
         effect, path, data, expects = step
-        for left in range(_BUSY_TRIES - 1, -1, -1):
+        for tries_left in range(_BUSY_TRIES - 1, -1, -1):
             try:
                 if not expects or is_untouched(effect, whole(path), expects):
                     self.perform(effect, path, data)
@@ -84,7 +88,7 @@ class GuardedSteps:
             except OSError as error:
                 if error.errno == errno.ENOENT:
                     return b""
-                if error.errno != errno.EBUSY or not left:
+                if error.errno != errno.EBUSY or not tries_left:
                     return os.strerror(error.errno or 0).encode()
-                time.sleep(0.05)  # someone else's reader is just closing
+                time.sleep(0.05)  # another reader is just closing its file
         return b""

@@ -1,4 +1,4 @@
-"""The callers of a function of a running kernel: by its own code, and by debug information where there is some."""
+"""Find the callers of a function of a running kernel: from its code, and from debug information if available."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from probes.attaching.values import ReasonKind, Relation
 from probes.probe import ProbePlace
 
 _ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
-"""ENDBR64 on x86-64, and what the kernel puts there where it isn't needed: calls may skip it."""
+"""ENDBR64 on x86-64, and the bytes by which the kernel replaces it if not needed: calls may skip either."""
 
 
 class CallerSearch:
-    """Finds callers on one target; the code is read once."""
+    """Search for callers on one target; the code is read once."""
 
     def __init__(
         self, target: Target, machine: str, symbols: Symbols | None, catalog: Catalog, debug: DebugInfo
@@ -36,7 +36,7 @@ class CallerSearch:
         self._code: KernelCode | None = None
 
     def find(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
-        """The callers of a function; None: stopped by `progress`. Raises TargetLost."""
+        """Return the callers of a function; None: stopped by `progress`. Raises TargetLost."""
         if self._symbols is None:
             return Callers(name, trouble="the kernel hides the addresses of its functions")
         try:
@@ -57,10 +57,12 @@ class CallerSearch:
                 self._code = KernelCode(self._target, symbols, progress)
         except FileRefused as error:
             return Callers(name, trouble=f"the kernel's code can't be read ({error})")
-        return _InCode(self._code, self._machine, symbols, CallSites(symbols, self._catalog)).callers(name, starts)
+        return _CodeSearch(self._code, self._machine, symbols, CallSites(symbols, self._catalog)).callers(
+            name, starts
+        )
 
     def _by_debug_info(self, callers: Callers, symbols: Symbols, progress: Progress) -> Callers:
-        """Add where it was inlined; as they are where there is no debug information."""
+        """Add the callers into which it was inlined; unchanged without debug information."""
         start = next((entry.address for entry in symbols.named("_stext")), None)
         file = self._debug.file
         if file is None or start is None:
@@ -72,47 +74,56 @@ class CallerSearch:
             if not inlined.known:
                 return callers
             spot = CallSites(symbols, self._catalog).around
-            found = [(address, spot(address + start - file.text)) for address in inlined.addresses]
-            where = {spot.start: spot for _, spot in found if spot is not None}
-            kept = any(entry.code for entry in symbols.named(callers.name))
-            callers = with_inlined(callers, tuple(where.values()), len(found), kept, str(self._debug.path))
+            sites = [(address, spot(address + start - file.text)) for address in inlined.addresses]
+            spots = {spot.start: spot for _, spot in sites if spot is not None}
+            has_own_code = any(entry.code for entry in symbols.named(callers.name))
+            callers = with_inlined(callers, tuple(spots.values()), len(sites), has_own_code, str(self._debug.path))
         return callers
 
 
 class CallSites:
-    """Functions by addresses in them, as they can be probed."""
+    """Mapping of addresses to functions, under names that can be probed."""
 
     def __init__(self, symbols: Symbols, catalog: Catalog) -> None:
         self._symbols, self._catalog = symbols, catalog
 
     def around(self, address: int) -> CallSite | None:
-        """The function whose code is at an address."""
-        place = self._symbols.find(address)
-        if place is None:
+        """Return the function whose code is at an address."""
+        symbol = self._symbols.find(address)
+        if symbol is None:
             return None
-        name = owner(place.name)
-        if name == place.name:
-            return self._named(address - place.offset, name)._replace(offset=place.offset)
+        name = owner(symbol.name)
+        if name == symbol.name:
+            return self._site_named(address - symbol.offset, name)._replace(offset=symbol.offset)
         owners = [entry.address for entry in self._symbols.named(name)]
-        # Of several functions of one name nobody knows whose part it is.
-        return self._named(owners[0], name) if len(owners) == 1 else None
+        # Of several functions of one name the owner of the part is unknown.
+        return self._site_named(owners[0], name) if len(owners) == 1 else None
 
-    def _named(self, start: int, name: str) -> CallSite:
-        """By the name under which it can be probed, that of the tracer's list first; a twin by its address."""
+    def _site_named(self, start: int, name: str) -> CallSite:
+        """Return the function by a name that can be probed, that of the tracer's list first; a twin by its
+        address.
+        """
         names = self._symbols.names_at(start) or [name]
         answers = map(self._catalog.attachability, names)
         for about in sorted(answers, key=lambda about: about.has(ReasonKind.ALIAS)):
-            one = about.name
+            alias = about.name
             if about.kinds:
-                return CallSite(one, start, ProbePlace(one), about.kinds)
-            twin = next((i for i in about.instead if i.how is Relation.TWIN and i.place.address == start), None)
+                return CallSite(alias, start, ProbePlace(alias), about.kinds)
+            twin = next(
+                (
+                    alternative
+                    for alternative in about.instead
+                    if alternative.how is Relation.TWIN and alternative.place.address == start
+                ),
+                None,
+            )
             if twin is not None:
-                return CallSite(one, start, twin.place, twin.kinds)
+                return CallSite(alias, start, twin.place, twin.kinds)
         return CallSite(name, start, ProbePlace(name), frozenset())
 
 
-class _InCode:
-    """One search through the code."""
+class _CodeSearch:
+    """Search of one kernel's code for calls."""
 
     def __init__(self, code: KernelCode, machine: str, symbols: Symbols, spots: CallSites) -> None:
         self._code, self._machine, self._symbols, self._spots = code, machine, symbols, spots
@@ -125,7 +136,9 @@ class _InCode:
         return self._code.branches_to(targets, self._machine)
 
     def _entries(self, start: int) -> Collection[int]:
-        """Calls go to the first instruction, behind the mark for indirect calls, or into the padding in front."""
+        """Return the addresses that calls use: the first instruction, behind the mark for indirect calls, or in the
+        padding.
+        """
         entries = {start}
         if self._code.bytes_at(start, 4) in _ENTRIES:
             entries.add(start + 4)

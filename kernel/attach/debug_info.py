@@ -1,4 +1,4 @@
-"""Debug information of a target's kernel, where the near machine has it: a vmlinux of the very same build."""
+"""Find debug information of a target's kernel on the local machine: a vmlinux of the very same build."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ _PLACES = (
     "/lib/modules/{release}/build/vmlinux",
     "/boot/vmlinux-{release}",
 )
-"""Where Debian, Fedora and SUSE put it, and a kernel's own build."""
+"""Paths used by Debian, Fedora and SUSE, and of a kernel's own build."""
 
 
 class DebugInfo:
-    """Found when it is first asked for; the build ids must be the same, or every address would be a lie."""
+    """Debug information, searched on first use; the build ids must be equal, or every address would be wrong."""
 
-    def __init__(self, target: Target, release: str, chosen: Path | None = None) -> None:
-        """`chosen`: the only file to look at; None: where distributions put them."""
+    def __init__(self, target: Target, release: str, override: Path | None = None) -> None:
+        """Take the target; `override`: the only file to look at; None: the paths of distributions."""
         self._target = target
         self._release = release
-        self._chosen = chosen
+        self._override = override
         self.path: Path | None = None
 
     @cached_property
     def file(self) -> DebugFile | None:
-        """The file, open; None: there is none of this kernel."""
+        """Open file; None: there is none of this kernel."""
         try:
-            wanted = build_id(self._target.read(_NOTES, 1 << 16))
+            target_build_id = build_id(self._target.read(_NOTES, 1 << 16))
         except FileRefused:
             return None
-        for path in self._paths(wanted.hex()) if wanted else ():
+        for path in self._paths(target_build_id.hex()) if target_build_id else ():
             with contextlib.suppress(OSError, DwarfError):
                 file = DebugFile(path)
-                if file.build_id == wanted:
+                if file.build_id == target_build_id:
                     self.path = path
                     return file
                 file.close()
         return None
 
     def _paths(self, identity: str) -> list[Path]:
-        if self._chosen is not None:
-            return [self._chosen]
+        if self._override is not None:
+            return [self._override]
         names = {"release": self._release, "first": identity[:2], "rest": identity[2:]}
         return [Path(place.format(**names)) for place in _PLACES]

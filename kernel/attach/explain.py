@@ -1,4 +1,4 @@
-"""Why a function of an open target can't be probed, and what instead, with all that can be seen."""
+"""Explain why a function of an open target can't be probed, and list alternatives, from all available data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernel.recording.target import RecordingTarget
 from probes.attaching.values import AbsentModule, Attachability, SymbolLookups
 from probes.probe import ProbeKind
 
-if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them; `far` a fiftieth
+if TYPE_CHECKING:  # `callers` takes a tenth of a second to import and is seldom needed; `remote.target` a fiftieth
     from kernel.attach.callers import CallerSearch
     from kernel.attach.debug_info import DebugInfo
     from kernel.attach.machine_code import Progress
@@ -23,20 +23,23 @@ if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask 
 
 
 class AttachExplainer:
-    """For one connection; everything here may take seconds on a machine far away: for a worker."""
+    """Explanations for one connection; every call may take seconds on a remote host: for a worker."""
 
     def __init__(self, connection: Connection, vmlinux: Path | None = None) -> None:
-        """`vmlinux`: with debug information of this kernel; None: it is looked for where distributions put it."""
+        """Take a connection; `vmlinux`: file with debug information of this kernel; None: the paths of
+        distributions.
+        """
         self._connection = connection
         self._vmlinux = vmlinux
         self._absent: dict[str, Sequence[AbsentModule]] = {}
-        """Modules that have a function and aren't loaded, of functions that were looked at."""
-        self._looking = threading.Lock()
-        self._searching = threading.Lock()  # its own: who asks about another function doesn't wait for a search
+        """Modules that contain a function and aren't loaded, by the functions asked for."""
+        self._lookup_lock = threading.Lock()
+        # A lock of its own: questions about other functions don't wait for a search.
+        self._search_lock = threading.Lock()
 
     @property
     def near(self) -> bool:
-        """Whether the exact answer is there in a moment: nothing has to come from another machine for it."""
+        """True if the exact answer takes only a moment, as no data comes from another machine."""
         target = self._connection.target
         if isinstance(target, RecordingTarget):
             return True
@@ -45,21 +48,25 @@ class AttachExplainer:
         return not isinstance(target, RemoteTarget)
 
     def about(self, name: str) -> Attachability:
-        """The exact answer; from the first call on the catalog's are exact as well. Raises TargetLost."""
-        self._look()
-        if self._ground.absent is not None:
-            self._absent[name] = self._ground.absent(name)
+        """Return the exact answer; from the first call on the catalog's answers are exact as well. Raises
+        TargetLost.
+        """
+        self._update_catalog()
+        if self._lookups.absent is not None:
+            self._absent[name] = self._lookups.absent(name)
         return self._connection.catalog.attachability(name)
 
     @property
     def debug_info(self) -> Path | None:
-        """Where functions are known that have no code of their own; None: there is none of this kernel."""
+        """File with inlined functions that have no code of their own; None: there is none of this kernel."""
         return self._debug.path if self._debug.file else None
 
     def callers(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
-        """Who calls it, by the code of the kernel; None: stopped by `progress`. Raises TargetLost."""
-        self._look()
-        with self._searching:
+        """Return the callers of a function, by the code of the kernel; None: stopped by `progress`. Raises
+        TargetLost.
+        """
+        self._update_catalog()
+        with self._search_lock:
             callers = self._search.find(name, progress)
         btf = self._connection.btf
         if callers is None or callers.found or btf is None:
@@ -71,16 +78,16 @@ class AttachExplainer:
     def _kinds(self, name: str) -> frozenset[ProbeKind]:
         return self._connection.catalog.attachability(name).kinds
 
-    def _look(self) -> None:
-        with self._looking:
-            # Who asks the catalog may be drawing: it waits for no file of another machine.
-            known = (
-                self._ground if self.near else replace(self._ground, absent=lambda name: self._absent.get(name, ()))
+    def _update_catalog(self) -> None:
+        with self._lookup_lock:
+            # The catalog may be used while drawing, which must not wait for a file of another machine.
+            lookups = (
+                self._lookups if self.near else replace(self._lookups, absent=lambda name: self._absent.get(name, ()))
             )
-            self._connection.catalog.ground = known
+            self._connection.catalog.ground = lookups
 
     @cached_property
-    def _ground(self) -> SymbolLookups:
+    def _lookups(self) -> SymbolLookups:
         connection = self._connection
         return symbols.look(connection.target, connection.facts.release, connection.symbols)
 

@@ -1,4 +1,4 @@
-"""The kernel's memory by address, through /proc/kcore: an ELF core file, always up to date, never written.
+"""Read the kernel's memory by address, through /proc/kcore: an ELF core file, always up to date, never written.
 
 Root with CAP_SYS_RAWIO may read it, unless the kernel is locked down for confidentiality.
 """
@@ -14,40 +14,40 @@ from kernel.target import Target
 
 PATH = "/proc/kcore"
 _HEADER = struct.Struct("<16x2H4x3Q4x3H")
-"""e_type e_machine, e_entry e_phoff e_shoff, e_ehsize e_phentsize e_phnum."""
+"""Fields: e_type e_machine, e_entry e_phoff e_shoff, e_ehsize e_phentsize e_phnum."""
 _SEGMENT = struct.Struct("<2I6Q")
-"""p_type p_flags p_offset p_vaddr p_paddr p_filesz p_memsz p_align."""
+"""Fields: p_type p_flags p_offset p_vaddr p_paddr p_filesz p_memsz p_align."""
 _LOAD = 1
 _MOST_SEGMENTS = 4096
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
 
 
 class CoreSegment(NamedTuple):
-    """One stretch of addresses."""
+    """Contiguous range of addresses."""
 
     address: int
     size: int
     offset: int
-    """In the file."""
+    """Offset in the file."""
 
 
 class Kcore:
-    """Reads memory of one kernel; every call may raise FileRefused."""
+    """Reader of one kernel's memory; every call may raise FileRefused."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         head = target.read(PATH, _HEADER.size)
         if len(head) < _HEADER.size or not head.startswith(_ELF64_LITTLE):
             raise FileRefused(PATH, errno.ENOEXEC)
-        *_, at, _, _, size, count = _HEADER.unpack(head)
+        *_, table_offset, _, _, size, count = _HEADER.unpack(head)
         if size != _SEGMENT.size or count > _MOST_SEGMENTS:
             raise FileRefused(PATH, errno.ENOEXEC)
-        table = target.read(PATH, size * count, at)
-        found = (_SEGMENT.unpack_from(table, i) for i in range(0, len(table) - size + 1, size))
-        self._segments = [CoreSegment(s[3], s[5], s[2]) for s in found if s[0] == _LOAD]
+        table = target.read(PATH, size * count, table_offset)
+        headers = (_SEGMENT.unpack_from(table, i) for i in range(0, len(table) - size + 1, size))
+        self._segments = [CoreSegment(s[3], s[5], s[2]) for s in headers if s[0] == _LOAD]
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes from an address on; less where they end, empty where there are none."""
+        """Return bytes from an address on; fewer at the end of a segment, empty outside of all."""
         for segment in self._segments:
             if segment.address <= address < segment.address + segment.size:
                 room = segment.address + segment.size - address

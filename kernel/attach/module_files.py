@@ -1,4 +1,4 @@
-"""Modules that lie on a machine's disk and aren't loaded: which of them has a function?"""
+"""Find the modules on a machine's disk that contain a function and aren't loaded."""
 
 from __future__ import annotations
 
@@ -15,38 +15,41 @@ from kernel.target import Target
 from probes.attaching.values import AbsentModule
 
 _MOST = 3
-"""Modules that are looked into for one function."""
+"""Most modules that are searched for one function."""
 _LARGEST = 64 << 20
-"""Bytes of a module, packed or unpacked."""
+"""Most bytes of a module, compressed or not."""
 
 
 class AbsentModules:
-    """Looks below /lib/modules/RELEASE; each index is read when it is first asked for."""
+    """Modules below /lib/modules/RELEASE; each index is read on first use."""
 
     def __init__(self, target: Target, release: str) -> None:
         self._target = target
         self._folder = f"/lib/modules/{release}"
 
     def with_function(self, name: str) -> Sequence[AbsentModule]:
-        """Modules that have it: for sure where one exports it or it was found in the file, else by its name."""
+        """Return the modules with a function: certain if exported or found in the file, else guessed by the module's
+        name.
+        """
         if not self._paths:
             return ()
         exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encoded(name)), self._exports, re.MULTILINE)
         if exported and (module := exported[1].decode("utf-8", "surrogateescape")) in self._paths:
             return (AbsentModule(module, certain=True),)
-        found = ((module, self._has(module, name)) for module in self._called_like(name)[:_MOST])
+        candidates = ((module, self._contains(module, name)) for module in self._named_like(name)[:_MOST])
         return sorted(
-            (AbsentModule(m, certain=bool(has)) for m, has in found if has is not False), key=lambda a: not a.certain
+            (AbsentModule(m, certain=bool(contained)) for m, contained in candidates if contained is not False),
+            key=lambda a: not a.certain,
         )
 
-    def _called_like(self, name: str) -> list[str]:
-        """Modules with whose name the function's begins, the longest first."""
+    def _named_like(self, name: str) -> list[str]:
+        """Return the modules with whose name the function's begins, the longest first."""
         words = name.lstrip("_").split("_")
         starts = ("_".join(words[:count]) for count in range(len(words), 0, -1))
         return [start for start in starts if start in self._paths]
 
-    def _has(self, module: str, name: str) -> bool | None:
-        """Whether the module's file has the name in its table of strings; None: it can't be read."""
+    def _contains(self, module: str, name: str) -> bool | None:
+        """Return whether the module's file has the name in its string table; None: unreadable."""
         try:
             data = unpacked(self._target.read(posixpath.join(self._folder, self._paths[module]), _LARGEST))
         except FileRefused:
@@ -55,11 +58,11 @@ class AbsentModules:
 
     @cached_property
     def _paths(self) -> Mapping[str, str]:
-        """Module that isn't loaded -> its file, below the folder or absolute."""
+        """File of each module that isn't loaded, below the folder or absolute."""
         loaded = set(re.findall(r"^(\S+) ", self._text("/proc/modules"), re.MULTILINE))
         paths = re.findall(r"^((?>[^\s:]+?\.ko)[^\s:]*+):", self._text(f"{self._folder}/modules.dep"), re.MULTILINE)
-        named = {posixpath.basename(path).partition(".ko")[0].replace("-", "_"): path for path in paths}
-        return {name: path for name, path in named.items() if name not in loaded}
+        paths_by_module = {posixpath.basename(path).partition(".ko")[0].replace("-", "_"): path for path in paths}
+        return {name: path for name, path in paths_by_module.items() if name not in loaded}
 
     @cached_property
     def _exports(self) -> bytes:
@@ -76,7 +79,7 @@ class AbsentModules:
 
 
 def unpacked(data: bytes) -> bytes | None:
-    """A module's file as ELF; None: packed in a way that can't be read here (zstd), or damaged."""
+    """Return a module's file as ELF; None: damaged, or in an unsupported compression (zstd)."""
     if not data.startswith((b"\x7fELF", b"\xfd7zXZ", b"\x1f\x8b")):
         return None
     try:

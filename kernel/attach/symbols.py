@@ -1,6 +1,6 @@
-"""What `probes.attaching.attach` asks of a machine besides its facts: symbols by name, modules that aren't loaded.
+"""Look up data for `probes.attaching.attach` beyond the facts: symbols by name, modules that aren't loaded.
 
-Each file is read when it is first asked for, which takes a moment on a machine far away: for a worker.
+Each file is read on first use, which takes a moment on a remote host: for a worker.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from probes.attaching.values import AbsentModule, SymbolEntry, SymbolLookups
 
 
 def look(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups:
-    """Look at a machine more closely; what it doesn't show stays unknown."""
+    """Return lookups on a machine; data it doesn't show stays unknown."""
     modules = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
 
     def absent(name: str) -> Sequence[AbsentModule]:
-        with contextlib.suppress(KernelError):  # the line is gone: nothing of that is remembered
+        with contextlib.suppress(KernelError):  # connection lost: no result is remembered
             return modules(name)
         return ()
 
@@ -33,7 +33,7 @@ def look(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups
 
     def named(name: str) -> Sequence[SymbolEntry]:
         entries = symbols.named(name)
-        return [_symbol(entry, symbols, sections, among=len(entries)) for entry in entries]
+        return [_symbol(entry, symbols, sections, same_name=len(entries)) for entry in entries]
 
     def copies(name: str) -> Sequence[str]:
         return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
@@ -44,11 +44,11 @@ def look(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups
     return SymbolLookups(named, copies, absent, parts)
 
 
-def _symbol(entry: KallsymsEntry, symbols: Symbols, sections: TextSections, among: int) -> SymbolEntry:
+def _symbol(entry: KallsymsEntry, symbols: Symbols, sections: TextSections, same_name: int) -> SymbolEntry:
     section = None if entry.module else sections.at(entry.address)
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
-    if among < 2:
+    if same_name < 2:
         return SymbolEntry(entry.address, code, entry.module, section, aliases=symbols.aliases(entry))
-    before, after = symbols.neighbours(entry.address)
-    first, last = (found.name if found else "" for found in (before, after))
+    previous, following = symbols.neighbours(entry.address)
+    first, last = (neighbour.name if neighbour else "" for neighbour in (previous, following))
     return SymbolEntry(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

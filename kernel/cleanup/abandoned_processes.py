@@ -1,8 +1,8 @@
-"""Processes that served a target of ours until their connection was cut: what they leave there is taken away.
+"""Remove the effects of processes that served a target until their connection was lost.
 
-One that lives undoes by itself, as soon as it knows of the cut or after
-`kernel.remote.protocol.agent_client.SILENCE`. One that was killed
-cannot: its sessions are found by its name and removed as `probewright clean` does. No others are looked at.
+A live process undoes its effects itself, once it notices the disconnect or after
+`kernel.remote.protocol.agent_client.SILENCE`. A killed one cannot: its sessions are found by its name and removed as
+`probewright clean` does. Sessions of other processes are not touched.
 """
 
 from __future__ import annotations
@@ -17,76 +17,81 @@ from kernel.target import Effect, Step, Target
 from kernel.tracefs import Tracefs
 
 UNDOING = 5.0
-"""Seconds for which one that is undoing is waited for: when its target is left, and where it has names we want."""
+"""Seconds to wait for a process that is undoing its effects: when its target is closed, and when it holds names we
+need.
+"""
 _PAUSE = 0.25
-"""Seconds between two looks at one that lives."""
+"""Seconds between two checks of a live process."""
 
 
 class AbandonedProcesses:
-    """Names (`PID_STARTTIME`) of such processes, each until nothing of it is left."""
+    """Names (`PID_STARTTIME`) of such processes, each until all of its effects are gone."""
 
     def __init__(self) -> None:
         self._processes: list[str] = []
-        self._left_alone: list[SettingChanged] = []
+        self._changed_settings: list[SettingChanged] = []
 
     def __len__(self) -> int:
         return len(self._processes)
 
     def add(self, process: str) -> None:
-        """Add one whose connection is cut; an empty name had no effects."""
+        """Add a process whose connection is lost; an empty name had no effects."""
         if process and process not in self._processes:
             self._processes.append(process)
 
     def forget(self) -> None:
-        """Forget all: the machine was booted anew."""
+        """Forget all processes after a reboot of the machine."""
         self._processes.clear()
 
     def take_away(self, target: Target, patience: float = 0.0) -> list[UndoFailure]:
-        """Remove what dead ones left.
+        """Remove the effects of dead processes.
 
         Args:
-            target: it is served by another process now.
-            patience: seconds to wait for those that live.
+            target: target, served by another process now.
+            patience: seconds to wait for live processes.
 
         Returns:
-            What is left of dead ones and of living ones, and what was left alone because someone has changed it.
+            Remaining effects of dead and live processes, and settings left as they are because someone has changed
+                them.
 
         Raises:
-            FileRefused, TargetLost: it could not be looked at.
+            FileRefused, TargetLost: the target could not be searched.
         """
         until = time.monotonic() + patience
         while self._processes:
             failures = self._remove(target)
-            living = self._living(target)
+            living = self._live_instances(target)
             if not living or time.monotonic() >= until:
-                told, self._left_alone = self._left_alone, []
-                return failures + living + [UndoFailure(_removal(one.path), one) for one in told]
+                changed, self._changed_settings = self._changed_settings, []
+                return failures + living + [UndoFailure(_removal(setting.path), setting) for setting in changed]
             time.sleep(_PAUSE)
         return []
 
     def _remove(self, target: Target) -> list[UndoFailure]:
-        alive = [one for one in self._processes if (owner := parse_owner(one)) and is_alive(target, owner)]
+        alive = [
+            process for process in self._processes if (owner := parse_owner(process)) and is_alive(target, owner)
+        ]
         failures: list[UndoFailure] = []
         stuck: set[str] = set()
         for leftover in leftovers.find(target):
             if leftover.process in self._processes and leftover.process not in alive:
-                for why in leftovers.remove(target, leftover, self._left_alone.append):
+                for reason in leftovers.remove(target, leftover, self._changed_settings.append):
                     path = leftover.instance or leftover.group
-                    failures.append(UndoFailure(_removal(path), KernelError(why)))
+                    failures.append(UndoFailure(_removal(path), KernelError(reason)))
                     stuck.add(leftover.process)
-        self._processes = [one for one in self._processes if one in alive or one in stuck]
+        self._processes = [process for process in self._processes if process in alive or process in stuck]
         return failures
 
-    def _living(self, target: Target) -> list[UndoFailure]:
-        """Return the instances of those that live."""
+    def _live_instances(self, target: Target) -> list[UndoFailure]:
+        """Return the instances of live processes."""
         tracefs = Tracefs(target, target.facts().tracefs)
-        found: list[UndoFailure] = []
+        failures: list[UndoFailure] = []
         for name in tracefs.instances():
             owner = parse_owner(name.removeprefix(INSTANCE_PREFIX)) if name.startswith(INSTANCE_PREFIX) else None
             if owner is not None and owner.process in self._processes and is_alive(target, owner):
-                why = f"process {owner.pid} of before the cut lives, and takes its probes away by itself"
-                found.append(UndoFailure(_removal(tracefs.instance(name).path), KernelError(why)))
-        return found
+                reason = f"process {owner.pid} of before the cut lives, and takes its probes away by itself"
+                failures.append(UndoFailure(_removal(tracefs.instance(name).path), KernelError(reason)))
+        return failures
 
 
 def _removal(path: str) -> Step:
@@ -94,9 +99,9 @@ def _removal(path: str) -> Step:
 
 
 def remove_what_predecessors_left(target: Target) -> list[UndoFailure]:
-    """Remove what predecessors left on a target that is going to be left, and return what stays.
+    """Remove the effects of previous processes on a target that is being closed; return the remaining ones.
 
-    Where the connection is gone return nothing: it is told by who closes a session there.
+    Returns none if the connection is lost: the closing of the session reports that.
     """
     predecessors: AbandonedProcesses | None = getattr(target, "predecessors", None)
     if not predecessors:

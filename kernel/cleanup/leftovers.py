@@ -1,13 +1,13 @@
-"""What sessions that died have left in a kernel: found by name, proved dead by the kernel itself, removed.
+"""Find and remove the effects of dead sessions: found by name, proved dead by the kernel itself.
 
-A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
-So the instance goes first, which also disables its events, then the events of its group. Other people's events are
-never touched. A dead one may be kept by its own hist triggers (`kernel.cleanup.hist_references`), which are taken
-away where no process of any PID name space can be its owner. Where there is a group and no instance, the owner's
-process has to be gone. A synthetic event is a session's own where its name begins with that of the session's group
-and two underscores. What bears no name of ours, an event that a person named or a setting of the whole kernel, stands
-in the journal of the process (`kernel.agent.journal`), which goes when none of its instances is left; what someone
-has changed since is left alone.
+A session is dead if its instance can be removed: a live one holds a file of it open, and rmdir gives EBUSY. So the
+instance is removed first, which also disables its events, then the events of its group. Events of others are never
+touched. A dead session's own hist triggers may hold its instance (`kernel.cleanup.hist_references`); they are removed
+if no process of any PID name space can be its owner. If there is a group and no instance, the owner's process has to
+be gone. A synthetic event is a session's own if its name begins with that of the session's group and two underscores.
+Effects without our names, such as events with a user's name or settings of the whole kernel, are listed in the
+journal of the process (`kernel.agent.journal`), which is removed with the last of its instances; settings that
+someone has changed since stay as they are.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from probes.rules.deletion import SYNTHETIC
 
 
 class Leftover(NamedTuple):
-    """What one dead session left."""
+    """Effects left by one dead session."""
 
     name: str
-    """`PID_STARTTIME`, `_N` behind it for further sessions of one process."""
+    """`PID_STARTTIME`, with `_N` for further sessions of one process."""
     instance: str
-    """Path of its trace instance; empty: gone already."""
+    """Path of its trace instance; empty: already removed."""
     events: tuple[str, ...]
-    """`group/event`, oldest first; empty: none."""
+    """Events of the session as `group/event`, oldest first; empty: none."""
     journal: StaleJournal | None = None
-    """What its process has changed elsewhere; with the last session of a process."""
+    """Other changes by its process; with the last session of a process."""
 
     @property
     def settings(self) -> int:
-        """Number of changes elsewhere that are to be taken back."""
+        """Number of other changes to be undone."""
         return len(self.journal.steps) if self.journal else 0
 
     @property
@@ -55,7 +55,7 @@ class Leftover(NamedTuple):
 
 
 def find(target: Target) -> list[Leftover]:
-    """Sessions on this kernel whose process is gone; none where there is no tracefs to look at. Raises TargetLost."""
+    """Return the sessions on this kernel whose process is gone; empty if tracefs can't be read. Raises TargetLost."""
     root = target.facts().tracefs
     if not root:
         return []
@@ -66,35 +66,36 @@ def find(target: Target) -> list[Leftover]:
         return []
     prefix = INSTANCE_PREFIX
     names = {name.removeprefix(prefix) for name in tracefs.instances() if name.startswith(prefix)}
-    found: list[Leftover] = []
+    leftovers: list[Leftover] = []
     for name in sorted(names | events.keys()):
         owner = parse_owner(name)
         if owner is None or owner.process == target.owner or is_alive(target, owner):
             continue
         instance = tracefs.instance(prefix + name) if name in names else None
-        found.append(Leftover(name, instance.path if instance else "", tuple(events.get(name, ()))))
-    return _with_journals(target, found, root)
+        leftovers.append(Leftover(name, instance.path if instance else "", tuple(events.get(name, ()))))
+    return _with_journals(target, leftovers, root)
 
 
 def remove(
     target: Target, leftover: Leftover, tell: Callable[[SettingChanged], object] = lambda _: None
 ) -> Sequence[str]:
-    """Take it away, each step tried.
+    """Remove the effects of a dead session; every step is tried.
 
     Args:
-        target: where it is.
-        leftover: as `find` gave it.
-        tell: told what is left alone because someone else has changed it since.
+        target: target with the effects.
+        leftover: result of `find`.
+        tell: called with each setting that stays because someone else has changed it since.
 
     Returns:
-        What failed, one line each; empty: nothing of it is left. A session that turns out to be alive is left alone.
+        Failures, one line each; empty: all effects are removed. A session that turns out to be alive is left as it
+            is.
 
     Raises:
-        TargetLost: the line went away.
+        TargetLost: the connection was lost.
     """
     tracefs = Tracefs(target, target.facts().tracefs)
     try:
-        # Also where find() saw none: it may have been made meanwhile, and then it is alive.
+        # Even if find() saw no instance: it may have been created meanwhile, by a live session.
         _remove_instance(target, tracefs.instance(INSTANCE_PREFIX + leftover.name), leftover)
     except FileRefused as error:
         if error.errno == errno.EBUSY:
@@ -105,7 +106,7 @@ def remove(
         if owner is None or is_alive(target, owner):
             return (f"{leftover.group}: the process that made it is alive",)
     failed: list[str] = []
-    # Newest first, because an event probe keeps the event it is attached to; asked again, because rmdir was first.
+    # Newest first, because an event probe holds the event it is attached to; read again, because rmdir was first.
     for event in reversed(_events_by_name(tracefs).get(leftover.name, [])):
         try:
             target.perform(tracefs.define(f"-:{event}"))
@@ -118,7 +119,7 @@ def remove(
 
 
 def _remove_instance(target: Target, instance: Instance, leftover: Leftover) -> None:
-    """Remove it, with what its own triggers keep of it. Raises FileRefused (EBUSY: someone uses it), TargetLost."""
+    """Remove an instance, and its own triggers that hold it. Raises FileRefused (EBUSY: in use), TargetLost."""
     remove = Step(Effect.RMDIR, instance.path)
     try:
         target.perform(remove)
@@ -130,21 +131,21 @@ def _remove_instance(target: Target, instance: Instance, leftover: Leftover) -> 
         target.perform(remove)
 
 
-def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Leftover]:
-    """Add what dead processes wrote down: it goes after the last of their sessions."""
+def _with_journals(target: Target, leftovers: list[Leftover], root: str) -> list[Leftover]:
+    """Add the journals of dead processes, each to the last of its sessions."""
     for journal in old_journals(target, root):
         owner = parse_owner(journal.process)
         if owner is None or owner.process == target.owner or is_alive(target, owner):
             continue
-        mine = [at for at, leftover in enumerate(found) if _process(leftover.name) == journal.process]
-        if mine:
-            found[mine[-1]] = found[mine[-1]]._replace(journal=journal)
+        positions = [at for at, leftover in enumerate(leftovers) if _process(leftover.name) == journal.process]
+        if positions:
+            leftovers[positions[-1]] = leftovers[positions[-1]]._replace(journal=journal)
         elif journal.steps:
-            found.append(Leftover(journal.process, "", (), journal))
-        else:  # of an earlier boot, or all of it was taken back: there is nothing to ask anybody
+            leftovers.append(Leftover(journal.process, "", (), journal))
+        else:  # of an earlier boot, or all undone: no need to ask the user
             with contextlib.suppress(FileRefused):
                 target.perform(Step(Effect.UNLINK, journal.path))
-    return found
+    return leftovers
 
 
 def _undo(
@@ -156,8 +157,8 @@ def _undo(
     failed = []
     for step in reversed(journal.steps):
         try:
-            if (left := take_back(target, step)) is not None:
-                tell(left)
+            if (changed := take_back(target, step)) is not None:
+                tell(changed)
         except FileRefused as error:
             failed.append(_reason(error))
     if not failed:
@@ -171,16 +172,17 @@ def _process(name: str) -> str:
 
 
 def _events_by_name(tracefs: Tracefs) -> dict[str, list[str]]:
-    """Events of our groups, by the name of their session, oldest first."""
-    found: dict[str, list[str]] = {}
+    """Return the events of our groups, by the name of their session, oldest first."""
+    events: dict[str, list[str]] = {}
     for event in tracefs.dynamic_events():
-        # The kernel has one group for synthetic events: those of ours carry the name before two underscores.
+        # The kernel has one group for all synthetic events: the names of ours begin with the session's and two
+        # underscores.
         group = event.event.partition("__")[0] if event.group == SYNTHETIC else event.group
         name = group.removeprefix(GROUP_PREFIX)
         # Several probes may share one event; it is removed once.
-        if name != group and parse_owner(name) and event.path not in found.setdefault(name, []):
-            found[name].append(event.path)
-    return found
+        if name != group and parse_owner(name) and event.path not in events.setdefault(name, []):
+            events[name].append(event.path)
+    return events
 
 
 def _reason(error: KernelError) -> str:

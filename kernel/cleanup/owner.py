@@ -1,7 +1,7 @@
-"""Who holds a session: the name of a process that no other process of this boot ever has.
+"""Name the owner of a session: a process name that no other process of this boot ever has.
 
 `PID_STARTTIME`, the start time (field 22 of /proc/PID/stat, clock ticks since boot) in base 36: short enough for the
-group name of an event (63 characters), and made of characters that both event groups and folders take.
+group name of an event (63 characters), and made of characters that are valid in event groups and folder names.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _OWNER = re.compile(r"(\d+)_([0-9a-z]+)(?:_(\d+))?")
 
 
 class Owner(NamedTuple):
-    """A session's name, read."""
+    """Parsed name of a session."""
 
     pid: int
     starttime: str
-    """In base 36."""
+    """Start time in base 36."""
     number: int = 1
-    """From 2 on for the further sessions of one process."""
+    """2 and more for the further sessions of one process."""
 
     @property
     def process(self) -> str:
@@ -41,7 +41,7 @@ class Owner(NamedTuple):
 
 
 def base36(number: int) -> str:
-    """Digits and small letters."""
+    """Return a number in base 36, with digits and lowercase letters."""
     digits = ""
     while True:
         number, rest = divmod(number, 36)
@@ -51,13 +51,13 @@ def base36(number: int) -> str:
 
 
 def owner_of(stat: bytes) -> str:
-    """`PID_STARTTIME` from the content of /proc/PID/stat; the name in brackets may hold anything."""
+    """Return `PID_STARTTIME` from the content of /proc/PID/stat; the name in parentheses may hold anything."""
     head, _, tail = stat.rpartition(b")")
     return f"{int(head.split(b' ', 1)[0])}_{base36(int(tail.split()[19]))}"
 
 
 def parse_owner(text: str) -> Owner | None:
-    """The reverse of a session's name; None where it is none of ours."""
+    """Parse the name of a session; None if it is not one of ours."""
     if not (match := _OWNER.fullmatch(text)):
         return None
     pid, start, number = match.groups()
@@ -65,7 +65,7 @@ def parse_owner(text: str) -> Owner | None:
 
 
 def is_alive(target: Target, owner: Owner) -> bool:
-    """Whether that very process runs on the target."""
+    """Return whether that very process runs on the target."""
     try:
         stat = target.read(f"/proc/{owner.pid}/stat", 4096)
         return owner_of(stat) == owner.process
@@ -74,43 +74,44 @@ def is_alive(target: Target, owner: Owner) -> bool:
 
 
 def is_dead_everywhere(target: Target, owner: Owner) -> bool:
-    """Return whether no process of any PID name space is that owner; False where this one does not show all of them.
+    """Return whether no process of any PID name space is that owner; False if our PID name space does not show all
+    processes.
 
-    A process in a container that has the number there counts as the owner, whenever it began: clocks differ between
-    time name spaces. Raises TargetLost.
+    A process in a container with that PID counts as the owner, whatever its start time: clocks differ between time
+    name spaces. Raises TargetLost.
     """
     try:
         if is_alive(target, owner) or not is_first_name_space(target.read("/proc/2/stat", 4096)):
             return False
         paths = [f"/proc/{name}/status" for name in target.list("/proc") if name.isdigit()]
-        found = _contents(target, paths)
+        statuses = _contents(target, paths)
     except FileRefused:
         return False
-    return not has_number_elsewhere(found, owner.pid)
+    return not has_number_elsewhere(statuses, owner.pid)
 
 
 def is_first_name_space(stat: bytes) -> bool:
-    """Return whether /proc/2/stat is that of kthreadd, which only the PID name space of the machine shows."""
+    """Return whether /proc/2/stat is that of kthreadd, which only the machine's initial PID name space shows."""
     fields = stat.rpartition(b")")[2].split()
     return len(fields) > 6 and fields[6].isdigit() and bool(int(fields[6]) & _KERNEL_THREAD)
 
 
 def has_number_elsewhere(statuses: Iterable[bytes], pid: int) -> bool:
-    """Return whether a process has a number in a PID name space below ours, by contents of /proc/PID/status."""
-    numbers = (found[1].split()[1:] for found in map(_NAMESPACED.search, statuses) if found)
+    """Return whether a process has this PID in a name space below ours, by contents of /proc/PID/status."""
+    numbers = (match[1].split()[1:] for match in map(_NAMESPACED.search, statuses) if match)
     return any(b"%d" % pid in below for below in numbers)
 
 
 def _contents(target: Target, paths: list[str]) -> list[bytes]:
-    """Read files of processes, those that have ended left out. Raises FileRefused, TargetLost."""
+    """Read files of processes, except for those that have ended. Raises FileRefused, TargetLost."""
     ahead: Mapping[str, bytes | FileRefused] = getattr(target, "ahead", lambda _: {})(paths)
     contents: list[bytes] = []
     for path in paths:
         try:
-            known = ahead.get(path)
-            if isinstance(known, FileRefused):
-                raise known
-            contents.append(known if known is not None else target.read(path, 1 << 16))
+            content = ahead.get(path)
+            if isinstance(content, FileRefused):
+                raise content
+            contents.append(content if content is not None else target.read(path, 1 << 16))
         except FileRefused as error:
             if error.errno not in (errno.ENOENT, errno.ESRCH):
                 raise

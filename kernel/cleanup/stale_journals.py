@@ -1,4 +1,4 @@
-"""Journals (`kernel.agent.journal`) that lie on a target, read: what a dead process would have taken back."""
+"""Read the journals (`kernel.agent.journal`) on a target: the undo steps that dead processes left."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ _MOST_BYTES = 4 << 20
 
 
 class StaleJournal(NamedTuple):
-    """One of them."""
+    """Journal of a process: path, process, and steps to undo."""
 
     path: str
     process: str
     """`PID_STARTTIME`, as `kernel.cleanup.owner` writes it."""
     steps: tuple[Step, ...]
-    """The oldest first."""
+    """Undo steps, the oldest first."""
 
 
 def old_journals(target: Target, tracefs: str) -> list[StaleJournal]:
-    """All that can be read, of living and of dead processes; those of an earlier boot are empty. Raises TargetLost.
+    """Return all readable journals, of live and dead processes; those of an earlier boot are empty. Raises
+    TargetLost.
 
-    Those that another machine may have made (a shared home) are left out.
+    Journals that another machine may have written (in a shared home folder) are left out.
 
     Args:
         target: a kernel.
-        tracefs: where it is mounted there; a step that leads elsewhere is none of ours.
+        tracefs: mount point of tracefs there; a step on a file elsewhere is not one of ours.
     """
     boot = _text(target, journal.BOOT_ID).strip()
     machine = journal.machine_of(_text(target, journal.MACHINE_ID).encode())
-    found: list[StaleJournal] = []
+    journals: list[StaleJournal] = []
     for folder in _folders(target):
         for name in _names(target, folder):
             if not (match := _NAME.fullmatch(name)) or (match[3] or "") != machine:
                 continue
             path = f"{folder}/{name}"
             try:
-                made, entries = journal.parse(target.read(path, _MOST_BYTES))
+                boot_of_journal, entries = journal.parse(target.read(path, _MOST_BYTES))
             except FileRefused:
                 continue
-            if made != boot and not machine and folder != journal.ROOTS:
-                continue  # nothing says that it is of this machine
-            steps = tuple(_steps(entries, tracefs)) if made and made == boot else ()
-            found.append(StaleJournal(path, f"{match[1]}_{base36(int(match[2]))}", steps))
-    return found
+            if boot_of_journal != boot and not machine and folder != journal.ROOTS:
+                continue  # cannot be proved to be of this machine
+            steps = tuple(_steps(entries, tracefs)) if boot_of_journal and boot_of_journal == boot else ()
+            journals.append(StaleJournal(path, f"{match[1]}_{base36(int(match[2]))}", steps))
+    return journals
 
 
 def _steps(entries: list[journal.Entry], tracefs: str) -> Iterator[Step]:
@@ -63,7 +64,7 @@ def _steps(entries: list[journal.Entry], tracefs: str) -> Iterator[Step]:
 
 
 def _folders(target: Target) -> list[str]:
-    """Where a process like that which serves us keeps its own."""
+    """Return the folders in which a process like that which serves us keeps its journal."""
     pid = target.owner.partition("_")[0]
     uid = _UID.search(_text(target, f"/proc/{pid}/status"))
     pairs = [word.partition("=") for word in _text(target, f"/proc/{pid}/environ").split("\0")]

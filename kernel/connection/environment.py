@@ -1,6 +1,6 @@
-"""What verdicts ask of a machine besides its facts: events and their fields, symbols, files, dynamic events.
+"""Look up data of a machine for verdicts, beyond its facts: events and fields, symbols, files, dynamic events.
 
-Everything is read when it is first asked for, and kept.
+All data is read on first use, and cached.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from probes.facts.lookups import Environment, StaticEventField, SymbolCount, lik
 from probes.programs.program import Program, SymbolNotPlaced
 
 MAX_PROGRAM = 64 << 20
-"""Bytes of a program whose symbols are read: it comes whole over the line."""
+"""Bytes of a program whose symbols are read: the whole file is transferred."""
 _KALLSYMS = "/proc/kallsyms"
 _ENDBR64 = 4
-"""Bytes of that instruction."""
+"""Size of that instruction in bytes."""
 _NO_FILES = "the files of that machine are not here: give an offset, /path:0x1000, or probe the machine itself"
 _PROGRAMS = 8
-"""Programs that are remembered; the symbols of a large one take some ten megabytes."""
+"""Most cached programs; the symbols of a large one take some ten megabytes."""
 
 
 class HostEnvironment:
-    """Looks at one target; what it refuses to show is not known."""
+    """Lookups on one target; data that it refuses to show is unknown."""
 
     def __init__(self, target: Target, tracefs: str) -> None:
-        """Take a target and the mount point of its tracefs, empty where there is none."""
+        """Take a target and the mount point of its tracefs; empty: there is none."""
         self._target = target
         self._tracefs = tracefs
         self._symbol = functools.lru_cache(maxsize=4096)(self._count)
@@ -54,12 +54,12 @@ class HostEnvironment:
         return replace(self.nearby, symbol=self._symbol, code_only=self._code_only, call_at=self.call_at)
 
     def call_at(self, address: int) -> int | None:
-        """How many bytes into the function at an address the call is that ftrace uses; None: not known."""
+        """Return the offset in bytes of the call that ftrace uses in the function at an address; None: unknown."""
         return next((at for at in (0, _ENDBR64) if b"\n%x " % (address + at) in self._traced), None)
 
     @cached_property
     def _traced(self) -> bytes:
-        """Traceable functions with the addresses of their calls; read when a probe first asks for one."""
+        """Traceable functions with the addresses of their calls; read when first needed."""
         return b"\n" + self._text("available_filter_functions_addrs").encode()
 
     @property
@@ -71,29 +71,29 @@ class HostEnvironment:
             None,
             self._file_error,
             os.path.realpath if local else None,
-            self._groups_of if self._events is not None else None,
+            self._predefined_groups if self._events is not None else None,
             self._program,
             (lambda: self.events) if self._events is not None else None,
         )
 
     def forget(self) -> None:
-        """Look anew at events and programs: something is about to be armed."""
+        """Drop cached events and programs, as a probe is about to be armed."""
         self.__dict__.pop("_events", None)
         self._event.cache_clear()
         self._program.cache_clear()
 
     @property
     def events(self) -> tuple[str, ...]:
-        """All events, as `group/event`; none where they can't be read."""
+        """All events, as `group/event`; empty if they can't be read."""
         return tuple(sorted(path.replace(":", "/", 1) for path in self._events or ()))
 
     @property
     def existing(self) -> tuple[str, ...]:
-        """Lines of dynamic_events, as they are now; comments of newer kernels are left out."""
+        """Present lines of dynamic_events; comments of newer kernels are left out."""
         return tuple(line for line in self._text("dynamic_events").splitlines() if line and not line.startswith("#"))
 
     def made_by(self, owner: str) -> tuple[str, ...]:
-        """Lines of dynamic_events of the sessions of an owner, as they are now."""
+        """Return the present lines of dynamic_events that belong to an owner's sessions."""
         group = f":{GROUP_PREFIX}{owner}"
         return tuple(line for line in self.existing if owner and re.match(rf"\w+{group}(_[0-9]+)?/", line))
 
@@ -103,7 +103,7 @@ class HostEnvironment:
 
     @cached_property
     def _shows_symbols(self) -> bool:
-        """Whether the table of symbols can be read."""
+        """True if the symbol table can be read."""
         try:
             return bool(self._target.read(_KALLSYMS, 64))
         except FileRefused:
@@ -111,23 +111,29 @@ class HostEnvironment:
 
     @cached_property
     def _code_only(self) -> bool:
-        """Whether the symbols of variables are left out, as recordings may do."""
+        """True if the symbols of variables are missing, as in recordings."""
         return isinstance(self._target, RecordingTarget) and re.search(rb" [dDbB] ", self._kallsyms) is None
 
     @cached_property
     def _kallsyms(self) -> bytes:
-        """The table: ten megabytes, read when a command first names a symbol."""
+        """Symbol table: ten megabytes, read when a command first names a symbol."""
         try:
             return b"\n" + self._target.read(_KALLSYMS)
         except FileRefused:
             return b""
 
     def _file_error(self, path: str) -> str:
-        """What is wrong with a file for a uprobe. Far away no file is opened for that: one may be a device."""
+        """Return what is wrong with a file for a uprobe. On remote hosts no file is opened for that: it may be a
+        device.
+        """
         if isinstance(self._target, LocalTarget):
             return file_error(path)
-        if (known := likely_file(path)) or not path.startswith("/") or not isinstance(self._target, RemoteTarget):
-            return known
+        if (
+            (error_code := likely_file(path))
+            or not path.startswith("/")
+            or not isinstance(self._target, RemoteTarget)
+        ):
+            return error_code
         try:
             self._target.list(path)
         except FileRefused as error:
@@ -142,7 +148,7 @@ class HostEnvironment:
         at = max(table.find(word + b"\n"), table.find(word + b"\t["))
         address = table[table.rfind(b"\n", 0, at) + 1 : at - 2]
         if not address.strip(b"0"):
-            return SymbolCount(kernel, modules)  # the kernel hides them
+            return SymbolCount(kernel, modules)  # the kernel hides addresses
         names = re.findall(rb"\n" + address + rb" \S (\S+)", table)
         return SymbolCount(
             kernel,
@@ -161,15 +167,15 @@ class HostEnvironment:
             StaticEventField(field.name, field.type, field.size, field.signed, field.spec) for field in fields
         )
 
-    def _groups_of(self, event: str) -> tuple[str, ...]:
-        """Groups of the events of this name that nobody made: of those, one is a tracepoint's."""
-        made = {found.path for found in parse_dynamic_events(self._text("dynamic_events"))}
+    def _predefined_groups(self, event: str) -> tuple[str, ...]:
+        """Return the groups of predefined events with this name: one of them is a tracepoint's."""
+        defined = {event_line.path for event_line in parse_dynamic_events(self._text("dynamic_events"))}
         groups = [path.partition(":")[0] for path in sorted(self._events or ()) if path.endswith(f":{event}")]
-        return tuple(group for group in groups if f"{group}/{event}" not in made)
+        return tuple(group for group in groups if f"{group}/{event}" not in defined)
 
     def _read_program(self, path: str) -> Program:
-        """Symbols of a file. Raises NotPlaced."""
-        from probes.programs.elf_symbols import ProgramError, read_program  # here: pyelftools, which few need
+        """Read the symbols of a file. Raises SymbolNotPlaced."""
+        from probes.programs.elf_symbols import ProgramError, read_program  # here: pyelftools, which is seldom needed
 
         try:
             data = self._target.read(path, MAX_PROGRAM + 1)
@@ -196,7 +202,7 @@ class HostEnvironment:
 
 
 def file_error(path: str) -> str:
-    """What the kernel says of a file of this machine that a uprobe shall sit in; an empty string where it is good."""
+    """Return the kernel's error for a local file as the place of a uprobe; empty: none."""
     try:
         return "" if stat.S_ISREG(os.stat(path).st_mode) else "NO_REGULAR_FILE"
     except OSError:

@@ -1,4 +1,4 @@
-"""From the word of `--target` to a target."""
+"""Open the target that a `--target` value names."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float | None], None]
 HELP = "auto, local, ssh://[user@]host[:port], lab[:SERIES|IMAGE], a recording or saved facts"
-"""What `--target` takes."""
+"""Accepted values of `--target`."""
 
 
 class TargetChoice(NamedTuple):
-    """A target, and how it came to be that one."""
+    """An opened target, and the reason for its choice."""
 
     target: Target
     reason: str = ""
-    """For `auto`: why it is not the local kernel, in a line; empty: it is what was asked for."""
+    """Reason why `auto` is not the local kernel, in a line; empty: the target was named, or is the local kernel."""
     remedy: str = ""
-    """The way out of that, in a line."""
+    """Remedy for that reason, in a line."""
 
 
 def open_target(
@@ -33,7 +33,7 @@ def open_target(
     cancel: threading.Event | None = None,
     default_recording: Path | str | None = None,
 ) -> Target:
-    """As `choose`, the target alone."""
+    """Open a target as `choose` does; return the target alone."""
     return choose(spec, progress, cancel, default_recording).target
 
 
@@ -44,20 +44,20 @@ def choose(
     default_recording: Path | str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> TargetChoice:
-    """Open what `spec` means. For ssh, passwords may be asked for meanwhile, so no screen may hold the terminal.
+    """Open the target named by `spec`. ssh may prompt for passwords meanwhile, so no screen may hold the terminal.
 
     Args:
-        spec: see HELP. `auto`: the local kernel where a probe can be armed, else the default recording.
-        progress: called with text and a share of 1 (or None) while it takes time.
+        spec: see HELP. `auto`: the local kernel if a probe can be armed there, else the default recording.
+        progress: called with text and a completed share of 1 (or None) while it takes time.
         cancel: set it from another thread to give up.
-        default_recording: for `auto`; None: the one that comes with the application, if there is one.
-        tell: called with each line that a far host says before it greets, made printable, while ssh may ask at the
-            terminal.
+        default_recording: for `auto`; None: the recording shipped with the application, if there is one.
+        tell: called with each line, made printable, that a remote host prints before its shell answers, while ssh may
+            prompt at the terminal.
 
     Raises:
-        KernelError: it cannot be opened; `remedy` says the way out.
+        KernelError: it cannot be opened; `remedy` tells the user what to do.
     """
-    # Each kind is imported when it is asked for: the first paint waits for this.
+    # Each kind is imported when needed: the first screen waits for this.
     if spec == "auto":
         return _auto(default_recording)
     if spec == "local":
@@ -78,19 +78,19 @@ def choose(
 
 
 def require_target(spec: str) -> None:
-    """Look whether a word can be a target at all, without opening it. Raises TargetUnusable."""
+    """Check that a value can be a target at all, without opening it. Raises TargetUnusable."""
     if not names_file(spec):
         return
     try:
-        there = bool(spec) and spec != "." and Path(spec).expanduser().exists()
+        exists = bool(spec) and spec != "." and Path(spec).expanduser().exists()
     except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
         raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
-    if not there:
+    if not exists:
         raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")
 
 
 def names_file(spec: str) -> bool:
-    """Whether a word is the path of a recording, or of saved facts, and no kind of target."""
+    """Return whether a value is the path of a recording or of saved facts, and no kind of target."""
     return spec not in ("auto", "local", "lab") and not spec.startswith(("ssh://", "lab:", "lab,"))
 
 
@@ -113,10 +113,10 @@ def _auto(default_recording: Path | str | None) -> TargetChoice:
 
 
 def shipped_recording() -> Path | None:
-    """The recording in the package."""
+    """Return the path of the recording in the package; None: there is none."""
     import importlib.util
 
-    spec = importlib.util.find_spec("tui")  # found, not imported: it is data there
+    spec = importlib.util.find_spec("tui")  # located, not imported: it is data there
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, "default.pwr")
         if path.exists():

@@ -1,4 +1,4 @@
-"""Say where recorded strings come as the kernel's text, in which they may look like events."""
+"""Warn about recorded strings that arrive as the kernel's text, in which they may look like events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def text_note(target: Target, armed: Armed) -> Iterator[str]:
-    """Yield what is to be said of the strings of an armed probe, where its far side gives text."""
+    """Yield a warning about the strings of an armed probe, if the remote host sends text."""
     if getattr(target, "gives_pages", True):
         return
     names = dict.fromkeys(

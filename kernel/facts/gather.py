@@ -1,4 +1,6 @@
-"""Look at a kernel through any target: what is there decides, never a version. Reads and lists only."""
+"""Gather the facts of a kernel through any target: features are observed, never derived from a version. Reads
+only.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _README_FEATURES = (
     (Feature.THIS_CPU, r"\bthis_cpu_read\("),
     (Feature.HIST_TRIGGERS, r"^[ \t]*hist trigger\b"),
 )
-"""What the README says, by the words with which it says it (trace.c, readme_msg)."""
+"""Patterns of the README (trace.c, readme_msg) that announce each feature."""
 
 _FILE_FEATURES = (
     (Feature.DYNAMIC_EVENTS, "dynamic_events"),
@@ -46,26 +48,28 @@ _FILE_FEATURES = (
 )
 
 _NEEDS_CONFIG = ((Feature.EPROBE_EVENTS, "EPROBE_EVENTS"), (Feature.EPROBE_FILTER, "EPROBE_EVENTS"))
-"""The README speaks of event probes where CONFIG_EPROBE_EVENTS (Linux 6.17 and newer) is not set."""
+"""Configuration options of README entries that appear even without them: CONFIG_EPROBE_EVENTS (Linux 6.17 and
+newer).
+"""
 
 _MACHINES = {3: "i686", 8: "mips64", 20: "ppc", 21: "ppc64", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64"}
 _MACHINES |= {243: "riscv64", 258: "loongarch64"}
-"""e_machine of an ELF header -> `uname -m`."""
+"""Names of `uname -m` by e_machine of an ELF header."""
 
 _AT_PAGESZ = 6
 _LARGEST_CONFIG = 4 << 20
-"""Bytes of a .config; that of a distribution has 300,000."""
+"""Most bytes of a .config; that of a distribution has 300,000."""
 _LARGEST_README = 64 << 10
-"""Bytes; that of Linux 7.3 has 13,000."""
+"""Most bytes of the README; that of Linux 7.3 has 13,000."""
 _LARGEST_FILE = 1 << 20
-"""Bytes of the small files of /proc and /sys."""
+"""Most bytes of the small files of /proc and /sys."""
 _PAGE_SIZES = frozenset(1 << shift for shift in range(12, 19))
-"""4 to 256 KiB (arch/*/Kconfig, PAGE_SIZE_*)."""
+"""Page sizes of 4 to 256 KiB (arch/*/Kconfig, PAGE_SIZE_*)."""
 _MOST_CPUS = 1 << 13
-"""CONFIG_NR_CPUS is at most 8192."""
+"""Most CPUs; CONFIG_NR_CPUS is at most 8192."""
 
 TRACEFS_MAGIC = 0x74726163
-"""include/uapi/linux/magic.h"""
+"""Value from include/uapi/linux/magic.h."""
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
 
@@ -76,13 +80,13 @@ def gather(
     host: str = "",
     rights: tuple[Trouble, ...] = (),
 ) -> TargetFacts:
-    """Look at the kernel behind `target`. Raises TargetLost; a file that is not there is a fact.
+    """Gather the facts of the kernel behind `target`. Raises TargetLost; a missing file is a fact.
 
     Args:
         target: the kernel.
-        kind_of: magic number of the file system that is at a path, by statfs(2); None: that can't be asked there.
-        host: what the user calls the machine; empty: it is this one.
-        rights: why nobody becomes root there.
+        kind_of: returns the magic number of the file system at a path, by statfs(2); None: not possible there.
+        host: the user's name of the machine; empty: the local machine.
+        rights: reasons why root rights are not available there.
     """
     look = _Look(target)
     facts = _machine(look)
@@ -118,18 +122,18 @@ def gather(
 
 
 def readme_features(readme: str) -> frozenset[str]:
-    """What a tracefs README announces."""
+    """Return the features that a tracefs README announces."""
     return frozenset(f for f, pattern in _README_FEATURES if re.search(pattern, readme, re.MULTILINE))
 
 
 def parse_blacklist(text: str) -> frozenset[str]:
-    """Symbols of debugfs kprobes/blacklist: `0xSTART-0xEND<tab>symbol`. Raises InputRefusal."""
+    """Return the symbols of debugfs kprobes/blacklist: `0xSTART-0xEND<tab>symbol`. Raises InputRefusal."""
     lines = lines_of(text, "kprobes/blacklist", MOST_FUNCTIONS)
     return frozenset(line.rpartition("\t")[2].strip() for line in lines if "\t" in line)
 
 
 class _Look:
-    """Reads that take a refusal for an answer."""
+    """Reader of files in which a refused file counts as empty."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -144,7 +148,7 @@ class _Look:
         return decode(self.data(path, limit))
 
     def lines(self, path: str) -> list[str]:
-        """Raises InputRefusal for more lines than any kernel has functions."""
+        """Return the lines of a file. Raises InputRefusal for more lines than any kernel has functions."""
         return lines_of(self.text(path, LARGEST_LIST), path, MOST_FUNCTIONS)
 
     def word(self, path: str) -> str:
@@ -158,7 +162,7 @@ class _Look:
 
 
 def _machine(look: _Look) -> TargetFacts:
-    """What the machine is, from /proc and /sys."""
+    """Return the facts of the machine, from /proc and /sys."""
     elf = look.data("/proc/self/exe", 20)
     order = "big" if elf[5:6] == b"\2" else "little"
     order = look.word("/sys/kernel/cpu_byteorder") or order
@@ -181,15 +185,15 @@ def _machine(look: _Look) -> TargetFacts:
 
 
 def _page_size(auxv: bytes, elf: bytes) -> int:
-    """AT_PAGESZ of a process whose ELF header begins with `elf`; 4096 where it does not say."""
+    """Return AT_PAGESZ of a process whose ELF header begins with `elf`; 4096 if absent."""
     word = struct.Struct((">" if elf[5:6] == b"\2" else "<") + ("II" if elf[4:5] == b"\1" else "QQ"))
-    whole = auxv[: len(auxv) // word.size * word.size]
-    size = int(dict(word.iter_unpack(whole)).get(_AT_PAGESZ, 4096))
+    aligned = auxv[: len(auxv) // word.size * word.size]
+    size = int(dict(word.iter_unpack(aligned)).get(_AT_PAGESZ, 4096))
     return size if size in _PAGE_SIZES else 4096
 
 
 def _count_cpus(ranges: str) -> int:
-    """`0-3,8` -> 5; 1 where nothing is known."""
+    """Return the number of CPUs: `0-3,8` -> 5; 1 if unknown."""
     bounds = [part.split("-") for part in ranges.split(",", _MOST_CPUS)]
     pairs = [(whole_number(bound[0]), whole_number(bound[-1])) for bound in bounds]
     number = sum(last - first + 1 for first, last in pairs if first is not None and last is not None)
@@ -197,8 +201,8 @@ def _count_cpus(ranges: str) -> int:
 
 
 def _capabilities(look: _Look) -> int:
-    found = re.search(r"^CapEff:\s+([0-9a-f]+)", look.text("/proc/self/status"), re.MULTILINE)
-    return whole_number(found[1], 16) or 0 if found else 0
+    match = re.search(r"^CapEff:\s+([0-9a-f]+)", look.text("/proc/self/status"), re.MULTILINE)
+    return whole_number(match[1], 16) or 0 if match else 0
 
 
 def _settings(look: _Look) -> dict[str, str]:
@@ -211,9 +215,9 @@ def _settings(look: _Look) -> dict[str, str]:
 
 
 def _find_tracefs(look: _Look, kind_of: Callable[[str], int | None]) -> tuple[str, frozenset[str], str]:
-    """Mount point and mount options, /sys/kernel/tracing where there are several; a point that something covers.
+    """Return mount point and options of tracefs, /sys/kernel/tracing if there are several; and a hidden mount point.
 
-    The list of mounts does not say which of two on one point is seen, and where there is no /proc there is no list.
+    The list of mounts does not show which of two at one point is visible, and without /proc there is no list.
     """
     mounts: dict[str, frozenset[str]] = {}
     for line in look.text("/proc/self/mounts").splitlines():
@@ -228,13 +232,13 @@ def _find_tracefs(look: _Look, kind_of: Callable[[str], int | None]) -> tuple[st
             return point, mounts.get(point, frozenset()), ""
         if point in mounts:
             covered = covered or point
-    # debugfs mounts it below itself when someone looks there first.
+    # debugfs mounts it below itself on the first access there.
     point = _TRACEFS[1]
     return (point, frozenset(), "") if "README" in look.names(point) else ("", frozenset(), covered)
 
 
 def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
-    """What tracefs says."""
+    """Add the facts that tracefs shows."""
     root = facts.tracefs
     names = look.names(root)
     readme = look.text(f"{root}/README", _LARGEST_README)
@@ -257,7 +261,7 @@ def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
 
 
 def read_config(target: Target, release: str) -> dict[str, str]:
-    """The kernel's .config, where it can be found: it says why something is missing. Raises TargetLost."""
+    """Return the kernel's .config, if it can be found: it explains missing features. Raises TargetLost."""
     look = _Look(target)
     packed = look.data("/proc/config.gz")
     try:

@@ -1,4 +1,4 @@
-"""Why a kernel does not do what others do, feature by feature: pure, for whoever asks what would help."""
+"""Explain why a kernel lacks a feature, feature by feature. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from probes.facts.facts import Feature, TargetFacts
 
 
 class FeatureNeed(NamedTuple):
-    """What a kernel must have for a feature."""
+    """Requirements of a feature."""
 
     since: str
-    """First release of Linux with it; for people, nothing is decided by it."""
+    """First release of Linux with the feature; for users only, as no decision depends on it."""
     config: str
-    """Its switch, without CONFIG_."""
+    """Name of its configuration option, without CONFIG_."""
 
 
 NEEDS: Mapping[Feature, FeatureNeed] = {
@@ -46,25 +46,25 @@ _BELOW = {
     "PROBE_EVENTS_BTF_ARGS": ("DEBUG_INFO_BTF", "BPF_SYSCALL", "KPROBES"),
     "FUNCTION_TRACE_ARGS": ("FUNCTION_TRACER", "FUNCTION_GRAPH_TRACER", "DEBUG_INFO_BTF"),
 }
-"""A switch that is not in a .config at all has one of these off, which it depends on (kernel/trace/Kconfig)."""
+"""Dependencies of options: if an option is missing in a .config, one of these is off (kernel/trace/Kconfig)."""
 
 
 def lacks(facts: TargetFacts, config: Mapping[str, str]) -> dict[Feature, str]:
-    """What each feature that was not found needs, in a line.
+    """Return the requirements of each feature that was not found, in a line.
 
     Args:
-        facts: of the target.
-        config: its .config, `n` for what is not set; empty: not known.
+        facts: facts of the target.
+        config: its .config, `n` for options that are not set; empty: unknown.
     """
-    return {feature: _why(feature, facts, config) for feature in Feature if not facts.has(feature)}
+    return {feature: _reason(feature, facts, config) for feature in Feature if not facts.has(feature)}
 
 
 def unseen(facts: TargetFacts) -> bool:
-    """Whether nobody could look: then a feature that was not found may be there all the same."""
+    """Return whether tracefs was unreadable, so that features not found may exist."""
     return not facts.readme
 
 
-def _why(feature: Feature, facts: TargetFacts, config: Mapping[str, str]) -> str:
+def _reason(feature: Feature, facts: TargetFacts, config: Mapping[str, str]) -> str:
     need = NEEDS[feature]
     below = () if need.config in config else _BELOW.get(need.config, ())
     for name in (need.config, *below):

@@ -1,11 +1,11 @@
-"""The function_graph tracer in a trace instance of its own, and the way back from what it changes elsewhere.
+"""Run the function_graph tracer in a trace instance of its own, and restore the global settings it changes.
 
-A tracer can't be changed while somebody reads the raw pages of its instance (tracing_set_tracer: EBUSY). So a graph
-has an instance beside that of the probes, whose tracer is set before its pages are opened.
+A tracer can't be changed while a process has the raw pages of its instance open (tracing_set_tracer: EBUSY). So a
+graph has an instance beside that of the probes, whose tracer is set before its pages are opened.
 
-Four settings are of the whole kernel: set_graph_function, set_graph_notrace, max_graph_depth and tracing_thresh stand
-at the top of tracefs only, and on kernels before 6.19 so do, in effect, the options of the tracer. They are changed
-only while nobody else uses them, and put back as they were.
+Four settings are of the whole kernel: set_graph_function, set_graph_notrace, max_graph_depth and tracing_thresh exist
+in the root of tracefs only, and on kernels before 6.19 so do, in effect, the options of the tracer. They are changed
+only while nobody else uses them, and restored.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _NEEDS = {
     "retval": ("6.5", "FUNCTION_GRAPH_RETVAL"),
     "retaddr": ("6.13", "FUNCTION_GRAPH_RETADDR"),
 }
-"""First release of Linux with it, for people; and its switch, without CONFIG_."""
+"""First release of Linux with the feature, for users; and its configuration option, without CONFIG_."""
 
 
 def support(target: Target, config: Mapping[str, str] = MappingProxyType({})) -> GraphSupport:
-    """What the tracer can do there; nothing is changed. Raises TargetLost.
+    """Return the abilities of the tracer on a target; changes no setting. Raises TargetLost.
 
     Args:
         target: a kernel.
-        config: its .config, `n` for what is not set (`kernel.facts.gather.read_config`); empty: not known.
+        config: its .config, `n` for options that are not set (`kernel.facts.gather.read_config`); empty: unknown.
     """
     facts = target.facts()
-    if why := _missing(facts, config):
-        return GraphSupport(why)
+    if reason := _missing_reason(facts, config):
+        return GraphSupport(reason)
     tracefs = Tracefs(target, facts.tracefs)
-    # Whether an instance may have it, only an instance can say; any that is there will do.
+    # Only an instance shows whether instances may have the tracer; any existing one will do.
     offers = [_words(tracefs.instance(name), "available_tracers") for name in tracefs.instances()[:1]]
     return _support(target, tracefs, config, offers[0] if offers else None)
 
@@ -69,31 +69,34 @@ def _support(
     options = _names(target, f"{tracefs.path}/options")
     formats = _formats(tracefs, [f"ftrace/{name}" for name in _RECORDS]).values()
     fields = {field for fmt in formats if fmt.name == "funcgraph_exit" for field in fmt.names}
-    can = {
+    features = {
         "args": "funcgraph-args" in options,
         "retval": "retval" in fields,
         "retaddr": "funcgraph-retaddr" in options,
     }
-    found = frozenset(
+    options_found = frozenset(
         name for name in options if name.startswith("funcgraph-") or name in ("sleep-time", "graph-time")
     )
     return GraphSupport(
-        "", found, **can, lacks={name: _lack(name, config) for name, there in can.items() if not there}
+        "",
+        options_found,
+        **features,
+        lacks={name: _missing_feature(name, config) for name, supported in features.items() if not supported},
     )
 
 
-def _missing(facts: TargetFacts, config: Mapping[str, str]) -> str:
+def _missing_reason(facts: TargetFacts, config: Mapping[str, str]) -> str:
     if not facts.tracefs:
         return "tracefs is not reachable"
     if TRACER in facts.tracers:
         return ""
     if not facts.tracers:
         return "tracefs does not say which tracers this kernel has"
-    known = config.get("FUNCTION_GRAPH_TRACER") == "n"
-    return f"CONFIG_FUNCTION_GRAPH_TRACER is not set in this kernel{'' if known else ': it has no function_graph'}"
+    certain = config.get("FUNCTION_GRAPH_TRACER") == "n"
+    return f"CONFIG_FUNCTION_GRAPH_TRACER is not set in this kernel{'' if certain else ': it has no function_graph'}"
 
 
-def _lack(name: str, config: Mapping[str, str]) -> str:
+def _missing_feature(name: str, config: Mapping[str, str]) -> str:
     since, switch = _NEEDS[name]
     if config.get(switch) == "n":
         return f"CONFIG_{switch} is not set in this kernel"
@@ -101,27 +104,27 @@ def _lack(name: str, config: Mapping[str, str]) -> str:
 
 
 class GraphTracing:
-    """A running tracer; made by `open_graph`. Close it, or use it in a with block."""
+    """A running tracer; returned by `open_graph`. Close it, or use it in a with block."""
 
     def __init__(
-        self, session: Session, plan: GraphPlan, found: GraphSupport, formats: Mapping[int, EventFormat]
+        self, session: Session, plan: GraphPlan, support: GraphSupport, formats: Mapping[int, EventFormat]
     ) -> None:
         self.session = session
-        """Its instance, with the pump that reads it."""
+        """Session on its instance, with the pump that reads it."""
         self.plan = plan
-        self.support = found
+        self.support = support
         self.formats = formats
-        """By id, for `events.store.store.Store`."""
+        """Formats by id, for `events.store.store.Store`."""
 
     def pause(self, paused: bool) -> None:
-        """Record nothing for a while, or go on; the tracer stays. Raises FileRefused, TargetLost."""
+        """Pause or resume recording; the tracer stays. Raises FileRefused, TargetLost."""
         instance = self.session.instance
         self.session.target.perform(instance.write("tracing_on", "0" if paused else "1"))
 
     def close(self) -> list[UndoFailure]:
-        """Stop, let the pump read what is in the buffers, and put everything back.
+        """Stop, let the pump read the present content of the buffers, and restore all settings.
 
-        Empty: nothing is left. Safe to call twice: a second call tries what failed in the first.
+        Returns the failed undo steps; empty: none is left. Safe to call twice: a second call tries the failed ones.
         """
         with contextlib.suppress(KernelError):
             self.pause(True)
@@ -149,20 +152,20 @@ def open_graph(
 
     Args:
         target: a kernel.
-        plan: what to follow. What this kernel can't record is left out; `GraphTracing.support` says it.
-        buffer_kb: size of the ring buffer of each CPU in KB; None: as the kernel makes it.
-        limit_bytes: of sub-buffers that wait in our own queue.
-        ready: called with the session just before anything is recorded.
+        plan: calls to follow. Parts that this kernel can't record are left out; see `GraphTracing.support`.
+        buffer_kb: size of the ring buffer of each CPU in KB; None: the kernel's default.
+        limit_bytes: most bytes of sub-buffers that wait in our own queue.
+        ready: called with the session just before recording starts.
 
     Raises:
-        TargetUnusable: there is no such tracer for us, someone else uses what would have to be changed, or the kernel
-            does not know a function; says which, and nothing is left.
-        TargetLost: it went away meanwhile.
+        TargetUnusable: the tracer is not available, someone else uses a setting that would have to change, or the
+            kernel does not know a function; names it, and leaves no effects.
+        TargetLost: the connection was lost meanwhile.
     """
     require_usable(target)
     facts = target.facts()
-    if why := _missing(facts, {}):
-        raise TargetUnusable(f"{target.name}: {why}")
+    if reason := _missing_reason(facts, {}):
+        raise TargetUnusable(f"{target.name}: {reason}")
     if not getattr(target, "gives_pages", True):  # the kernel prints a graph for people, not for programs
         raise TargetUnusable(
             f"{target.name}: a function graph needs the ring buffer's pages, and without Python on the far side they "
@@ -177,7 +180,7 @@ def open_graph(
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
         target.perform(instance.write("tracing_on", "0"))
-        found = _switch_on(target, tracefs, instance, undo, plan)
+        tracer_support = _start_tracer(target, tracefs, instance, undo, plan)
         pump = Pump(target.stream(instance.path), limit_bytes)
         header = HeaderPage.parse(instance.header_page(), facts.byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
@@ -185,7 +188,7 @@ def open_graph(
         session.follows_forks = follows_forks
         ready(session)
         formats = _record(session, tracefs, undo, plan)
-        return GraphTracing(session, plan, found, MappingProxyType(formats))
+        return GraphTracing(session, plan, tracer_support, MappingProxyType(formats))
     except BaseException as error:
         if pump:
             pump.close()
@@ -196,7 +199,7 @@ def open_graph(
 
 
 def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan) -> dict[int, EventFormat]:
-    """Switch on what is recorded beside the calls, then recording; gives the formats of all of it."""
+    """Enable the events recorded beside the calls, then recording; return the formats of all of them."""
     target, instance = session.target, session.instance
     beside = _events_beside(target, instance, plan)
     formats = _formats(tracefs, [*(f"ftrace/{name}" for name in _RECORDS), *beside], session.header.long_size)
@@ -204,28 +207,30 @@ def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan)
         undo.do(instance.enable(event, True), instance.enable(event, False))
     session.pump.start()
     leave_out(target, instance, append=False)
-    _leave_out(target, instance)  # the stream may have brought processes of ours
+    _exclude_own_processes(target, instance)  # the stream may have started processes of ours
     target.perform(instance.write("tracing_on", "1"))
     return formats
 
 
-def _switch_on(target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, plan: GraphPlan) -> GraphSupport:
-    """Set everything, then the tracer: some of it is looked at only when it is switched on."""
-    found = _support(target, tracefs, {}, _words(instance, "available_tracers"))
-    if found.why_not:
-        raise TargetUnusable(f"{target.name}: {found.why_not}")
-    _leave_out(target, instance)
-    _filter(target, instance, plan)
-    TracerOptions(target, tracefs, instance, undo).set(_options(plan, found))
+def _start_tracer(
+    target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, plan: GraphPlan
+) -> GraphSupport:
+    """Set everything, then the tracer: some settings are read only when it starts."""
+    tracer_support = _support(target, tracefs, {}, _words(instance, "available_tracers"))
+    if tracer_support.why_not:
+        raise TargetUnusable(f"{target.name}: {tracer_support.why_not}")
+    _exclude_own_processes(target, instance)
+    _set_filters(target, instance, plan)
+    TracerOptions(target, tracefs, instance, undo).set(_options(plan, tracer_support))
     GlobalSettings(target, tracefs, instance, undo).set(plan)
     refuse_second_start(target, tracefs)
     undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
     started(target)
-    return found
+    return tracer_support
 
 
-def _leave_out(target: Target, instance: Instance) -> None:
-    """Keep our own processes and their children out of the graph: our reading would fill it."""
+def _exclude_own_processes(target: Target, instance: Instance) -> None:
+    """Exclude our own processes and their children from the graph: our reading would fill it."""
     pids = " ".join(map(str, target.our_pids()))
     with contextlib.suppress(FileRefused):
         target.perform(instance.write("trace_options", "function-fork"))
@@ -234,8 +239,8 @@ def _leave_out(target: Target, instance: Instance) -> None:
             target.perform(instance.write("set_ftrace_notrace_pid", pids))
 
 
-def _filter(target: Target, instance: Instance, plan: GraphPlan) -> None:
-    """What is of our instance and goes with it. Raises TargetUnusable, TargetLost."""
+def _set_filters(target: Target, instance: Instance, plan: GraphPlan) -> None:
+    """Set the filters of our instance, which disappear with it. Raises TargetUnusable, TargetLost."""
     for name, words in (("set_ftrace_filter", plan.traced), ("set_ftrace_notrace", plan.left_out)):
         for word in words:
             try:
@@ -247,8 +252,8 @@ def _filter(target: Target, instance: Instance, plan: GraphPlan) -> None:
         target.perform(instance.write(name, pids))
 
 
-def _options(plan: GraphPlan, found: GraphSupport) -> dict[str, bool]:
-    """What each option of the tracer has to be."""
+def _options(plan: GraphPlan, support: GraphSupport) -> dict[str, bool]:
+    """Return the required value of each option of the tracer."""
     wanted = {
         "funcgraph-args": plan.args,
         "funcgraph-retaddr": plan.retaddr,
@@ -256,33 +261,33 @@ def _options(plan: GraphPlan, found: GraphSupport) -> dict[str, bool]:
         "sleep-time": plan.sleep_time,
     }
     wanted |= {option.removeprefix("no"): not option.startswith("no") for option in plan.options}
-    return {name: on for name, on in wanted.items() if name in found.options}
+    return {name: on for name, on in wanted.items() if name in support.options}
 
 
 def _events_beside(target: Target, instance: Instance, plan: GraphPlan) -> list[str]:
-    """Paths of the events between the calls."""
-    found = [*_SWITCH] if plan.switches else []
+    """Return the paths of the events to be recorded beside the calls."""
+    paths = [*_SWITCH] if plan.switches else []
     for system in _SYSTEMS if plan.interrupts and plan.vectors else _SYSTEMS[:1] if plan.interrupts else ():
         names = sorted(_names(target, instance.file(f"events/{system}")))
-        found += [f"{system}/{name}" for name in names if _of_interrupts(system, name)]
-    return found
+        paths += [f"{system}/{name}" for name in names if _is_interrupt_event(system, name)]
+    return paths
 
 
-def _of_interrupts(system: str, name: str) -> bool:
+def _is_interrupt_event(system: str, name: str) -> bool:
     if not name.endswith(("_entry", "_exit")):
         return False
     return system != "irq" or name.startswith(("irq_handler_", "softirq_"))
 
 
 def _formats(tracefs: Tracefs, paths: Iterable[str], long_size: int = 8) -> dict[int, EventFormat]:
-    """Formats by id; what a kernel has not is left out."""
-    found: dict[int, EventFormat] = {}
+    """Return formats by id; events that a kernel lacks are left out."""
+    formats: dict[int, EventFormat] = {}
     for path in paths:
         with contextlib.suppress(FileRefused, FormatError):
             fmt = parse_format(tracefs.read(f"events/{path}/format"), path.split("/")[0], long_size)
             if not path.startswith("ftrace/") or fmt.name in _RECORDS:
-                found[fmt.id] = fmt
-    return found
+                formats[fmt.id] = fmt
+    return formats
 
 
 def _words(instance: Instance, name: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""Settings of the function_graph tracer that are not of one instance: changed only where nobody else counts on them.
+"""Change the global settings of the function_graph tracer, if nobody else relies on them.
 
-Each is put back as it was, where nobody else has changed it since: the undo is registered before the first change.
+Each is restored, unless somebody else has changed it since: the undo is registered before the first change.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ _BY_THRESHOLD = _BY_GRAPH | frozenset(
         *("hwlat", "osnoise", "timerlat"),
     )
 )
-"""Tracers that look at tracing_thresh."""
+"""Tracers that use tracing_thresh."""
 _MOST_NAMES = 4096
-"""Functions of someone else that are put back; of more there is no telling how long it takes."""
+"""Most functions of someone else that are restored; more would take unpredictably long."""
 
 
 class TracerUser(NamedTuple):
-    """An instance with a tracer that is on."""
+    """An instance with a running tracer."""
 
     instance: str
-    """Its name; empty: the top of tracefs."""
+    """Name of the instance; empty: the root of tracefs."""
     tracer: str
 
     def __str__(self) -> str:
-        where = f"in the instance {self.instance}" if self.instance else "at the top of tracefs"
-        return f"{self.tracer} is on {where}"
+        place = f"in the instance {self.instance}" if self.instance else "at the top of tracefs"
+        return f"{self.tracer} is on {place}"
 
 
-def users(tracefs: Tracefs, ours: Instance) -> list[TracerUser]:
-    """Who else has a tracer on. Raises TargetLost."""
-    found: list[TracerUser] = []
+def users(tracefs: Tracefs, own_instance: Instance) -> list[TracerUser]:
+    """Return the other instances with a running tracer. Raises TargetLost."""
+    other_users: list[TracerUser] = []
     for name in ("", *tracefs.instances()):
         instance = tracefs.instance(name) if name else tracefs
-        if instance.path == ours.path:
+        if instance.path == own_instance.path:
             continue
         try:
             tracer = instance.read("current_tracer").strip()
-        except FileRefused:  # it went away
+        except FileRefused:  # it was removed meanwhile
             continue
         if tracer and tracer != "nop":
-            found.append(TracerUser(name, tracer))
-    return found
+            other_users.append(TracerUser(name, tracer))
+    return other_users
 
 
 class GlobalSettings:
-    """set_graph_function, set_graph_notrace, max_graph_depth and tracing_thresh."""
+    """Setter of set_graph_function, set_graph_notrace, max_graph_depth and tracing_thresh."""
 
     def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList) -> None:
         self._target = target
@@ -64,10 +64,11 @@ class GlobalSettings:
         self._undo = undo
 
     def set(self, plan: GraphPlan) -> None:
-        """Make them what a plan needs, before the tracer is switched on.
+        """Set the values that a plan needs, before the tracer starts.
 
         Raises:
-            TargetUnusable: someone else uses one that would have to change, or the kernel knows no such function.
+            TargetUnusable: someone else uses a setting that would have to change, or the kernel knows no such
+                function.
             FileRefused, TargetLost.
         """
         self._set_number("tracing_thresh", plan.threshold_us, _BY_THRESHOLD)
@@ -75,15 +76,15 @@ class GlobalSettings:
         self._set_functions("set_graph_function", plan.roots)
         self._set_functions("set_graph_notrace", plan.not_below)
 
-    def _set_number(self, name: str, wanted: int, by: frozenset[str]) -> None:
+    def _set_number(self, name: str, wanted: int, tracers: frozenset[str]) -> None:
         before = self._read(name)
         if before is None and not wanted:
             return
         if before is not None and before.strip() == str(wanted):
             return
-        self._require_unused(name, by)
-        back = self._tracefs.write(name, before or "0\n")._replace(expects=b"%d" % wanted)
-        self._undo.do(self._tracefs.write(name, f"{wanted}\n"), back)
+        self._require_unused(name, tracers)
+        undo_step = self._tracefs.write(name, before or "0\n")._replace(expects=b"%d" % wanted)
+        self._undo.do(self._tracefs.write(name, f"{wanted}\n"), undo_step)
 
     def _set_functions(self, name: str, wanted: tuple[str, ...]) -> None:
         before = parse_functions(self._read(name) or "")
@@ -93,15 +94,15 @@ class GlobalSettings:
         if len(before) > _MOST_NAMES:
             raise TargetUnusable(f"{name} holds {len(before)} functions of someone else, too many to put back")
         effect = self._words(name, wanted)
-        back = self._words(name, before)._replace(expects=effect.data)
-        self._undo.prepare(back)
+        undo_step = self._words(name, before)._replace(expects=effect.data)
+        self._undo.prepare(undo_step)
         try:
-            # The kernel takes all words, or what it took of them, when the file is closed (ftrace_graph_release).
+            # The kernel takes all words, or those valid, when the file is closed (ftrace_graph_release).
             self._target.perform(effect)
         except FileRefused as error:
             word = self._refused_word(name, wanted)
-            self._target.perform(self._words(name, before))  # it is emptied even where a word was refused
-            self._undo.forget(back)
+            self._target.perform(self._words(name, before))  # it is emptied even if a word was rejected
+            self._undo.forget(undo_step)
             if word:
                 raise TargetUnusable(f"{word}: the kernel traces no function of this name ({error})") from error
             raise
@@ -115,7 +116,9 @@ class GlobalSettings:
         return ""
 
     def _words(self, name: str, words: tuple[str, ...]) -> Step:
-        """A word without white space behind it is only looked at when the file is closed, and then no error comes."""
+        """Return the step that writes words, each with white space behind it: else the kernel checks it at close,
+        without an error.
+        """
         return self._tracefs.write(name, "".join(f"{word}\n" for word in words) or "\n")
 
     def _read(self, name: str) -> str | None:
@@ -124,23 +127,25 @@ class GlobalSettings:
         except FileRefused:
             return None
 
-    def _require_unused(self, name: str, by: frozenset[str]) -> None:
-        others = [user for user in users(self._tracefs, self._instance) if user.tracer in by]
-        if others:
+    def _require_unused(self, name: str, tracers: frozenset[str]) -> None:
+        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in tracers]
+        if other_users:
             raise TargetUnusable(
-                f"{name} is of the whole kernel and would have to change, but {others[0]}",
+                f"{name} is of the whole kernel and would have to change, but {other_users[0]}",
                 "leave that setting as it is, or wait until the other tracer is off",
             )
 
 
 def parse_functions(text: str) -> tuple[str, ...]:
-    """Names in set_graph_function: one a line, a module's with `[module]` behind it; `#### …` if there are none."""
+    """Return the names in set_graph_function: one per line, `[module]` behind a module's; `#### …` if there are
+    none.
+    """
     lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return tuple(dict.fromkeys(words[0] for words in lines))
 
 
 class TracerOptions:
-    """The options of the tracer, which older kernels have once for all instances."""
+    """Setter of the tracer's options, which older kernels share among all instances."""
 
     def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList) -> None:
         self._target = target
@@ -149,27 +154,27 @@ class TracerOptions:
         self._undo = undo
 
     def set(self, wanted: Mapping[str, bool]) -> None:
-        """Switch options that are not as they should be.
+        """Change options that have another value.
 
         Raises:
-            TargetUnusable: that would change what someone else's tracer does.
+            TargetUnusable: that would affect someone else's tracer.
             FileRefused, TargetLost.
         """
-        others = [user for user in users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
+        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
         for name, on in wanted.items():
             file = f"options/{name}"
-            now, new = self._instance.read(file).strip(), "1" if on else "0"
-            if now == new:
+            present, new = self._instance.read(file).strip(), "1" if on else "0"
+            if present == new:
                 continue
-            top = self._tracefs.read(file).strip()
-            # The way back is at the top: it is there when our instance is gone.
-            back = self._tracefs.write(file, top)._replace(expects=new.encode())
-            self._undo.do(self._instance.write(file, new), back)
-            # Only a change shows whether there is one such option, or one for each instance that goes with it.
-            if self._tracefs.read(file).strip() == top:
-                self._undo.forget(back)
-            elif others:
+            root_value = self._tracefs.read(file).strip()
+            # The undo step is for the root of tracefs: it still exists when our instance is gone.
+            undo_step = self._tracefs.write(file, root_value)._replace(expects=new.encode())
+            self._undo.do(self._instance.write(file, new), undo_step)
+            # Only a change shows whether the option is shared, or one for each instance that disappears with it.
+            if self._tracefs.read(file).strip() == root_value:
+                self._undo.forget(undo_step)
+            elif other_users:
                 raise TargetUnusable(
-                    f"the option {name} is of the whole kernel and would have to change, but {others[0]}",
+                    f"the option {name} is of the whole kernel and would have to change, but {other_users[0]}",
                     "leave that option as it is, or wait until the other tracer is off",
                 )

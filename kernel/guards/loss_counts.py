@@ -1,4 +1,4 @@
-"""What did not reach us: counted by the kernel and by our own queue, each kind apart."""
+"""Count events that did not reach us, by the kernel and by our own queue, each kind apart."""
 
 from __future__ import annotations
 
@@ -19,57 +19,59 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class LossCounts:
-    """Since the session began."""
+    """Loss counts since the session began."""
 
     overrun: Mapping[int, int]
-    """By CPU: events that were overwritten in the ring buffer before we read them."""
+    """Events overwritten in the ring buffer before we read them, by CPU."""
     full: Mapping[int, int]
-    """By CPU: events that found no room in the ring buffer."""
+    """Events that found no room in the ring buffer, by CPU."""
     nmissed: Mapping[str, int | None]
-    """By `group/event`: calls during which the probe did not run. None: the kernel does not say it of this kind
-    of event (it does of kprobes and kretprobes only)."""
+    """Calls during which the probe did not run, by `group/event`. None: the kernel does not count them for this kind
+    of event (it does for kprobes and kretprobes only).
+    """
     dropped: int
     """Events that our own queue dropped."""
     dropped_bytes: int
     read_errors: int
-    """Reads of the ring buffer that the kernel refused."""
+    """Reads of the ring buffer that the kernel rejected."""
     written: int = 0
-    """Events that were written to the ring buffer, the lost ones included."""
+    """Events that were written to the ring buffer, including lost ones."""
     hits: Mapping[str, int] = field(default_factory=dict)
-    """By `group/event`, of the probes that are armed now: how often they ran. Of kprobes and kretprobes, and of what
-    is only counted; of a probe that came back with its line also what was seen before."""
+    """Runs of the probes armed now, by `group/event`: for kprobes, kretprobes, and count-only probes; for a probe
+    armed again after a reconnect, including those before.
+    """
     passed: Mapping[str, int] = field(default_factory=dict)
-    """Of those of `hits` that are only counted and have a filter: how often it let them pass."""
+    """Hits that passed the filter, for count-only probes with a filter."""
 
     @property
     def counted(self) -> Mapping[str, int]:
-        """Hits by `group/event`; of what is only counted those that pass its filter."""
+        """Hits by `group/event`; for count-only probes the hits that pass its filter."""
         return {**self.hits, **self.passed}
 
     def after(self, earlier: LossCounts | None) -> LossCounts:
-        """These together with those of a session before, whose line was cut; see `ended`."""
+        """Return the sum of these counts and those of an earlier session that was disconnected; see `ended`."""
         if earlier is None:
             return self
         return replace(
             self,
-            overrun=_together(earlier.overrun, self.overrun),
-            full=_together(earlier.full, self.full),
+            overrun=_sums(earlier.overrun, self.overrun),
+            full=_sums(earlier.full, self.full),
             nmissed={**earlier.nmissed, **self.nmissed},  # the events of two sessions have different groups
             dropped=earlier.dropped + self.dropped,
             dropped_bytes=earlier.dropped_bytes + self.dropped_bytes,
             read_errors=earlier.read_errors + self.read_errors,
             written=earlier.written + self.written,
-            hits=_together(earlier.hits, self.hits),
-            passed=_together(earlier.passed, self.passed),
+            hits=_sums(earlier.hits, self.hits),
+            passed=_sums(earlier.passed, self.passed),
         )
 
     def ended(self, pump: Pump, earlier: LossCounts | None, groups: tuple[str, str]) -> LossCounts:
-        """These as they are when their session has ended: the pump still knows what it dropped since they were read.
+        """Return the counts at the end of their session, with the pump's drops since they were read.
 
         Args:
-            pump: of the session.
-            earlier: of the sessions before it, which these have in them.
-            groups: of its events, and of the next session's: hits go on under the name that the event has there.
+            pump: pump of the session.
+            earlier: counts of the sessions before it, which are included in these.
+            groups: event groups of this session and of the next one: hits continue under the event's name there.
         """
         old, new = groups
         return replace(
@@ -77,15 +79,16 @@ class LossCounts:
             dropped=pump.dropped_events + (earlier.dropped if earlier else 0),
             dropped_bytes=pump.dropped_bytes + (earlier.dropped_bytes if earlier else 0),
             read_errors=pump.read_errors + (earlier.read_errors if earlier else 0),
-            hits=_moved(self.hits, old, new),
-            passed=_moved(self.passed, old, new),
+            hits=_regrouped(self.hits, old, new),
+            passed=_regrouped(self.passed, old, new),
         )
 
     def without_hits(self, events: Iterable[PlannedEvent]) -> LossCounts:
-        """These, and nothing of what events were hit that are not armed any more."""
-        gone = {event.path for event in events}
+        """Return these counts without the hits of events that are no longer armed."""
+        disarmed = {event.path for event in events}
         hits, passed = (
-            {path: number for path, number in found.items() if path not in gone} for found in (self.hits, self.passed)
+            {path: number for path, number in counts.items() if path not in disarmed}
+            for counts in (self.hits, self.passed)
         )
         return replace(self, hits=hits, passed=passed)
 
@@ -96,7 +99,7 @@ class LossCounts:
 
 
 class LossCounter:
-    """Adds up the ring buffer's counts, which the kernel sets to zero whenever it empties the buffer."""
+    """Sum of the ring buffer's counts, which the kernel sets to zero whenever it empties the buffer."""
 
     def __init__(self, tracefs: Tracefs, instance: Instance) -> None:
         self._tracefs = tracefs
@@ -104,7 +107,7 @@ class LossCounter:
         self._overrun: dict[int, _Sum] = {}
         self._full: dict[int, _Sum] = {}
         self._written: dict[int, _Sum] = {}
-        self._gone: dict[str, int | None] = {}
+        self._removed_misses: dict[str, int | None] = {}
 
     def look(self) -> None:
         """Read the counts of all CPUs. Raises TargetLost."""
@@ -121,26 +124,26 @@ class LossCounter:
         counting: Iterable[PlannedEvent] = (),
         resting: Iterable[PlannedEvent] = (),
     ) -> LossCounts:
-        """Look, and add what is not the ring buffer's. Raises TargetLost.
+        """Read the buffer's counts, and add the others. Raises TargetLost.
 
         Args:
-            events: of the probes that are armed.
-            pump: what reads.
-            counting: those of them that only count.
-            resting: events of probes that are not armed any more, but still defined.
+            events: events of the armed probes.
+            pump: reader of the buffer.
+            counting: those of `events` that only count.
+            resting: events of probes that are disarmed, but still defined.
         """
         self.look()
-        nmissed = dict(self._gone)
+        nmissed = dict(self._removed_misses)
         events, resting = tuple(events), tuple(resting)
         profile = self._profile([*events, *resting])
         hits = {path: profile[path].hits for path in profile.keys() & {event.path for event in events}}
         passed: dict[str, int] = {}
         for event in counting:
             with contextlib.suppress(FileRefused):
-                found = hits_of(self._instance.read(f"events/{event.path}/hist"))
-                hits[event.path] = found.get(False, 0)
+                hist_hits = hits_of(self._instance.read(f"events/{event.path}/hist"))
+                hits[event.path] = hist_hits.get(False, 0)
                 if event.filter:
-                    passed[event.path] = found.get(True, 0)
+                    passed[event.path] = hist_hits.get(True, 0)
         for path, count in _missed([*events, *resting], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return LossCounts(
@@ -156,21 +159,21 @@ class LossCounter:
         )
 
     def remember(self, events: Iterable[PlannedEvent], before: Mapping[str, int | None]) -> None:
-        """Keep the misses of probes that were removed: an event may be armed again, or still have others' probes.
+        """Keep the misses of removed probes: an event may be armed again, or still have other probes.
 
         Args:
-            events: they were on.
-            before: what `missed` said of these when they still were.
+            events: events of the removed probes.
+            before: result of `missed` for them before the removal.
 
         Raises TargetLost.
         """
-        left = self.missed(events)
+        remaining = self.missed(events)
         for path, count in before.items():
-            known = self._gone.get(path)
-            self._gone[path] = known if count is None else (known or 0) + count - (left[path] or 0)
+            earlier = self._removed_misses.get(path)
+            self._removed_misses[path] = earlier if count is None else (earlier or 0) + count - (remaining[path] or 0)
 
     def missed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
-        """Misses of the probes that are on some events now, by `group/event`. Raises TargetLost."""
+        """Return the present misses of the probes on some events, by `group/event`. Raises TargetLost."""
         events = tuple(events)
         return _missed(events, self._profile(events))
 
@@ -181,13 +184,13 @@ class LossCounter:
         return {}
 
 
-def _together(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
-    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
+def _sums(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: first.get(key, 0) + second.get(key, 0) for key in {**first, **second}}
 
 
-def _moved(found: Mapping[str, int], old: str, new: str) -> dict[str, int]:
-    """Return counts by the paths that events have in another group."""
-    return {regrouped_path(path, old, new): number for path, number in found.items()}
+def _regrouped(counts: Mapping[str, int], old: str, new: str) -> dict[str, int]:
+    """Return counts by the paths that the events have in another group."""
+    return {regrouped_path(path, old, new): number for path, number in counts.items()}
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:
@@ -195,17 +198,17 @@ def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> d
 
 
 class _Sum:
-    """A count that starts again from zero now and then."""
+    """A count that restarts at zero now and then."""
 
     def __init__(self) -> None:
-        self._before = 0
-        self._now = 0
+        self._earlier = 0
+        self._current = 0
 
     def see(self, value: int) -> None:
-        if value < self._now:
-            self._before += self._now
-        self._now = value
+        if value < self._current:
+            self._earlier += self._current
+        self._current = value
 
     @property
     def total(self) -> int:
-        return self._before + self._now
+        return self._earlier + self._current

@@ -1,8 +1,8 @@
-"""How often events happen, counted by the kernel without one record: a hist trigger on an event that is off.
+"""Measure event rates without recording: the kernel counts hits by a hist trigger on a disabled event.
 
-A trigger has its event run in soft mode: the handler runs, the trigger counts, and nothing goes into the buffer
+A trigger makes its event run in soft mode: the handler runs, the trigger counts, and no data enters the buffer
 (trace_event_enable_disable in kernel/trace/trace_events.c). It works for every kind of event, where `kprobe_profile`
-knows kprobes only, and it counts what `set_event_notrace_pid` lets through: calls of others, not ours.
+covers kprobes only, and it counts what `set_event_notrace_pid` lets through: calls of others, not ours.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import PlannedEvent
 
 KEYS = "keys=common_cpu"
-"""An entry for each CPU, so that CPUs do not wait for each other's."""
+"""Key of the histogram: an entry for each CPU, so that CPUs do not contend."""
 _OURS = re.compile(rf"hist:name={GROUP_PREFIX}\w+:{KEYS}(common_cpu)?:")
-"""Linux 6.16 to 7.3 print the key twice, as one word."""
+"""Pattern of our own triggers; Linux 6.16 to 7.3 print the key twice, as one word."""
 LONGEST = 0.1
-"""Seconds."""
+"""Longest measurement, in seconds."""
 STEP = 0.05
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 ENOUGH = 2_000
-"""Hits: the rate is known well enough, nobody need wait for more."""
+"""Hits that determine the rate well enough to end the measurement."""
 QUICK = 0.01
-"""Seconds that an answer may take where one asks again and again."""
+"""Seconds within which an answer allows repeated readings."""
 SLOW_LINE = 0.04
-"""Seconds that an answer may take; on a slower line there is no time to measure."""
+"""Longest answer time in seconds; a slower connection leaves no time to measure."""
 
 
 class RateMeter:
-    """Counts hits of some events of one instance; each trigger's way back is in the list it was given.
+    """Counter of hits of some events of one instance; each trigger's undo step is in the given list.
 
-    Each histogram has a name: the kernel takes no second one with the same keys else, and a person may have put such
-    a one there, or another probe on the same event.
+    Each histogram has a name: else the kernel would reject a second one with equal keys, which a user or another
+    probe on the event may have created.
     """
 
     def __init__(
         self, instance: Instance, undo: UndoList, name: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take the instance, where the ways back go, and a name that no other meter has."""
+        """Take the instance, the list for undo steps, and a name that no other meter has."""
         self._instance = instance
         self._undo = undo
         self._name = name
         self._clock = clock
         self._counted: dict[str, bool] = {}
-        """Events with our trigger, and whether a second one counts what passes the filter."""
+        """Events with our trigger; True: a second one counts the hits that pass the filter."""
 
     def start(self, events: Sequence[PlannedEvent], *, passing: bool = True) -> None:
-        """Count from now on. Raises FileRefused where the kernel has no hist triggers, TargetLost.
+        """Start counting. Raises FileRefused if the kernel has no hist triggers, TargetLost.
 
         Args:
-            events: they are defined.
-            passing: count what passes an event's filter beside all of its hits.
+            events: defined events.
+            passing: True: also count the hits that pass an event's filter.
         """
         for number, event in enumerate(events):
             self._undo.do(*self._steps(event.path, f"hist:name={self._name}_hits{number}:{KEYS}"))
@@ -72,26 +72,28 @@ class RateMeter:
                 self._counted[event.path] = True
 
     def read(self) -> dict[str, tuple[int, int]]:
-        """By `group/event`: hits, and of these the ones that pass. Raises FileRefused, TargetLost."""
-        found = {}
+        """Return hits, and those of them that pass the filter, by `group/event`. Raises FileRefused, TargetLost."""
+        counts_by_path = {}
         for path, passing in self._counted.items():
             counts = hits_of(self._instance.read(f"events/{path}/hist"))
-            found[path] = (counts.get(False, 0), counts.get(passing, 0))
-        return found
+            counts_by_path[path] = (counts.get(False, 0), counts.get(passing, 0))
+        return counts_by_path
 
     def measure(self, wait: Callable[[float], object] = time.sleep) -> MeasuredRate | None:
-        """Look twice or more, at most `LONGEST` apart; None: that would take too long, or nothing can be told."""
-        asked = self._clock()
-        began, first = self._look()
-        took = self._clock() - asked
-        if took > SLOW_LINE:
+        """Read the counts twice or more within `LONGEST` seconds; None: that would take too long, or there is no
+        result.
+        """
+        begin = self._clock()
+        started, first = self._timed_read()
+        duration = self._clock() - begin
+        if duration > SLOW_LINE:
             return None
-        step = STEP if took < QUICK else max(STEP, LONGEST - took)
-        end, now, last = began + LONGEST - step / 2, began, first
-        while now < end and _most(first, last) < ENOUGH:
+        step = STEP if duration < QUICK else max(STEP, LONGEST - duration)
+        end, latest, last = started + LONGEST - step / 2, started, first
+        while latest < end and _max_hits(first, last) < ENOUGH:
             wait(step)
-            now, last = self._look()
-        seconds = now - began
+            latest, last = self._timed_read()
+        seconds = latest - started
         if seconds <= 0 or not last:
             return None
         rates = {
@@ -100,21 +102,21 @@ class RateMeter:
         }
         return MeasuredRate(rates, seconds)
 
-    def _look(self) -> tuple[float, Mapping[str, tuple[int, int]]]:
-        """When, in the middle of the reading, and what."""
-        began = self._clock()
+    def _timed_read(self) -> tuple[float, Mapping[str, tuple[int, int]]]:
+        """Return the time in the middle of the reading, and the counts."""
+        start = self._clock()
         counts = self.read()
-        return (began + self._clock()) / 2, counts
+        return (start + self._clock()) / 2, counts
 
     def _steps(self, path: str, text: str) -> tuple[Step, Step]:
         return self._instance.trigger(path, text), self._instance.trigger(path, f"!{text}")
 
 
 def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str) -> MeasuredRate | None:
-    """Count for a moment; None where it can't be told, which is no reason not to arm. Raises TargetLost.
+    """Measure the rate for a moment; None if impossible, which does not prevent arming. Raises TargetLost.
 
-    The triggers stay until `undo` runs: an event that is switched on before that is not taken out of the kernel's
-    code and put back in.
+    The triggers stay until `undo` runs: an event that is enabled before that is not patched out of the kernel's code
+    and in again.
     """
     meter = RateMeter(instance, undo, name)
     try:
@@ -127,16 +129,16 @@ def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList,
 
 
 def hits_of(text: str) -> dict[bool, int]:
-    """Hits in an event's `hist` file of our own histograms: without a filter (False), with one (True).
+    """Return the hits of our own histograms in an event's `hist` file: without a filter (False), with one (True).
 
-    kernel/trace/trace_events_hist.c, hist_trigger_show; several histograms of one event stand one after the other.
+    kernel/trace/trace_events_hist.c, hist_trigger_show; several histograms of one event follow each other.
     """
-    found: dict[bool, int] = {}
-    for one in sections(text):
-        if _OURS.match(one.trigger):
-            found.setdefault(" if " in one.trigger, one.totals[0])
-    return found
+    hits: dict[bool, int] = {}
+    for section in sections(text):
+        if _OURS.match(section.trigger):
+            hits.setdefault(" if " in section.trigger, section.totals[0])
+    return hits
 
 
-def _most(first: Mapping[str, tuple[int, int]], last: Mapping[str, tuple[int, int]]) -> int:
+def _max_hits(first: Mapping[str, tuple[int, int]], last: Mapping[str, tuple[int, int]]) -> int:
     return max((hits - first[path][0] for path, (hits, _) in last.items()), default=ENOUGH)

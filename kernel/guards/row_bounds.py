@@ -1,4 +1,4 @@
-"""The most that is held of what comes, for a screen that goes back in it and for commands that give it out."""
+"""Bound the memory for events, for a screen that scrolls back in them and for commands that print them."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from typing import Final, NamedTuple
 
 
 class RowBounds(NamedTuple):
-    """What goes beyond one of these is let go, the oldest first, and counted."""
+    """Memory bounds; beyond one of them the oldest data are dropped and counted."""
 
     rows: int
     """Bytes of events in the store."""
     queued: int
-    """Bytes that were read and wait for the store."""
+    """Bytes read and waiting for the store."""
     unwritten: int
-    """Bytes that wait for the file of a recording."""
+    """Bytes waiting for the file of a recording."""
     tasks: int
     """Tasks whose names and cgroups are known, beside those that the kernel itself remembers."""
     moves: int
-    """From cgroup to cgroup, of one task."""
+    """Moves between cgroups of one task."""
     calls: int
-    """Calls that have begun and not ended; those of the tasks that were still for longest are given up."""
+    """Calls that have begun and not ended; those of the tasks idle for longest are dropped."""
     values: int
-    """Values of a field, and tasks, that a summary tells apart at least."""
+    """Values of a field, and tasks, that a summary distinguishes at least."""
     at_once: int
-    """Bytes, about, that are brought into the store in one step."""
+    """Approximate bytes that one step decodes into the store."""
     piece: int
-    """Rows that are counted at once: their columns and strings take memory, which an allocator may keep."""
+    """Rows that are counted in one step: their columns and strings take memory, which an allocator may retain."""
 
     def shared(self, hosts: int) -> RowBounds:
-        """Return these for each of several hosts, so that all together hold little more than one."""
-        rows, queued = (max(min(_LEAST, all_of_it), all_of_it // hosts) for all_of_it in (self.rows, self.queued))
+        """Return these bounds for each of several hosts, so that all together take little more than one."""
+        rows, queued = (max(min(_LEAST, bound), bound // hosts) for bound in (self.rows, self.queued))
         return self._replace(rows=rows, queued=queued)
 
 
 _LEAST: Final = 2 << 20
-"""Bytes: some passes over the CPUs."""
+"""Least bytes per host: some batches of all CPUs."""
 SCREEN: Final = RowBounds(
     rows=256 << 20, queued=64 << 20, unwritten=64 << 20, tasks=1 << 17, moves=256, calls=1 << 16,
     values=1 << 12, at_once=1 << 20, piece=1 << 15,
 )  # fmt: skip
-"""Whoever watches goes back to what came."""
+"""Bounds of the application, whose users scroll back."""
 HEADLESS: Final = RowBounds(
     rows=5 << 20, queued=7 << 20, unwritten=12 << 20, tasks=1 << 12, moves=16, calls=1 << 13,
     values=1 << 12, at_once=1 << 18, piece=1 << 11,
 )  # fmt: skip
-"""What was given out is asked for by nobody."""
+"""Bounds of commands, which need no event once it is printed."""
 HEADLESS_GRAPH: Final = HEADLESS._replace(rows=8 << 20)
-"""A call is printed when it has returned: what is inside has to be there until then."""
+"""Bounds of a printed call graph: a call is printed on its return, so events inside must be in memory until then."""
 HEADLESS_HOSTS: Final = HEADLESS._replace(rows=16 << 20)
-"""Of all hosts together: events wait for those of the others."""
+"""Bounds of commands for all hosts together: events wait for those of the others."""

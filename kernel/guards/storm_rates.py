@@ -1,4 +1,4 @@
-"""Which armed probe's events come faster than they may: a decision over two looks at the counts; no effects."""
+"""Decide from two samples of counts which armed probe's events exceed the rate limit. Pure."""
 
 from __future__ import annotations
 
@@ -8,86 +8,88 @@ from typing import NamedTuple
 from kernel.guards.loss_counts import LossCounts
 
 LEAST = 0.5
-"""Seconds between two looks that say something about a rate."""
+"""Seconds between two samples that allow a statement about a rate."""
 AT_ONCE = 4
-"""Times the limit: that fast, one look is enough; else it takes two in a row."""
+"""Multiple of the limit at which one interval suffices; else it takes two in a row."""
 COUNTING = 5
-"""Times the limit, for a probe that only counts: it writes nothing."""
+"""Multiple of the limit for a probe that only counts: it writes no events."""
 
 
 class RateSample(NamedTuple):
-    """What was counted up to a moment."""
+    """Counts up to a moment."""
 
     at: float
     """Seconds of a monotonic clock."""
     written: int
-    """Events of all probes that the kernel wrote to the ring buffer, the lost ones included."""
+    """Events of all probes that the kernel wrote to the ring buffer, including lost ones."""
     hits: Mapping[str, int]
-    """By `group/event`: how often it ran, where the kernel says it."""
+    """Runs of the probe by `group/event`, if the kernel counts them."""
     seen: Mapping[str, int]
-    """By `group/event`: events that reached the store."""
+    """Events that reached the store, by `group/event`."""
 
 
 class Storm(NamedTuple):
     """A probe that is too fast."""
 
     number: int
-    """Which of the probes that were asked about."""
+    """Index among the probes passed to `look`."""
     rate: float
-    """Events a second."""
+    """Events per second."""
 
 
 class WatchedProbe(NamedTuple):
-    """A probe that is looked after."""
+    """A probe to be watched."""
 
     paths: frozenset[str]
-    """Of its events."""
+    """Paths of its events."""
     counting: bool = False
 
 
 def look_at(counts: LossCounts, seen: Mapping[str, int], now: float) -> RateSample:
-    """What the kernel and the store say now."""
+    """Return the present counts of the kernel and the store."""
     return RateSample(now, counts.written, dict(counts.hits), dict(seen))
 
 
 def rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[str, float]:
-    """Events a second of some events, the ones that were lost included.
+    """Return the events per second of some events, including lost ones.
 
-    What was overwritten has no name any more. It is shared out as what was seen is: the events of one moment lie in
-    the same sub-buffers. Where nothing at all was seen, everybody may be the one.
+    Overwritten events are anonymous. They are shared out in proportion to the seen ones: events of one moment are in
+    the same sub-buffers. If no event was seen, each probe is charged with all of them.
     """
     seconds = after.at - before.at
     if seconds <= 0:
         return dict.fromkeys(paths, 0.0)
     seen = {path: max(0, count - before.seen.get(path, 0)) for path, count in after.seen.items()}
     total = sum(seen.values())
-    lost = max(0, after.written - before.written - total)
-    found = {}
+    lost_events = max(0, after.written - before.written - total)
+    by_path = {}
     for path in paths:
-        mine = seen.get(path, 0)
-        part = mine / total if total else 1.0
-        events = mine + lost * part
-        if path in after.hits:  # a filter may let few of them pass: each runs all the same
-            events = max(mine, after.hits[path] - before.hits.get(path, after.hits[path]))
-        found[path] = events / seconds
-    return found
+        own_events = seen.get(path, 0)
+        share = own_events / total if total else 1.0
+        events = own_events + lost_events * share
+        if path in after.hits:  # a filter may pass few events, but each hit has its cost
+            events = max(own_events, after.hits[path] - before.hits.get(path, after.hits[path]))
+        by_path[path] = events / seconds
+    return by_path
 
 
 class StormGuard:
-    """Looks again and again; one for a session."""
+    """Rate decision over successive samples; one for a session."""
 
     def __init__(self, limit: float) -> None:
-        """Take the events a second of one probe that are too many; 0: none are."""
+        """Take the highest allowed events per second of one probe; 0: unlimited."""
         self.limit = limit
         self._before: RateSample | None = None
         self._suspects: set[frozenset[str]] = set()
 
     def restart(self) -> None:
-        """What was seen is counted anew: the next look has none before it."""
+        """Drop the previous sample, as the events are counted anew."""
         self._before = None
 
     def look(self, now: RateSample, probes: Sequence[WatchedProbe]) -> list[Storm]:
-        """Probes that have been too fast for two looks, or far too fast in one; the fastest first."""
+        """Return the probes that exceeded the limit in two intervals, or far exceeded it in one; the fastest
+        first.
+        """
         before = self._before
         if before is not None and now.at - before.at < LEAST:
             return []
@@ -109,5 +111,5 @@ class StormGuard:
 
 
 def _went_down(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """The store was emptied: what is missing in it was seen all the same, and is not lost."""
+    """Return whether the store was emptied: the missing events were seen, and are not lost."""
     return any(after.get(path, 0) < count for path, count in before.items())

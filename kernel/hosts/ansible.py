@@ -1,6 +1,6 @@
-"""Hosts of an Ansible inventory: its INI form, and what `ansible-inventory --list` prints (JSON).
+"""Read hosts from an Ansible inventory: its INI form, and the JSON of `ansible-inventory --list`.
 
-Of the variables those count that say how a host is reached: ansible_host, ansible_port, ansible_user and
+Only the variables that define the connection are used: ansible_host, ansible_port, ansible_user and
 ansible_connection. Ansible's own documents: "How to build your inventory", and lib/ansible/plugins/inventory/ini.py.
 Templates in values are not evaluated, and no program is run: for those, and for YAML, `ansible-inventory --list`
 makes the JSON.
@@ -24,65 +24,71 @@ _RANGE = re.compile(r"\[(?:(\d+):(\d+)|([A-Za-z]):([A-Za-z]))(?::(\d+))?\]")
 _VALUE = re.compile(
     r"""(?s)(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*(?:#.*)?|(?P<plain>.*?)(?:(?:^|(?<!\s)\s++)#.*)?"""
 )
-"""With a comment behind it, which begins after a space as in a shell."""
+"""Value of a variable, with an optional comment, which begins after a space as in a shell."""
 _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")
-"""Values of ansible_connection, without `ansible.builtin.`, for what our own ssh reaches too."""
+"""Values of ansible_connection, without `ansible.builtin.`, of hosts that our own ssh can reach."""
 _MOST_HOSTS = 10_000
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
 _PRIORITY = "ansible_group_priority"
-_REACHING = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection", _PRIORITY)
-_OF_SSH = {"ansible_ssh_host": "ansible_host", "ansible_ssh_port": "ansible_port", "ansible_ssh_user": "ansible_user"}
-"""Names that count more than the others, wherever they stand (lib/ansible/plugins/connection/ssh.py)."""
+_CONNECTION_VARIABLES = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection", _PRIORITY)
+_OLD_NAMES = {
+    "ansible_ssh_host": "ansible_host",
+    "ansible_ssh_port": "ansible_port",
+    "ansible_ssh_user": "ansible_user",
+}
+"""Old names of variables, which override the new names wherever they are set
+(lib/ansible/plugins/connection/ssh.py).
+"""
 
 
 @dataclass
 class Inventory:
-    """Groups of hosts, as a file names them."""
+    """Groups of hosts of one inventory file."""
 
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By name, with their own variables, in the order of the file."""
+    """Variables of each host, by host name, in the order of the file."""
     groups: dict[str, list[str]] = field(default_factory=dict)
-    """The hosts that stand in a group itself."""
+    """Hosts listed in each group itself."""
     children: dict[str, list[str]] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Of groups."""
+    """Variables of each group."""
 
     def members(self, group: str) -> tuple[str, ...]:
-        """All hosts of a group and of those in it, each once. Raises GroupError."""
+        """Return all hosts of a group and of its subgroups, each once. Raises GroupError."""
         if group == "all":
             return tuple(self.hosts)
         if group == "ungrouped":
             grouped = {host for hosts in self.groups.values() for host in hosts}
             return tuple(host for host in self.hosts if host not in grouped)
         if group not in self.groups and group not in self.children:
-            known = ", ".join(sorted({*self.groups, *self.children})[:8]) or "none"
-            raise GroupError(f"the inventory has no group {group}", f"its groups are: all, {known}")
-        return tuple(dict.fromkeys(host for one in self._within(group) for host in self.groups.get(one, ())))
+            group_names = ", ".join(sorted({*self.groups, *self.children})[:8]) or "none"
+            raise GroupError(f"the inventory has no group {group}", f"its groups are: all, {group_names}")
+        return tuple(dict.fromkeys(host for name in self._within(group) for host in self.groups.get(name, ())))
 
     def targets(self, group: str) -> tuple[str, ...]:
-        """What `--target` takes, for each host of a group. Raises GroupError."""
+        """Return the `--target` value of each host of a group. Raises GroupError."""
         depths = self._depths()
         return tuple(dict.fromkeys(self._target(host, depths) for host in self.members(group)))
 
     def _within(self, group: str) -> list[str]:
-        """A group and all that are in it; a circle ends where it began."""
-        found, waiting = [group], list(self.children.get(group, ()))
+        """Return a group and all its subgroups; each once, even if they form a cycle."""
+        groups, waiting = [group], list(self.children.get(group, ()))
         while waiting:
-            one = waiting.pop(0)
-            if one not in found:
-                found.append(one)
-                waiting += self.children.get(one, ())
-        return found
+            candidate = waiting.pop(0)
+            if candidate not in groups:
+                groups.append(candidate)
+                waiting += self.children.get(candidate, ())
+        return groups
 
     def _rank(self, group: str, depths: Mapping[str, int]) -> tuple[int, int, str]:
-        """Return the sort key of a group, as `get_group_vars` of Ansible has it: depth, priority, name."""
+        """Return the sort key of a group, as Ansible's `get_group_vars`: depth, priority, name."""
         priority = self.variables.get(group, {}).get(_PRIORITY, "1")
         return depths.get(group, 1), int(priority) if re.fullmatch(r"-?\d{1,9}", priority) else 1, group
 
     def _depths(self) -> dict[str, int]:
-        """Return by group the number of groups on the longest way from `all` to it; a circle is not gone around."""
+        """Return by group the length of the longest path from `all` to it; cycles are not followed."""
         inside = {group: {*inner} - {group} for group, inner in self.children.items() if group != "all"}
-        holders = Counter(inner for found in inside.values() for inner in found)
+        holders = Counter(inner for subgroups in inside.values() for inner in subgroups)
         depths = dict.fromkeys((*self.groups, *self.children, *holders), 1)
         free = [group for group in depths if not holders[group]]
         for group in free:
@@ -94,35 +100,39 @@ class Inventory:
         return depths
 
     def _target(self, host: str, depths: Mapping[str, int]) -> str:
-        own = self._variables(host, depths)
-        connection = own.get("ansible_connection", "smart").removeprefix("ansible.builtin.")
+        variables = self._variables(host, depths)
+        connection = variables.get("ansible_connection", "smart").removeprefix("ansible.builtin.")
         if connection == "local":
             return "local"
-        where = own.get("ansible_host", host)
-        if "{{" in "".join(own.values()):
+        address = variables.get("ansible_host", host)
+        if "{{" in "".join(variables.values()):
             raise GroupError(f"{host}: how it is reached is a template, which only Ansible can read", _AS_JSON)
         if connection not in _BY_SSH:
             raise GroupError(
                 f"{host}: its ansible_connection is {connection[:60]}, and only ssh and local reach a host here",
                 "take a group without it, or name the hosts with --target",
             )
-        user = f"{own['ansible_user']}@" if own.get("ansible_user") else ""
-        port = f":{own['ansible_port']}" if own.get("ansible_port") else ""
-        return f"ssh://{user}{f'[{where}]' if ':' in where else where}{port}"
+        user = f"{variables['ansible_user']}@" if variables.get("ansible_user") else ""
+        port = f":{variables['ansible_port']}" if variables.get("ansible_port") else ""
+        return f"ssh://{user}{f'[{address}]' if ':' in address else address}{port}"
 
     def _variables(self, host: str, depths: Mapping[str, int]) -> dict[str, str]:
-        """Return how it is reached: its own variables win over those of groups, and of these the last in `_rank`."""
-        found = dict(self.variables.get("all", {}))
-        holding = [group for group in {*self.groups, *self.children} if group != "all"]
-        holding = [one for one in holding if any(host in self.groups.get(part, ()) for part in self._within(one))]
-        for group in sorted(holding, key=lambda one: self._rank(one, depths)):
-            found |= self.variables.get(group, {})
-        found |= self.hosts[host]
-        return found | {plain: found[name] for name, plain in _OF_SSH.items() if name in found}
+        """Return the variables of a host: its own override those of groups, and later groups in `_rank` order earlier
+        ones.
+        """
+        variables = dict(self.variables.get("all", {}))
+        containing = [group for group in {*self.groups, *self.children} if group != "all"]
+        containing = [
+            group for group in containing if any(host in self.groups.get(part, ()) for part in self._within(group))
+        ]
+        for group in sorted(containing, key=lambda group: self._rank(group, depths)):
+            variables |= self.variables.get(group, {})
+        variables |= self.hosts[host]
+        return variables | {plain: variables[name] for name, plain in _OLD_NAMES.items() if name in variables}
 
 
 def read_inventory(text: str) -> Inventory:
-    """Read either form, by what it begins with. Raises GroupError."""
+    """Read either form, recognised by its beginning. Raises GroupError."""
     begin = text.lstrip()
     if begin.startswith("{"):
         return read_json(text)
@@ -134,31 +144,31 @@ def read_inventory(text: str) -> Inventory:
 
 
 def read_json(text: str) -> Inventory:
-    """What `ansible-inventory --list` prints. Raises GroupError."""
+    """Read the output of `ansible-inventory --list`. Raises GroupError."""
     try:
         plain: Any = document.read_json(text, "the inventory")
     except InputRefusal as error:
         raise GroupError(str(error), _AS_JSON) from None
     if not isinstance(plain, dict):
         raise GroupError("the inventory is no object of JSON", _AS_JSON)
-    found = Inventory()
+    inventory = Inventory()
     variables = _object(_object(plain.get("_meta")).get("hostvars"))
     for name, group in plain.items():
         if name == "_meta":
             continue
         body = {"hosts": group} if isinstance(group, list) else _object(group)
         hosts = [host for host in _list(body.get("hosts")) if isinstance(host, str)]
-        found.groups[name] = hosts
-        found.children[name] = [child for child in _list(body.get("children")) if isinstance(child, str)]
-        found.variables[name] = _reaching(_object(body.get("vars")))
+        inventory.groups[name] = hosts
+        inventory.children[name] = [child for child in _list(body.get("children")) if isinstance(child, str)]
+        inventory.variables[name] = _connection_variables(_object(body.get("vars")))
         for host in hosts:
-            found.hosts.setdefault(host, _reaching(_object(variables.get(host))))
-    return found
+            inventory.hosts.setdefault(host, _connection_variables(_object(variables.get(host))))
+    return inventory
 
 
 def read_ini(text: str) -> Inventory:
-    """Raises GroupError, with the line."""
-    found = Inventory()
+    """Read the INI form. Raises GroupError, with the line number."""
+    inventory = Inventory()
     group, kind = "ungrouped", ""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.strip()
@@ -168,48 +178,48 @@ def read_ini(text: str) -> Inventory:
             match = _SECTION.fullmatch(words)
             if match and (match[2] or "") in ("", "children", "vars"):
                 group, kind = match[1].strip(), match[2] or ""
-                found.groups.setdefault(group, [])
+                inventory.groups.setdefault(group, [])
                 continue
             if not _RANGE.match(words):
                 raise GroupError(f"line {number} of the inventory: {words[:60]!r} heads no group", _AS_JSON)
-        _line(found, group, kind, words, number)
-    found.groups.pop("ungrouped", None)
-    return found
+        _add_line(inventory, group, kind, words, number)
+    inventory.groups.pop("ungrouped", None)
+    return inventory
 
 
-def _line(found: Inventory, group: str, kind: str, words: str, number: int) -> None:
-    """One line below a group's head."""
+def _add_line(inventory: Inventory, group: str, kind: str, words: str, number: int) -> None:
+    """Add one line below a section header to the inventory."""
     if kind == "vars":
         name, _, value = words.partition("=")
-        found.variables.setdefault(group, {}).update(_reaching({name.strip(): _value(value)}))
+        inventory.variables.setdefault(group, {}).update(_connection_variables({name.strip(): _value(value)}))
         return
     try:
         name, *rest = shlex.split(words, comments=True)
     except ValueError as error:
         raise GroupError(f"line {number} of the inventory: {error}", _AS_JSON) from None
     if kind == "children":
-        found.children.setdefault(group, []).append(name)
+        inventory.children.setdefault(group, []).append(name)
         return
-    own = _reaching(dict(pair.split("=", 1) for pair in rest if "=" in pair))
+    host_variables = _connection_variables(dict(pair.split("=", 1) for pair in rest if "=" in pair))
     for host in _expanded(name, number):
         port = re.fullmatch(r"([^:\[\]]+):(\d+)", host)
         if port:
-            host, own = port[1], {"ansible_port": port[2]} | own
-        found.hosts.setdefault(host, {}).update(own)
-        if host not in found.groups.setdefault(group, []):
-            found.groups[group].append(host)
-        if len(found.hosts) > _MOST_HOSTS:
+            host, host_variables = port[1], {"ansible_port": port[2]} | host_variables
+        inventory.hosts.setdefault(host, {}).update(host_variables)
+        if host not in inventory.groups.setdefault(group, []):
+            inventory.groups[group].append(host)
+        if len(inventory.hosts) > _MOST_HOSTS:
             raise GroupError(f"the inventory has more than {_MOST_HOSTS:,} hosts")
 
 
 def _value(text: str) -> str:
-    """What stands behind `=` below a head of variables, without its quotes and its comment."""
+    """Return the value behind `=` in a section of variables, without its quotes and its comment."""
     match = _VALUE.fullmatch(text.strip())
     return "" if match is None else match["quoted"] if match["quote"] else match["plain"]
 
 
 def _expanded(name: str, number: int) -> Iterator[str]:
-    """`web[01:03].lan` -> web01.lan, web02.lan, web03.lan, as Ansible counts: both ends are in it."""
+    """Expand `web[01:03].lan` -> web01.lan, web02.lan, web03.lan, with both ends, as Ansible does."""
     match = _RANGE.search(name)
     if match is None:
         yield name
@@ -220,26 +230,26 @@ def _expanded(name: str, number: int) -> Iterator[str]:
     values: Sequence[str]
     if match[1]:
         _require_forward(int(match[1]), int(match[2]), name, number)
-        wide = len(match[1]) if match[1].startswith("0") else 0
+        width = len(match[1]) if match[1].startswith("0") else 0
         if int(match[2]) - int(match[1]) > _MOST_HOSTS:
             raise GroupError(f"line {number} of the inventory: {name[:60]} is more than {_MOST_HOSTS:,} hosts")
-        values = [str(one).zfill(wide) for one in range(int(match[1]), int(match[2]) + 1, step)]
+        values = [str(index).zfill(width) for index in range(int(match[1]), int(match[2]) + 1, step)]
     else:
         _require_forward(ord(match[3]), ord(match[4]), name, number)
-        values = [chr(one) for one in range(ord(match[3]), ord(match[4]) + 1, step)]
+        values = [chr(code) for code in range(ord(match[3]), ord(match[4]) + 1, step)]
     for value in values:
         yield from _expanded(f"{name[: match.start()]}{value}{name[match.end() :]}", number)
 
 
 def _require_forward(begin: int, end: int, name: str, number: int) -> None:
-    """Raises GroupError: such a range would name no host, silently."""
+    """Raise GroupError for a reversed range, which would silently name no host."""
     if begin > end:
         raise GroupError(f"line {number} of the inventory: {name[:60]} ends before it begins", "turn the range round")
 
 
-def _reaching(variables: Mapping[str, object]) -> dict[str, str]:
-    named = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
-    return {name: value for name, value in named.items() if name in _REACHING or name in _OF_SSH}
+def _connection_variables(variables: Mapping[str, object]) -> dict[str, str]:
+    texts = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
+    return {name: value for name, value in texts.items() if name in _CONNECTION_VARIABLES or name in _OLD_NAMES}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is to be armed on every host, and what one host makes of it: kernels differ."""
+"""Arm a request on one host; kernels differ, so the result is each host's own."""
 
 from __future__ import annotations
 
@@ -24,59 +24,61 @@ from probes.verdict import Verdict
 
 @dataclass(frozen=True)
 class ArmRequest:
-    """The same for all hosts."""
+    """Probes, mode and triggers to be armed on every host."""
 
     wanted: tuple[PresetChoice | str, ...]
-    """Presets, and specifications as they were typed; empty: the triggers are for what is armed already."""
+    """Presets, and specifications as typed; empty: the triggers are for the probes already armed."""
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
     triggers: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """In a few words."""
-        return ", ".join(one if isinstance(one, str) else one.preset.name for one in self.wanted or self.triggers)
+        """Short description of the request."""
+        return ", ".join(
+            entry if isinstance(entry, str) else entry.preset.name for entry in self.wanted or self.triggers
+        )
 
 
 @dataclass(frozen=True)
 class ArmResult:
-    """What became of an order on one host."""
+    """Result of an arm request on one host."""
 
     lines: tuple[str, ...] = ()
-    """What was written there."""
+    """Lines written to dynamic_events there."""
     notes: tuple[str, ...] = ()
-    """What this kernel could not give, or gives in another way."""
+    """Notes on the parts which this kernel lacks, or which it provides in another way."""
 
 
 def probes_for(
-    connection: Connection, order: ArmRequest, there: Iterable[Armable] = ()
+    connection: Connection, order: ArmRequest, armed_probes: Iterable[Armable] = ()
 ) -> tuple[list[Armable], list[str]]:
-    """The probes this kernel takes that are not `there` yet, and what is to be said of all; nothing is written.
+    """Return the probes this kernel takes that are not armed yet, and notes on all of them; writes nothing.
 
     Raises:
-        ProbeRefused: it takes one of them in no way.
-        PresetError: a value of a preset is missing or none.
+        ProbeRefused: the kernel supports a probe in no way.
+        PresetError: a value of a preset is missing or invalid.
     """
     probes: list[Armable] = []
     notes: list[str] = []
-    for one in order.wanted:
-        if isinstance(one, str):
-            probes.append(_typed(connection, one))
+    for entry in order.wanted:
+        if isinstance(entry, str):
+            probes.append(_typed(connection, entry))
             continue
-        for judged in judge(one.preset, one.given, connection.check, connection.facts.machine).probes:
+        for judged in judge(entry.preset, entry.given, connection.check, connection.facts.machine).probes:
             if judged.plan is None:
                 raise ProbeRefused(judged.verdict)
             if judged.refused:
-                why = judged.refused[0].error
-                told = f": {why.hint or why.message}" if why else ""
-                notes.append(f"{one.preset.name}: another way is taken here{told}")
+                error = judged.refused[0].error
+                reason_text = f": {error.hint or error.message}" if error else ""
+                notes.append(f"{entry.preset.name}: another way is taken here{reason_text}")
             probes.append(judged.probe)
-    fresh, again = apart(probes, there)
-    return list(fresh), [*notes, *map(told_again, again)]
+    fresh, repeated = apart(probes, armed_probes)
+    return list(fresh), [*notes, *map(told_again, repeated)]
 
 
 def _typed(connection: Connection, text: str) -> Armable:
-    """Raises ProbeRefused."""
+    """Parse and check a typed specification. Raises ProbeRefused."""
     verdict = judged(text, connection)
     if not verdict.ok:
         raise ProbeRefused(verdict)
@@ -84,11 +86,13 @@ def _typed(connection: Connection, text: str) -> Armable:
 
 
 def judged(text: str, connection: Connection) -> Verdict:
-    """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
+    """Return whether a specification can be armed, lowered where the kernel lacks a feature; not the kernel's own
+    verdict.
+    """
     try:
         checked = connection.check(armable(text)).verdict
         if checked.error is not None and checked.error.code == "not_traceable":
-            connection.load_symbols()  # they tell whether it is another name of a function that is
+            connection.load_symbols()  # the symbols show whether the name is an alias of a traceable function
             checked = connection.check(armable(text)).verdict
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)
@@ -99,43 +103,44 @@ def judged(text: str, connection: Connection) -> Verdict:
 
 
 def carry_out(watch: Watch, order: ArmRequest) -> ArmResult:
-    """Arm all of it on one host, or nothing of it.
+    """Arm an entire request on one host, or none of it.
 
-    Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; what was armed of it is taken away then.
+    Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; already armed probes of the request are
+    disarmed then.
     """
     if not order.wanted:
-        return ArmResult(notes=tuple(_give_trigger(watch, text) for text in order.triggers))
+        return ArmResult(notes=tuple(_add_trigger(watch, text) for text in order.triggers))
     probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed])
-    done = []
-    together = not watch.armed  # else those that are armed would miss what happens meanwhile
+    armed_now = []
+    together = not watch.armed  # else the armed probes would miss events meanwhile
     try:
         if together:
             watch.hold_recording()
         for probe in probes:
             armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
-            done.append(armed)
+            armed_now.append(armed)
             notes += [*armed.plan.losses, *trigger_notes(armed.plan, order.triggers)]
             notes += text_note(watch.connection.target, armed)
     except BaseException as error:
-        for armed in reversed(done):
-            with contextlib.suppress(KernelError):  # a line that is gone says so by itself
+        for armed in reversed(armed_now):
+            with contextlib.suppress(KernelError):  # a lost connection is reported by itself
                 watch.disarm(armed)
         if isinstance(error, CannotLower):
             raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
         raise
     finally:
-        with contextlib.suppress(KernelError):  # a line that is gone says so by itself
+        with contextlib.suppress(KernelError):  # a lost connection is reported by itself
             if together:
                 watch.record_together()
-    # Plan.lines: an event that the kernel has already is made by none.
-    lines = tuple(line for armed in done for line in armed.plan.lines)
+    # Plan.lines has no line for an event that already exists in the kernel.
+    lines = tuple(line for armed in armed_now for line in armed.plan.lines)
     return ArmResult(lines, tuple(dict.fromkeys(notes)))
 
 
-def _give_trigger(watch: Watch, text: str) -> str:
-    """Give a trigger to each event of what is armed that takes it; gives a line about it.
+def _add_trigger(watch: Watch, text: str) -> str:
+    """Add a trigger to each armed event that supports it; return a line about that.
 
-    Raises ProbeRefused where none takes it, TargetUnusable where none is armed, and what `Watch.add_trigger` does.
+    Raises ProbeRefused if no event supports it, TargetUnusable if no probe is armed, and as `Watch.add_trigger` does.
     """
     if not watch.armed:
         raise TargetUnusable(f"no probe is armed here that could take the trigger {text}")

@@ -1,7 +1,7 @@
-"""Reads the clock that a far ring buffer stamps its events with.
+"""Read the clock with which a remote ring buffer stamps its events.
 
-`per_cpu/cpuN/stats` of our own instance ends in `now ts: 1234.567890`: that very clock, in microseconds, with no
-effect on anything (tracing_stats_read, kernel/trace/trace.c; since Linux 2.6.38).
+`per_cpu/cpuN/stats` of our own instance ends in `now ts: 1234.567890`: that very clock, in microseconds, read without
+side effects (tracing_stats_read, kernel/trace/trace.c; since Linux 2.6.38).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _MICROSECOND = 1000
 
 
 def near_clock() -> Callable[[], int]:
-    """Our clock: nanoseconds since 1970 as this machine had it at the call, and no jumps after it."""
+    """Return a local clock: nanoseconds since 1970, set at this call and without jumps after it."""
     base = time.time_ns() - time.monotonic_ns()
     return lambda: base + time.monotonic_ns()
 
 
 def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[ClockReading]:
-    """Read the clock of a session so often; nothing where it has none that counts time. Raises TargetLost.
+    """Read the clock of a session several times; yields none if its clock does not count time. Raises TargetLost.
 
     Args:
-        session: of `kernel.session.start.open_session`; of a recording there is no clock.
-        now: our clock.
-        times: how often; the surest reading is the one with the shortest way.
+        session: result of `kernel.session.start.open_session`; a recording has no clock.
+        now: local clock.
+        times: number of readings; the most precise one is that with the shortest round trip.
     """
     if not isinstance(session, Session):
         return
@@ -44,7 +44,9 @@ def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[
 
 
 def _stats_of(session: Session) -> str:
-    """Of the first CPU that has a buffer: one that was never online has none."""
+    """Return the stats file of the first CPU with a buffer: a CPU that was never online has none; empty if there is
+    none.
+    """
     folder = session.instance.file("per_cpu")
     try:
         names = [name for name in session.target.list(folder) if re.fullmatch(r"cpu\d+", name)]
@@ -63,5 +65,5 @@ def _read(target: Target, path: str, now: Callable[[], int]) -> ClockReading | N
     match = _NOW.search(text)
     if match is None:
         return None
-    far = (int(match[1]) * 1_000_000 + int(match[2])) * _MICROSECOND
-    return ClockReading(before, far, after, _MICROSECOND)
+    remote_ns = (int(match[1]) * 1_000_000 + int(match[2])) * _MICROSECOND
+    return ClockReading(before, remote_ns, after, _MICROSECOND)

@@ -1,4 +1,4 @@
-"""What can be wrong with a group of hosts."""
+"""Errors of host groups."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from kernel.errors import KernelError
 
 
 class GroupError(KernelError):
-    """A group is not there, or its file can't be read; `remedy` says the way out."""
+    """A group does not exist, or its file can't be read; `remedy` tells the user what to do."""

@@ -1,7 +1,7 @@
-"""Several hosts at once: opened side by side, the same armed on each, their events in one list, all undone at last.
+"""Operate several hosts in parallel: open and arm them, merge their events into one list, undo everything at the end.
 
-What a host does, it does in a worker of its own (`kernel.hosts.host_workers`); one that fails says why and the others
-go on. `tick` belongs to the one thread that reads the events.
+Each host is operated by a worker of its own (`kernel.hosts.host_workers`); a failed host reports its reason and the
+others go on. `tick` belongs to the one thread that reads the events.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kernel.watch.watch import Watch
 
 
 class Fleet:
-    """See the module. Close it, whatever happened."""
+    """Group of hosts (see the module). Always close it."""
 
     def __init__(
         self,
@@ -40,93 +40,93 @@ class Fleet:
         opener: Opener = open_host,
         bounds: RowBounds = SCREEN,
     ) -> None:
-        """Take words of `--target`; nothing is opened yet.
+        """Take `--target` values; opens no host yet.
 
         Args:
-            specs: one of each host; the same one twice is opened twice.
-            limits: how fast a probe may be, on each host.
+            specs: one for each host; a repeated one is opened twice.
+            limits: highest event rates of a probe, on each host.
             window: nanoseconds that an event waits for older ones of other hosts.
-            patience: seconds for which a host is tried again whose line was cut; 0: not at all; None: until
-                somebody gives it up.
+            patience: seconds of reconnect attempts for a disconnected host; 0: none; None: until they are given up.
             opener: opens a target.
-            bounds: how much is held of the events of all hosts.
+            bounds: memory bounds for the events of all hosts.
         """
         self.now = near_clock()
-        """Our clock, in nanoseconds since 1970."""
+        """Local clock, in nanoseconds since 1970."""
         self.events = MergedEvents(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
-        """Called from any thread when there is something to tick for, or a host is in another state."""
+        """Called from any thread when events are waiting for `tick`, or a host's state has changed."""
         self.wants_tables = False
-        """Whether `look` reads the tables of hist triggers, too."""
+        """True: `look` also reads the tables of hist triggers."""
         self._limits = limits
         self._bounds = bounds.shared(max(1, len(specs)))
         self._patience = PATIENCE if patience is None else patience
-        """Seconds for a line that is cut while a host is opened."""
+        """Seconds of retries for a connection that is lost while a host is opened."""
         self._changed = threading.Condition()
-        self._services = HostWorkers(opener, self.now, self._tell, self._tell_of_data)
+        self._workers = HostWorkers(opener, self.now, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
-        """The last of each host."""
-        self._gone: list[Host] = []
-        """Hosts in whose place another attempt stands."""
+        """Last look at each host."""
+        self._replaced: list[Host] = []
+        """Hosts replaced by another attempt."""
         self.hosts: tuple[Host, ...] = tuple(
             self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
         )
-        self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")  # one each: who hangs holds up nobody
-        self._comebacks = HostReconnects(
-            len(specs), patience, self.now, self._tell, lambda host: self._services.serve([host])
+        # One thread for each host: a host that hangs delays no other.
+        self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")
+        self._reconnects = HostReconnects(
+            len(specs), patience, self.now, self._tell, lambda host: self._workers.serve([host])
         )
         self._ending = False
-        """No line is made anew."""
+        """True: no reconnect any more."""
 
-    # -- what is done on all of them, without waiting ----------------------------------------------------------------
+    # -- operations on all hosts, without waiting --------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to open all; returns at once."""
-        self._services.serve(self.hosts)
+        """Start opening all hosts; return at once."""
+        self._workers.serve(self.hosts)
 
-    def arm(self, order: ArmRequest) -> int:
-        """Have it armed on each host that is open, and on the others when they are; returns at once.
+    def arm(self, request: ArmRequest) -> int:
+        """Arm a request on each open host, and on the others once they are open; return at once.
 
-        Those that have just that are not asked again; gives the number of the others.
+        Hosts that already have an equal request are skipped; returns the number of the others.
         """
-        return self._services.order(order)
+        return self._workers.order(request)
 
     def disarm(self) -> None:
-        """Have all of it taken away from all hosts, which stay open; returns at once."""
-        self._services.want_nothing()
+        """Disarm everything on all hosts, which stay open; return at once."""
+        self._workers.want_nothing()
 
     def retry(self) -> int:
-        """Open those again that failed, with all that was ordered; gives their number, returns at once.
+        """Open failed hosts again, with all requests; return their number at once.
 
-        What a host refused it is not asked for again, but where it refused everything.
+        Requests that a host rejected are left out for that host, unless it rejected all of them.
         """
-        again = [host for host in self.hosts if host.state.failed]
-        for old in again:
-            self._services.leave(old)
-        self._gone += again
+        failed = [host for host in self.hosts if host.state.failed]
+        for old in failed:
+            self._workers.leave(old)
+        self._replaced += failed
         self.hosts = tuple(
-            self._new_host(host.spec, host.name, host) if host in again else host for host in self.hosts
+            self._new_host(host.spec, host.name, host) if host in failed else host for host in self.hosts
         )
-        self._services.serve(self.hosts)
-        return len(again)
+        self._workers.serve(self.hosts)
+        return len(failed)
 
     def try_now(self) -> None:
-        """Make lines anew at once: do not wait for the next attempt where one was cut, nor where one is silent."""
+        """Reconnect now: do not wait for the next attempt on disconnected hosts, nor for silent hosts."""
         for host in self.hosts:
             if host.watch is not None:
                 cut_silent(host.watch)
-        for trying in self._trying():
-            trying.try_now()
+        for attempt in self._trying():
+            attempt.try_now()
 
     def give_up(self) -> None:
-        """Try no more to reach those again whose lines were cut."""
-        for trying in self._trying():
-            trying.give_up()
+        """Give up reconnecting to disconnected hosts."""
+        for attempt in self._trying():
+            attempt.give_up()
 
     def look(self) -> None:
-        """Have every host asked for its losses, its names and its clock; returns at once.
+        """Start reading the losses, task names and clock of every host; return at once.
 
-        One that has not answered yet is not asked again.
+        A host that has not answered the last look is skipped.
         """
         for host in self.hosts:
             last = self._looks.get(host)
@@ -134,64 +134,64 @@ class Fleet:
                 self._looks[host] = self._lookers.submit(self._look, host)
 
     def cancel(self) -> None:
-        """Give up opening."""
-        self._services.cancel()
+        """Give up opening hosts."""
+        self._workers.cancel()
 
-    # -- how far they are --------------------------------------------------------------------------------------------
+    # -- state of the hosts ------------------------------------------------------------------------------------------
 
     @property
     def all_hosts(self) -> tuple[Host, ...]:
-        """The hosts, and before them those in whose place another attempt stands, as long as anything is theirs."""
-        return (*self._gone, *self.hosts)
+        """Hosts, after the replaced ones that still have rows or effects."""
+        return (*self._replaced, *self.hosts)
 
     @property
     def title(self) -> str:
-        """What was ordered, in a few words; empty: nothing."""
-        return ", ".join(dict.fromkeys(order.title for order in self._services.orders))
+        """Short description of all requests; empty: there is none."""
+        return ", ".join(dict.fromkeys(request.title for request in self._workers.orders))
 
     @property
     def settled(self) -> bool:
-        """Each host is open and has what was ordered, or has failed."""
-        return all(map(self._services.is_settled, self.hosts))
+        """True if each host is open and has all requests, or has failed."""
+        return all(map(self._workers.is_settled, self.hosts))
 
     @property
     def armed(self) -> bool:
-        """Whether something may come of a host."""
+        """True if events may arrive from a host."""
         return any(host.state in (HostState.ARMED, HostState.CUT) for host in self.hosts)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until `settled`; whether it is."""
+        """Wait until `settled`; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self.settled, timeout)
 
     # -- events, for the one thread that reads them ------------------------------------------------------------------
 
     def tick(self, budget: float = 0.0, *, collecting: bool = True) -> int:
-        """Bring in what came and give rows to what is final; gives the number of new rows.
+        """Decode new events and append rows for those in final order; return the number of new rows.
 
         Args:
-            budget: seconds of CPU time for each host, beyond a first part of what came.
-            collecting: not yet, where False: events stay in the hosts' stores, as many as have room there.
+            budget: seconds of CPU time for each host, beyond a first part of its new events.
+            collecting: False: leave events in the hosts' stores, as many as have room there.
         """
         for host in self.all_hosts:
-            self._tick_of(host, budget, collecting)
+            self._tick_host(host, budget, collecting)
         new = self.events.release(self.now())
-        self._drop_gone()
+        self._drop_replaced()
         return new
 
     def finish(self) -> int:
-        """Read what is in the buffers now, then no more, and give rows to all of it; gives their number.
+        """Read the present content of all buffers, end reading, and append rows for all events; return their number.
 
-        Hosts whose lines were cut are given up; one that is reached all the same gives what it recorded since.
+        Disconnected hosts are given up; one that is reconnected just then delivers what it has recorded since.
         """
         self._ending = True
         watches = [host.watch for host in self.hosts if host.watch is not None]
-        for watch in self._given_up():
+        for watch in self._give_up_reconnecting():
             watch.hurry(time.monotonic())
-        self._hear_of_silent(watches)
+        self._await_silent(watches)
         self._end_reading(watches)
-        self._comebacks.close()
-        self._end_reading(watches)  # of sessions that were begun meanwhile
+        self._reconnects.close()
+        self._end_reading(watches)  # of sessions that began meanwhile
         new = 0
         while True:
             new += self.tick(0.1)
@@ -203,25 +203,26 @@ class Fleet:
                 self.events.collect(host, self.now(), last=True)
         return new + self.events.release(None)
 
-    def _given_up(self) -> list[Watch]:
-        """Try no more, and return the sessions of all hosts that were tried until now."""
+    def _give_up_reconnecting(self) -> list[Watch]:
+        """Give up reconnecting; return the watches of all hosts that were being reconnected."""
         tried = self._trying()
         self.give_up()
         return [trying.watch for trying in tried]
 
-    def _hear_of_silent(self, watches: Sequence[Watch]) -> None:
-        """Wait until hosts that owe an answer are heard, or their lines are lost: their events are missing then."""
+    def _await_silent(self, watches: Sequence[Watch]) -> None:
+        """Wait until the silent hosts answer, or their connections are lost: else their events would be missing."""
         silent = [watch for watch in watches if watch.silent is not None]
         for watch in silent:
             watch.hurry(time.monotonic())
-        with ThreadPoolExecutor(max(1, len(silent)), "silent") as askers:  # a looker may wait for that very answer
+        # Threads apart from `_lookers`: a look in progress may wait for that very answer.
+        with ThreadPoolExecutor(max(1, len(silent)), "silent") as askers:
             wait([askers.submit(watch.last_look) for watch in silent])
 
     def _end_reading(self, watches: Sequence[Watch]) -> None:
-        """Read what is in the buffers of all hosts, side by side, then no more."""
+        """Read the present content of all hosts' buffers, side by side, then end reading."""
         wait([self._lookers.submit(watch.end_reading) for watch in watches])
 
-    def _tick_of(self, host: Host, budget: float, collecting: bool) -> None:
+    def _tick_host(self, host: Host, budget: float, collecting: bool) -> None:
         watch = host.watch
         if watch is None:
             return
@@ -233,17 +234,17 @@ class Fleet:
             self._collect(host)
         error = watch.lost if self._ending else watch.error
         if error is not None and host.trying is None:
-            self._end_of(host, watch, error)
+            self._end_session(host, watch, error)
             if collecting:
                 self._collect(host)
 
-    def _end_of(self, host: Host, watch: Watch, error: KernelError) -> None:
-        """Have a host whose session has ended tried again, or have that told, and marked behind all that came."""
+    def _end_session(self, host: Host, watch: Watch, error: KernelError) -> None:
+        """Start reconnecting to a host whose session has ended, or mark it lost, behind all its events."""
         if host.state not in (HostState.LOST, HostState.CLOSED):
-            returns = not self._ending and host in self.hosts and can_come_back(watch)
-            if returns and not watch.ended:
-                return  # what came gets its row first, by the clock of before
-            if returns and self._comebacks.begin(host):
+            reconnectable = not self._ending and host in self.hosts and can_come_back(watch)
+            if reconnectable and not watch.ended:
+                return  # events received before get their rows first, by the previous clock
+            if reconnectable and self._reconnects.begin(host):
                 return
             host.lost(error)
             self._tell()
@@ -260,28 +261,28 @@ class Fleet:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give up what is being opened, and take everything away on all hosts; waits, and tries all."""
-        self._services.cancel()
+        """Give up opening, and disarm everything on all hosts; waits, and tries all of them."""
+        self._workers.cancel()
         self._ending = True
         self.give_up()
         self._lookers.shutdown(wait=False, cancel_futures=True)
-        self._services.close(self.all_hosts)
+        self._workers.close(self.all_hosts)
         self._lookers.shutdown()
-        self._comebacks.close()
+        self._reconnects.close()
 
-    # -- their life --------------------------------------------------------------------------------------------------
+    # -- host objects ------------------------------------------------------------------------------------------------
 
-    def _new_host(self, spec: str, name: str, before: Host | None = None) -> Host:
+    def _new_host(self, spec: str, name: str, replaced: Host | None = None) -> Host:
         host = Host(spec, name, self._limits, self._bounds, self._patience)
-        self._services.add(host, before)
+        self._workers.add(host, replaced)
         return host
 
-    def _drop_gone(self) -> None:
-        """Let go of what stood before another attempt, where nothing is to be undone there and no row is of it."""
-        for host in tuple(self._gone):
-            if self._services.has_left(host) and not host.left and self.events.forget(host):
-                self._gone.remove(host)
-                self._services.forget(host)
+    def _drop_replaced(self) -> None:
+        """Drop replaced hosts which have no effects left to undo and no rows."""
+        for host in tuple(self._replaced):
+            if self._workers.has_left(host) and not host.left and self.events.forget(host):
+                self._replaced.remove(host)
+                self._workers.forget(host)
                 self._looks.pop(host, None)
 
     def _look(self, host: Host) -> None:

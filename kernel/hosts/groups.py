@@ -1,4 +1,4 @@
-"""Groups of targets, by a name: from the user's configuration, an Ansible inventory, or `~/.ssh/config`.
+"""Read named groups of targets from the user's configuration, an Ansible inventory, or `~/.ssh/config`.
 
 The configuration is `config.toml` in the user's folder for probewright:
 
@@ -7,7 +7,7 @@ The configuration is `config.toml` in the user's folder for probewright:
 
     [hosts.db]
     ansible = "~/infra/inventory.ini"   # INI, or JSON of `ansible-inventory --list`
-    group = "databases"                 # the name of ours where it is left out
+    group = "databases"                 # default: our own group name
 
     [hosts.edge]
     ssh = "edge-*"                      # Host lines of ~/.ssh/config
@@ -35,42 +35,42 @@ from kernel.hosts.ansible import Inventory, read_inventory
 from kernel.hosts.errors import GroupError
 
 _MOST_BYTES = 16 << 20
-"""Of an inventory."""
+"""Largest accepted inventory, in bytes."""
 _LARGEST_CONFIGURATION = 1 << 20
 _KEYS = ("targets", "ansible", "group", "ssh")
 
 
 class Groups:
-    """Reads the files each time it is asked: they change while the application runs."""
+    """Reader of groups; reads the files at each call, as they may change while the application runs."""
 
     def __init__(self, config: Path | None = None, ssh_config: Path | None = None) -> None:
-        """Take the files; None: the user's."""
+        """Take the files; None: the user's own."""
         self.config = config or Path(platformdirs.user_config_dir("probewright", appauthor=False)) / "config.toml"
         self._ssh = ssh_config
 
     def names(self) -> tuple[str, ...]:
-        """The groups of the configuration. Raises GroupError where it can't be read."""
+        """Return the names of the configured groups. Raises GroupError if the configuration can't be read."""
         return tuple(self._configured())
 
     def targets(self, name: str) -> tuple[str, ...]:
-        """What `--target` takes, for each host of a group, each once. Raises GroupError."""
+        """Return the `--target` value of each host of a group, each once. Raises GroupError."""
         configured = self._configured()
         if name in configured:
-            found = self._of(name, configured[name])
+            specs = self._targets_of(name, configured[name])
         elif name.startswith("ssh:"):
-            found = sshconfig.targets(name.removeprefix("ssh:"), self._ssh)
+            specs = sshconfig.targets(name.removeprefix("ssh:"), self._ssh)
         elif ":" in name:
             path, _, group = name.rpartition(":")
-            found = _inventory(path).targets(group or "all")
+            specs = _inventory(path).targets(group or "all")
         else:
             raise self._unknown(name, configured)
-        if not found:
+        if not specs:
             raise GroupError(f"the group {name} has no hosts")
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(specs))
 
     def _unknown(self, name: str, configured: Mapping[str, Any]) -> GroupError:
-        near = difflib.get_close_matches(name, configured, 3) or list(configured)[:8]
-        hint = f"there are: {', '.join(near)}; " if near else f"write [hosts.{name}] into {self.config}, "
+        similar = difflib.get_close_matches(name, configured, 3) or list(configured)[:8]
+        hint = f"there are: {', '.join(similar)}; " if similar else f"write [hosts.{name}] into {self.config}, "
         return GroupError(f"no group is named {name}", f"{hint}or say INVENTORY:GROUP, or ssh:PATTERN")
 
     def _configured(self) -> Mapping[str, Any]:
@@ -90,43 +90,47 @@ class Groups:
             raise GroupError(f"{self.config}: hosts is no table", "write [hosts.NAME] above each group")
         return hosts
 
-    def _of(self, name: str, body: object) -> tuple[str, ...]:
-        where = f"{self.config}: hosts.{name}"
+    def _targets_of(self, name: str, body: object) -> tuple[str, ...]:
+        section = f"{self.config}: hosts.{name}"
         if not isinstance(body, dict):
-            raise GroupError(f"{where} is no table", f'write [hosts.{name}] and below it targets = ["ssh://HOST"]')
+            raise GroupError(f"{section} is no table", f'write [hosts.{name}] and below it targets = ["ssh://HOST"]')
         if unknown := [key for key in body if key not in _KEYS]:
-            raise GroupError(f"{where}: {unknown[0]} is not known there", f"what may stand there: {', '.join(_KEYS)}")
+            raise GroupError(
+                f"{section}: {unknown[0]} is not known there", f"what may stand there: {', '.join(_KEYS)}"
+            )
         targets = body.get("targets", [])
         words = [body.get(key, "") for key in _KEYS[1:]]
-        if not isinstance(targets, list) or not all(isinstance(one, str) for one in (*targets, *words)):
-            raise GroupError(f"{where}: targets is a list of texts, the others are texts")
-        found = [_checked(one, where) for one in targets]
+        if not isinstance(targets, list) or not all(isinstance(text, str) for text in (*targets, *words)):
+            raise GroupError(f"{section}: targets is a list of texts, the others are texts")
+        specs = [_require_valid(text, section) for text in targets]
         ansible, group, ssh = words
         if ansible:
-            found += _inventory(ansible).targets(group or name)
+            specs += _inventory(ansible).targets(group or name)
         if ssh:
-            found += sshconfig.targets(ssh, self._ssh)
-        return tuple(found)
+            specs += sshconfig.targets(ssh, self._ssh)
+        return tuple(specs)
 
 
-def _checked(target: str, where: str) -> str:
-    """Raises GroupError."""
+def _require_valid(target: str, section: str) -> str:
+    """Return a valid target unchanged. Raises GroupError."""
     try:
         require_target(target)
     except TargetUnusable as error:
-        raise GroupError(f"{where}: {error}", error.remedy) from None
+        raise GroupError(f"{section}: {error}", error.remedy) from None
     return target
 
 
-def _inventory(word: str) -> Inventory:
-    """Raises GroupError."""
-    path = Path(word).expanduser()
+def _inventory(filename: str) -> Inventory:
+    """Read an Ansible inventory. Raises GroupError."""
+    path = Path(filename).expanduser()
     try:
         return read_inventory(read_file(path, _MOST_BYTES).decode())
     except InputRefusal as error:
         raise GroupError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise GroupError(f"{path}: {why}", "name the file of an inventory, or a group of the configuration") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise GroupError(
+            f"{path}: {reason}", "name the file of an inventory, or a group of the configuration"
+        ) from None
     except GroupError as error:
         raise GroupError(f"{path}: {error}", error.remedy) from None

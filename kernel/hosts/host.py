@@ -1,4 +1,4 @@
-"""One of several hosts: opened, armed, asked and closed by workers; its events are read by one other thread."""
+"""Open, arm, poll and close a single host by workers, while one other thread reads its events."""
 
 from __future__ import annotations
 
@@ -29,104 +29,106 @@ if TYPE_CHECKING:
     from probes.verdict import Verdict
 
 Opener = Callable[[str, "Progress", threading.Event], "Connection"]
-_AT_FIRST = 5
-"""Readings of a clock before anything is armed."""
+_FIRST_READINGS = 5
+"""Number of clock readings before a probe is armed."""
 
 
 class HostState(enum.StrEnum):
-    """How far a host is."""
+    """State of a host."""
 
     WAITING = "waiting"
-    """Others are opened first."""
+    """Waiting until other hosts are opened."""
     OPENING = "opening"
     OPEN = "open"
-    """Nothing is armed there."""
+    """Open, without probes."""
     ARMING = "arming"
     ARMED = "armed"
     REFUSED = "refused"
-    """It is open, and does not take what was asked for."""
+    """Open, but the last request was rejected."""
     UNREACHABLE = "unreachable"
     CUT = "cut"
-    """Its line was cut, and another one is tried."""
+    """Disconnected; reconnect attempts go on."""
     LOST = "lost"
-    """It was there, and is gone."""
+    """Connection or machine lost for good."""
     CLOSED = "closed"
 
     @property
     def settled(self) -> bool:
-        """It does not become another by itself, but for a host that dies or comes back."""
+        """True if the state changes only with a new request, or when the host is lost or reconnects."""
         return self not in (HostState.WAITING, HostState.OPENING, HostState.ARMING)
 
     @property
     def failed(self) -> bool:
-        """It does not do what was asked for."""
+        """True if a request was rejected, or the host is unreachable or lost."""
         return self in (HostState.REFUSED, HostState.UNREACHABLE, HostState.LOST)
 
 
 class HostAnswer(enum.Enum):
-    """What a host says to an order."""
+    """Answer of a host to a request."""
 
     TAKEN = enum.auto()
     REFUSED = enum.auto()
     NOT_NOW = enum.auto()
-    """Its line is cut: it is to be asked again when it is back."""
+    """Host is disconnected: repeat the request after the reconnect."""
 
 
 class Host:
-    """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
+    """Host of a group (see the module). `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the remote
+    host.
+    """
 
     def __init__(
         self, spec: str, name: str, limits: Limits, bounds: RowBounds = SCREEN, patience: float = 0.0
     ) -> None:
-        """Take a word of `--target`, what the host is called, and how much of its events is held.
+        """Take a `--target` value, the host's name, and bounds for its events in memory.
 
-        `patience`: seconds for which a line is made anew that is cut while the host is opened.
+        `patience`: seconds of retries for a connection that is lost while the host is opened.
         """
         self.spec = spec
         self.name = name
         self.state = HostState.WAITING
         self.why = ""
-        """Why it is in this state, where it failed; foreign text."""
+        """Reason of a failed state; foreign text."""
         self.remedy = ""
         self.refusal: Verdict | None = None
-        """On the probe that it takes in no way, as long as it is refused."""
+        """Verdict on the rejected probe, while the state is REFUSED."""
         self.progress = ""
-        """What opening it is at."""
+        """Description of the current step of opening."""
         self.kernel = ""
-        """`Linux 7.2.13 x86-64`."""
+        """Kernel, as `Linux 7.2.13 x86-64`."""
         self.done = ArmResult()
         self.stopped: tuple[str, ...] = ()
-        """What was stopped because it was too fast."""
+        """Descriptions of probes stopped because of their event rate."""
         self.left: tuple[str, ...] = ()
-        """What could not be taken away at the end."""
+        """Errors of undo steps that failed at the end."""
         self.tables: tuple[HistTable, ...] = ()
-        """Tables of hist triggers of its probes, as they were read last: when it was closed at the latest."""
+        """Tables of hist triggers of its probes, as last read: when the host was closed at the latest."""
         self.tables_error = ""
-        """Why that could not be read, where there was something."""
+        """Reason why the tables could not be read, if there are any."""
         self.clock = Clock()
         self.counts: LossCounts | None = None
         self.watch: Watch | None = None
-        """There from when it is open."""
+        """Watch of the host; None until the host is open."""
         self.names: Mapping[int, str] | None = None
-        """Of tasks, for the thread that reads; None: no news."""
+        """Task names, for the thread that reads events; None: no news."""
         self.trying: ReconnectAttempt | None = None
-        """What tries to make another line; until it is over no event is of a clock that is known."""
+        """Reconnect attempt in progress; until it ends the clock of the host counts as unknown."""
         self._before = (HostState.OPEN, "", "")
-        """State, reason and remedy before the line was cut."""
+        """State, reason and remedy before the disconnect."""
         self._limits = limits
         self._bounds = bounds
         self._patience = patience
         self._busy = threading.Lock()
-        """One worker at a time; who only looks does not wait for it."""
-        self._coming = threading.Lock()
+        """Held by one worker at a time; a look does not wait for it."""
+        self._reconnecting = threading.Lock()
         """Held by `come_back`."""
 
     def offset(self, now: int) -> ClockOffset | None:
-        """How far its clock is from ours; None: not known."""
+        """Return the offset of its clock from ours at local time `now`; None: unknown."""
         return self.clock.offset(now)
 
     def open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
-        """Open it, and read its clock; what fails is its state."""
+        """Open the host and read its clock; a failure becomes its state."""
         with self._busy:
             if cancel.is_set():
                 return
@@ -140,9 +142,9 @@ class Host:
                 )
                 self.state = HostState.OPEN
             except KernelError as error:
-                self._failed(HostState.UNREACHABLE, error)
+                self._set_failed(HostState.UNREACHABLE, error)
             except Exception as error:
-                self._failed(HostState.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
+                self._set_failed(HostState.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
 
     def _open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
         connection = opener(self.spec, self._progress, cancel)
@@ -150,53 +152,53 @@ class Host:
         try:
             self.kernel = connection.facts.title
             watch.begin()
-            self.clock.add(tuple(read_clock(watch.session, now, _AT_FIRST)))
+            self.clock.add(tuple(read_clock(watch.session, now, _FIRST_READINGS)))
         except TargetLost:
             watch.close()
             connection.close()
             raise
         except BaseException:
-            self.watch = watch  # `close` closes it
+            self.watch = watch  # closed by `close`
             raise
         self.watch = watch
 
     def arm(self, order: ArmRequest) -> HostAnswer:
-        """Arm all of an order or nothing of it; what fails is its state."""
+        """Arm an entire request or none of it; a failure becomes the host's state."""
         with self._busy:
             if self.state is HostState.CUT:
                 return HostAnswer.NOT_NOW
             if self.watch is None or self.state not in (HostState.OPEN, HostState.ARMED, HostState.REFUSED):
                 return HostAnswer.TAKEN
-            before = self.state
-            told = (before, self.why, self.remedy)
+            previous_state = self.state
+            previous = (previous_state, self.why, self.remedy)
             self.state, self.why, self.remedy, self.refusal = HostState.ARMING, "", "", None
             try:
-                done = carry_out(self.watch, order)
-                self.done = ArmResult((*self.done.lines, *done.lines), (*self.done.notes, *done.notes))
+                result = carry_out(self.watch, order)
+                self.done = ArmResult((*self.done.lines, *result.lines), (*self.done.notes, *result.notes))
                 self.state = HostState.ARMED
             except ProbeRefused as error:
                 self.refusal = error.verdict
-                self._failed(HostState.REFUSED, KernelError(_why(error), error.remedy))
+                self._set_failed(HostState.REFUSED, KernelError(_rejection_text(error), error.remedy))
             except PresetError as error:
-                self._failed(HostState.REFUSED, KernelError(str(error)))
+                self._set_failed(HostState.REFUSED, KernelError(str(error)))
             except (TooFast, TargetUnusable) as error:
-                self._failed(HostState.REFUSED, error)
+                self._set_failed(HostState.REFUSED, error)
             except TargetLost as error:
-                self.state, self.why, self.remedy = told
-                self._line_cut(error)
+                self.state, self.why, self.remedy = previous
+                self._set_disconnected(error)
                 return HostAnswer.NOT_NOW
             except KernelError as error:
-                self._failed(HostState.REFUSED, error)
+                self._set_failed(HostState.REFUSED, error)
             except Exception as error:
-                self._failed(HostState.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
+                self._set_failed(HostState.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
             if self.state is not HostState.REFUSED:
                 return HostAnswer.TAKEN
-            if before is HostState.ARMED and self.watch.armed:
-                self.state = HostState.ARMED  # what was armed before goes on; `why` says what did not
+            if previous_state is HostState.ARMED and self.watch.armed:
+                self.state = HostState.ARMED  # probes armed before go on; `why` is the reason of the rejection
             return HostAnswer.REFUSED
 
     def disarm(self) -> HostAnswer:
-        """Take away what is armed; the host stays open."""
+        """Disarm all probes; the host stays open."""
         with self._busy:
             watch = self.watch
             if self.state is HostState.CUT:
@@ -204,26 +206,26 @@ class Host:
             if watch is None or self.state not in (HostState.ARMED, HostState.REFUSED):
                 return HostAnswer.TAKEN
             failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
-            # What a line that is gone could not take away, the far side does.
-            self.left = tuple(str(one.error) for one in failures if not isinstance(one.error, TargetLost))
+            # Effects left behind a lost connection are undone by the remote agent.
+            self.left = tuple(str(failure.error) for failure in failures if not isinstance(failure.error, TargetLost))
             self.done = ArmResult()
             self.state, self.why, self.remedy = HostState.OPEN, "", ""
             return HostAnswer.TAKEN
 
     def ask(self, question: Callable[[Connection], Verdict]) -> Verdict | None:
-        """Put a question to its kernel while no worker is there; None: there is no answer."""
+        """Ask the host's kernel for a verdict while no worker uses the host; None: there is no answer."""
         with self._busy:
             if self.watch is None or self.state in (HostState.CUT, HostState.LOST, HostState.CLOSED):
                 return None
             try:
                 return question(self.watch.connection)
-            except KernelError:  # the pump tells of a line that is gone
+            except KernelError:  # the pump reports a lost connection
                 return None
 
     def look(self, now: Callable[[], int], *, tables: bool = False) -> None:
-        """Ask for what was lost, the names of tasks and the clock; not while another worker is here.
+        """Read losses, task names and the clock, unless another worker uses the host.
 
-        `tables`: read those of hist triggers too.
+        `tables`: True: also read the tables of hist triggers.
         """
         if not self._busy.acquire(blocking=False):
             return
@@ -237,35 +239,36 @@ class Host:
             if tables:
                 self._read_tables(self.watch)
         except TargetLost:
-            pass  # the pump says so, when all is read that came
+            pass  # the pump reports it, after all received data are read
         except KernelError as error:
             self.why = str(error)
         finally:
             self._busy.release()
 
     def come_back(self, trying: ReconnectAttempt, now: Callable[[], int], changed: Callable[[], None]) -> bool:
-        """Have another line made and the same armed again; False: it was given up, or the host is closed.
+        """Reconnect, and arm the previous probes again; False: given up, or the host is closed.
 
         Args:
-            trying: makes it; it is `trying` of this host until that is over.
-            now: our clock.
-            changed: called when the state is another.
+            trying: reconnect attempt; `trying` of this host until it ends.
+            now: local clock.
+            changed: called when the state has changed.
         """
-        with self._coming:
+        with self._reconnecting:
             try:
                 with self._busy:
                     if self.state in (HostState.LOST, HostState.CLOSED):
                         return False
-                    self._line_cut(trying.watch.error or KernelError(trying.why))
+                    self._set_disconnected(trying.watch.error or KernelError(trying.why))
                 changed()
-                back = trying.run()
-                clock = Clock()  # what was known of the one before may be wrong now: it slept, or was booted
-                with contextlib.suppress(TargetLost):  # it is cut again, and the pump says so
-                    clock.add(tuple(read_clock(trying.watch.session, now, _AT_FIRST)))
-                    _load_symbols(trying.watch, back)
+                reconnected = trying.run()
+                # Readings of the previous connection may be wrong now: the machine slept or was rebooted.
+                clock = Clock()
+                with contextlib.suppress(TargetLost):  # disconnected again; the pump reports it
+                    clock.add(tuple(read_clock(trying.watch.session, now, _FIRST_READINGS)))
+                    _load_symbols(trying.watch, reconnected)
                 with self._busy:
                     self.clock = clock
-                    self._is_back(trying.watch, back)
+                    self._set_reconnected(trying.watch, reconnected)
                 return True
             except ReconnectAbandoned as error:
                 self.lost(error)
@@ -275,61 +278,62 @@ class Host:
                 self.trying = None
             return False
 
-    def _line_cut(self, error: KernelError) -> None:
+    def _set_disconnected(self, error: KernelError) -> None:
         if self.state is not HostState.CUT:
             self._before = (self.state, self.why, self.remedy)
-            self._failed(HostState.CUT, error)
+            self._set_failed(HostState.CUT, error)
 
-    def _is_back(self, watch: Watch, back: Reconnected) -> None:
-        """The state and the lines of now."""
+    def _set_reconnected(self, watch: Watch, reconnected: Reconnected) -> None:
+        """Restore the state from before the disconnect; update the armed lines."""
         self.state, self.why, self.remedy = self._before
-        if back.refused:
-            self.why = "; ".join(f"not armed again: {text}" for text in back.refused)
+        if reconnected.refused:
+            self.why = "; ".join(f"not armed again: {text}" for text in reconnected.refused)
             self.remedy = "take all away, and arm it anew"
-        if back.again or back.refused:
+        if reconnected.again or reconnected.refused:
             self.state = HostState.ARMED if watch.armed else HostState.REFUSED
-        self.done = ArmResult(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)
+        self.done = ArmResult(tuple(line for armed in watch.armed for line in armed.plan.lines), self.done.notes)
 
     def lost(self, error: KernelError) -> None:
-        """The line or the machine is gone."""
+        """Mark the connection or the machine as lost."""
         if self.state not in (HostState.LOST, HostState.CLOSED):
-            self._failed(HostState.LOST, error)
+            self._set_failed(HostState.LOST, error)
             if not self.remedy and self.watch is not None:
                 self.remedy = what_becomes(self.watch.connection.target)
 
     def close(self) -> None:
-        """Take everything away; every step is tried. Safe to call twice."""
+        """Disarm everything; every step is tried. Safe to call twice."""
         if (trying := self.trying) is not None:
             trying.give_up()
         if self.watch is not None:
-            self.watch.hurry(time.monotonic())  # a worker that waits for an answer lets go of the host then
-        with self._coming, self._busy:
+            self.watch.hurry(time.monotonic())  # a worker that waits for an answer releases the host then
+        with self._reconnecting, self._busy:
             watch = self.watch
             if watch is None:
                 self.state = self.state if self.state.failed else HostState.CLOSED
                 return
             if self.state is HostState.CUT:
                 self.lost(KernelError(self.why))
-            lost = self.state is HostState.LOST
+            was_lost = self.state is HostState.LOST
             was_open = watch.session is not None
-            if not lost:
+            if not was_lost:
                 with contextlib.suppress(KernelError):
                     self.counts = watch.counts() or self.counts
             self._read_tables(watch)
             try:
                 failures = watch.close()
-                gone = [failure for failure in failures if isinstance(failure.error, TargetLost)]
-                if gone and not lost:
-                    self.lost(gone[0].error)
-                left = words_of([one for one in failures if one not in gone])
-                # What an earlier `disarm` left was tried again, where the watch was open and its line stands.
-                self.left = left if was_open and not gone else self.left + left
+                connection_failures = [failure for failure in failures if isinstance(failure.error, TargetLost)]
+                if connection_failures and not was_lost:
+                    self.lost(connection_failures[0].error)
+                left = words_of([failure for failure in failures if failure not in connection_failures])
+                # Undo steps that an earlier `disarm` could not do were tried again, if the watch was open and its
+                # connection works.
+                self.left = left if was_open and not connection_failures else self.left + left
             finally:
                 watch.connection.close()
                 self.state = self.state if self.state.failed else HostState.CLOSED
 
     def _read_tables(self, watch: Watch) -> None:
-        """Read the tables as they are; where that can't be, those of before stay."""
+        """Read the tables as they are; on failure the previous ones stay."""
         try:
             if self.state is HostState.LOST and events_with_tables(watch):
                 raise KernelError(self.why)
@@ -337,23 +341,23 @@ class Host:
         except KernelError as error:
             self.tables_error = str(error)
 
-    def _failed(self, state: HostState, error: KernelError) -> None:
+    def _set_failed(self, state: HostState, error: KernelError) -> None:
         self.state, self.why, self.remedy = state, str(error), error.remedy
 
     def _progress(self, text: str, share: float | None = None) -> None:
         self.progress = text if share is None else f"{text} {share:.0%}"
 
 
-def _why(error: ProbeRefused) -> str:
-    """What is wrong with which probe."""
-    found = error.verdict.error
-    if found is None:
+def _rejection_text(error: ProbeRefused) -> str:
+    """Return the rejected probe with the reason."""
+    error_detail = error.verdict.error
+    if error_detail is None:
         return str(error)
-    at = f": {found.token}" if found.token else ""
-    return f"{error.verdict.command}: {found.clause if at else found.message}{at}"
+    token = f": {error_detail.token}" if error_detail.token else ""
+    return f"{error.verdict.command}: {error_detail.clause if token else error_detail.message}{token}"
 
 
-def _load_symbols(watch: Watch, back: Reconnected) -> None:
-    """Another boot has other addresses."""
-    if back.cut.booted and (watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed))):
+def _load_symbols(watch: Watch, reconnected: Reconnected) -> None:
+    """Reload symbols after a reboot, which changes their addresses."""
+    if reconnected.cut.booted and (watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed))):
         watch.connection.load_symbols()

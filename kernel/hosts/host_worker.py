@@ -1,4 +1,4 @@
-"""How far one host is with what all of them are to have: what it was given, what it refused."""
+"""Track the progress of one host through the requests for all hosts: those armed, those rejected."""
 
 from __future__ import annotations
 
@@ -10,66 +10,70 @@ from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.host import Host, HostAnswer, HostState
 
 OUT_OF_REACH = (HostState.UNREACHABLE, HostState.CUT, HostState.LOST)
-"""Nothing can be asked of such a host, as of now; of one that refused something it can."""
+"""States in which a host can't be asked; a host that rejected a request can."""
 
 
 class HostGoals(NamedTuple):
-    """What every host is to have."""
+    """Requests to be armed on every host."""
 
     era: int
-    """Another one each time everything is taken away: a worker sees that what it armed meanwhile has to go."""
+    """Number that changes each time everything is disarmed: a worker sees that its probes armed meanwhile have to
+    go.
+    """
     orders: tuple[ArmRequest, ...]
 
 
 class HostWorker:
-    """See the module; belongs to the worker that holds `lock`."""
+    """Progress of one host (see the module); belongs to the worker that holds `lock`."""
 
     def __init__(self, era: int, refused: Iterable[int] = ()) -> None:
-        """Take the era of what is wanted, and the places of orders that are not to be asked for."""
+        """Start in an era of the goals; `refused`: places of requests to leave out."""
         self.lock = threading.Lock()
         self.era = era
         self.taken = 0
-        """How many of the orders of its era the host was given."""
+        """Number of requests of its era that were passed to the host."""
         self.refused = set(refused)
-        """Places of the orders it does not take; they are not asked for again."""
+        """Places of the requests that the host rejected; not repeated."""
         self.over = False
-        """Another attempt stands in its place: it is given nothing more."""
+        """True: the host is replaced by another attempt, and gets no more requests."""
         self.closed = False
 
     @classmethod
-    def after(cls, before: HostWorker | None, wanted: HostGoals) -> HostWorker:
-        """Of another attempt: what was refused is left out, but where nothing else was wanted."""
-        refused = before.refused if before is not None and before.era == wanted.era else ()
-        return cls(wanted.era, refused if len(refused) < len(wanted.orders) else ())
+    def after(cls, before: HostWorker | None, goals: HostGoals) -> HostWorker:
+        """Return a worker for another attempt; rejected requests are left out, unless all were rejected."""
+        refused = before.refused if before is not None and before.era == goals.era else ()
+        return cls(goals.era, refused if len(refused) < len(goals.orders) else ())
 
-    def has_all(self, wanted: HostGoals) -> bool:
-        """Whether the host was given all of it."""
-        return self.era == wanted.era and self.taken >= len(wanted.orders)
+    def has_all(self, goals: HostGoals) -> bool:
+        """Return whether all requests were passed to the host."""
+        return self.era == goals.era and self.taken >= len(goals.orders)
 
-    def has(self, order: ArmRequest, wanted: HostGoals, end: int | None = None) -> bool:
-        """Whether the host has just this order, or will be asked for it, by one of the orders before place `end`."""
-        refused = self.refused if self.era == wanted.era else ()
-        return any(one == order and place not in refused for place, one in enumerate(wanted.orders[:end]))
+    def has(self, request: ArmRequest, goals: HostGoals, end: int | None = None) -> bool:
+        """Return whether the host has an equal request, or will get it from one of the requests before place
+        `end`.
+        """
+        refused = self.refused if self.era == goals.era else ()
+        return any(other == request and place not in refused for place, other in enumerate(goals.orders[:end]))
 
-    def step(self, host: Host, wanted: HostGoals) -> bool:
-        """Have the host do one thing of it, with `lock` held; False: there is nothing to do."""
+    def step(self, host: Host, goals: HostGoals) -> bool:
+        """Carry out the next step on the host, with `lock` held; False: there is none."""
         if host.state in OUT_OF_REACH:
             return False
-        if self.era != wanted.era:
+        if self.era != goals.era:
             answer = HostAnswer.TAKEN
             try:
                 answer = host.disarm()
             finally:
                 if answer is not HostAnswer.NOT_NOW:
-                    self.era, self.taken, self.refused = wanted.era, 0, set()
+                    self.era, self.taken, self.refused = goals.era, 0, set()
             return answer is not HostAnswer.NOT_NOW
-        if self.has_all(wanted):
+        if self.has_all(goals):
             return False
         answer = HostAnswer.TAKEN
         try:
-            order = wanted.orders[self.taken]
-            if self.taken not in self.refused and not self.has(order, wanted, self.taken):
-                answer = host.arm(order)
+            request = goals.orders[self.taken]
+            if self.taken not in self.refused and not self.has(request, goals, self.taken):
+                answer = host.arm(request)
             if answer is HostAnswer.REFUSED:
                 self.refused.add(self.taken)
         finally:

@@ -1,4 +1,6 @@
-"""Workers that bring each host to what is wanted of all: opened, armed, disarmed, left; none waits for another."""
+"""Run workers that bring each host to the common goals: opened, armed, disarmed, closed; independent of each
+other.
+"""
 
 from __future__ import annotations
 
@@ -13,110 +15,112 @@ from kernel.hosts.host import Host, HostState, Opener
 from kernel.hosts.host_worker import OUT_OF_REACH, HostGoals, HostWorker
 
 AT_ONCE = 16
-"""Hosts that are opened, armed or closed at a time."""
+"""Number of hosts that are opened, armed or closed at a time."""
 
 
 class HostWorkers:
-    """See the module; its methods return at once unless they say that they wait."""
+    """Worker threads of all hosts (see the module); methods return at once unless they say that they wait."""
 
     def __init__(
-        self, opener: Opener, now: Callable[[], int], changed: Callable[[], None], came: Callable[[], None]
+        self, opener: Opener, now: Callable[[], int], changed: Callable[[], None], on_data: Callable[[], None]
     ) -> None:
-        """Take what they have in common.
+        """Take the settings of all workers.
 
         Args:
             opener: opens a target.
-            now: our clock, nanoseconds since 1970.
-            changed: called from any thread when a host may be in another state.
-            came: called from any thread when events came.
+            now: local clock, nanoseconds since 1970.
+            changed: called from any thread when a host's state may have changed.
+            on_data: called from any thread when events arrived.
         """
         self._opener = opener
         self._now = now
         self._changed = changed
-        self._came = came
+        self._on_data = on_data
         self._cancel = threading.Event()
-        self._wanted = HostGoals(0, ())
-        self._of: dict[Host, HostWorker] = {}
+        self._goals = HostGoals(0, ())
+        self._by_host: dict[Host, HostWorker] = {}
         self._workers = ThreadPoolExecutor(AT_ONCE, "host")
 
     @property
     def orders(self) -> tuple[ArmRequest, ...]:
-        """What every host is to have."""
-        return self._wanted.orders
+        """Requests to be armed on every host."""
+        return self._goals.orders
 
     def order(self, order: ArmRequest) -> int:
-        """Want one more on each host, but for those that have just that; gives how many will be asked."""
-        before = self._wanted
-        asked = sum(not (service.over or service.has(order, before)) for service in self._of.values())
-        if asked:
-            self._wanted = HostGoals(before.era, (*before.orders, order))
-            self.serve(self._of)
-        return asked
+        """Add a request for each host, except for those with an equal one; return the number of hosts that will be
+        asked.
+        """
+        goals = self._goals
+        count = sum(not (worker.over or worker.has(order, goals)) for worker in self._by_host.values())
+        if count:
+            self._goals = HostGoals(goals.era, (*goals.orders, order))
+            self.serve(self._by_host)
+        return count
 
     def want_nothing(self) -> None:
-        """Have everything taken away from each host."""
-        self._wanted = HostGoals(self._wanted.era + 1, ())
-        self.serve(self._of)
+        """Disarm everything on each host."""
+        self._goals = HostGoals(self._goals.era + 1, ())
+        self.serve(self._by_host)
 
     def add(self, host: Host, before: Host | None = None) -> None:
-        """Know one more; what the attempt `before` it refused it is not asked for, but where that was everything."""
-        self._of[host] = HostWorker.after(self._of[before] if before else None, self._wanted)
+        """Add a host; requests that the attempt `before` it rejected are left out, unless all were rejected."""
+        self._by_host[host] = HostWorker.after(self._by_host[before] if before else None, self._goals)
 
     def serve(self, hosts: Iterable[Host]) -> None:
-        """Open those that are not, and bring them to what is wanted."""
+        """Open the hosts that are not open, and bring them to the goals."""
         for host in tuple(hosts):
-            if not self._of[host].over:
-                self._workers.submit(self._serve, host, self._of[host])
+            if not self._by_host[host].over:
+                self._workers.submit(self._serve, host, self._by_host[host])
 
     def leave(self, host: Host) -> None:
-        """Close one in whose place another attempt stands."""
-        service = self._of[host]
-        service.over = True
-        self._workers.submit(self._leave, host, service)
+        """Close a host that is replaced by another attempt."""
+        worker = self._by_host[host]
+        worker.over = True
+        self._workers.submit(self._leave, host, worker)
 
     def has_left(self, host: Host) -> bool:
-        """Whether one that was to be left is closed."""
-        return self._of[host].closed
+        """Return whether a replaced host is closed."""
+        return self._by_host[host].closed
 
     def forget(self, host: Host) -> None:
-        """Know it no more."""
-        del self._of[host]
+        """Remove a host."""
+        del self._by_host[host]
 
     def is_settled(self, host: Host) -> bool:
-        """Whether it is open and has what is wanted, or has failed."""
-        return host.state in OUT_OF_REACH or (host.state.settled and self._of[host].has_all(self._wanted))
+        """Return whether a host is open and has all requests, or has failed."""
+        return host.state in OUT_OF_REACH or (host.state.settled and self._by_host[host].has_all(self._goals))
 
     def cancel(self) -> None:
-        """Give up opening."""
+        """Give up opening hosts."""
         self._cancel.set()
 
     def close(self, hosts: Iterable[Host]) -> None:
-        """Begin nothing more, close all of them and wait; what is not undone on a host is said in its `left`."""
+        """Start no more work, close all hosts and wait; undo failures of a host are listed in its `left`."""
         self._cancel.set()
         self._workers.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(AT_ONCE, "close") as closers:
             list(closers.map(_close, hosts))
         self._workers.shutdown()
 
-    def _serve(self, host: Host, service: HostWorker) -> None:
-        with service.lock:
+    def _serve(self, host: Host, worker: HostWorker) -> None:
+        with worker.lock:
             if host.state is HostState.WAITING:
                 self._do(lambda: host.open(self._opener, self._now, self._cancel))
                 if host.watch is not None:
-                    host.watch.on_data = self._came
-            while not (service.over or self._cancel.is_set()) and self._step(host, service):
+                    host.watch.on_data = self._on_data
+            while not (worker.over or self._cancel.is_set()) and self._step(host, worker):
                 pass
 
-    def _step(self, host: Host, service: HostWorker) -> bool:
+    def _step(self, host: Host, worker: HostWorker) -> bool:
         try:
-            return service.step(host, self._wanted)
+            return worker.step(host, self._goals)
         finally:
             self._changed()
 
-    def _leave(self, host: Host, service: HostWorker) -> None:
-        with service.lock:
+    def _leave(self, host: Host, worker: HostWorker) -> None:
+        with worker.lock:
             self._do(partial(_close, host))
-            service.closed = True
+            worker.closed = True
 
     def _do(self, work: Callable[[], None]) -> None:
         try:
@@ -130,5 +134,5 @@ def _close(host: Host) -> None:
         host.close()
     except KernelError as error:
         host.left += (str(error),)
-    except Exception as error:  # one host's trouble must not keep the others' probes in their kernels
+    except Exception as error:  # an error of one host must not leave the others' probes in their kernels
         host.left += (f"unexpected: {error!r}",)

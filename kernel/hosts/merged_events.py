@@ -1,4 +1,4 @@
-"""The events of several hosts as one list; the bytes stay in each host's store, and are decoded when looked at."""
+"""Merge the events of several hosts into one list; bytes stay in each host's store, decoded when read."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class MergedEvent(NamedTuple):
-    """One event, with where and when it was."""
+    """An event with its host and time."""
 
     seq: int
-    """Its number in the merged list."""
+    """Number in the merged list."""
     ts: int
-    """On our clock: nanoseconds since 1970."""
+    """Time on the local clock: nanoseconds since 1970."""
     host: str
     late: bool
-    """It came when younger ones had their rows already."""
+    """True: the event arrived when younger ones had their rows already."""
     source: int
-    """Number of the session it is of, for `MergedEvents.watch`."""
+    """Number of its session, for `MergedEvents.watch`."""
     record: Record
-    """As that host's store has it; its `ts` is of that host's clock."""
+    """Record from that host's store; its `ts` is of that host's clock."""
 
     @property
     def cpu(self) -> int:
@@ -55,7 +55,7 @@ class MergedEvent(NamedTuple):
 
 
 class _Source:
-    """One session of a host: a host that is opened again has another store."""
+    """Session of a host, a source of events: a host that is opened again has another store."""
 
     def __init__(self, host: Host, watch: Watch, timeline: ClockTimeline) -> None:
         self.host = host
@@ -64,51 +64,55 @@ class _Source:
         self.next_seq = 0
         self.unshown = 0
         self.given = False
-        """The merger had events of it."""
+        """True once the merger has received events of this session."""
         self.end: int | None = None
-        """No row from here on is of it; None: not known."""
+        """Row number from which on no row is of this session; None: unknown."""
 
 
 class MergedEvents:
-    """Belongs to the thread that ticks, as the stores do."""
+    """List of the merged events; belongs to the thread that ticks, as the stores do."""
 
     def __init__(self, window: int, rows_bytes: int = ROWS_BYTES) -> None:
-        """Take the nanoseconds that an event waits, and what the rows of the list may take."""
+        """Take the nanoseconds that an event waits for older ones, and the bytes allowed for the rows of the list."""
         self.merger = HostMerger(window)
         self._rows = MergedRows(rows_bytes)
         self._sources: list[_Source | None] = []
-        """By the number that rows have; None: no row is of it any more."""
+        """Sessions by the number stored in rows; None: no row is of that session any more."""
 
     @property
     def first_seq(self) -> int:
-        """Oldest row that is kept."""
+        """Number of the oldest row in memory."""
         return self._rows.first
 
     @property
     def next_seq(self) -> int:
-        """Number of the row that comes next."""
+        """Number of the next row."""
         return self._rows.next
 
     def late_of(self, host: Host) -> int:
-        """Events of a host that came too late for their place."""
-        numbers = (number for number, one in enumerate(self._sources) if one is not None and one.host is host)
+        """Return the number of a host's events that arrived too late for their place."""
+        numbers = (
+            number for number, source in enumerate(self._sources) if source is not None and source.host is host
+        )
         return sum(self.merger.late.get(number, 0) for number in numbers)
 
     def unshown_of(self, host: Host) -> int:
-        """Events of a host that its store had to drop before they could be shown."""
-        return sum(one.unshown for one in self._sources if one is not None and one.host is host)
+        """Return the number of a host's events that its store had to drop before they could be shown."""
+        return sum(source.unshown for source in self._sources if source is not None and source.host is host)
 
     def kept_of(self, host: Host) -> int:
-        """Return the number of rows of a host that are kept."""
+        """Return the number of a host's rows in memory."""
         sources, _ = self._rows.part(self.first_seq, self.next_seq)
-        numbers = [number for number, one in enumerate(self._sources) if one is not None and one.host is host]
+        numbers = [
+            number for number, source in enumerate(self._sources) if source is not None and source.host is host
+        ]
         return int(np.isin(sources, numbers).sum())
 
     def collect(self, host: Host, now: int, *, last: bool = False) -> None:
-        """Take what is new in a host's store; as long as its clock is not known it stays there.
+        """Take the new events of a host's store; they stay there while its clock is unknown.
 
-        `last`: nothing is taken later. Of a clock that is not known then, marks of a cut line are taken, and the
-        events count as not shown.
+        `last`: True: no events are taken later. If the clock is still unknown then, only marks of disconnects are
+        taken, and the events count as not shown.
         """
         watch = host.watch
         store = watch.store if watch is not None else None
@@ -123,7 +127,7 @@ class MergedEvents:
         run = store.columns(first, store.next_seq).run
         cuts = _cuts(store, run) if watch.cuts or watch.end_mark else []
         if offset is not None:
-            self.merger.add(number, self._near(source, run.stamps, cuts, offset.ns, now), first)
+            self.merger.add(number, self._local_times(source, run.stamps, cuts, offset.ns, now), first)
         else:
             for cut in cuts:
                 self.merger.add(number, np.array([now], np.int64), first + cut)
@@ -131,36 +135,36 @@ class MergedEvents:
         source.next_seq = store.next_seq
         source.given = True
 
-    def _near(
+    def _local_times(
         self, source: _Source, stamps: NDArray[np.int64], cuts: Sequence[int], offset: int, now: int
     ) -> NDArray[np.int64]:
-        """Times on our clock; each mark of a cut line stands where events go on after it."""
+        """Return times on the local clock; each disconnect mark gets the time at which events go on after it."""
         pieces: list[NDArray[np.int64]] = []
         begin = 0
         for cut in cuts:
             pieces.append(source.timeline.near(stamps[begin:cut], offset, now))
-            # The mark's own stamp is of before. Rows that are as old as the window are out already.
+            # The mark's own stamp is older. Rows older than the window are final already.
             pieces.append(np.array([max(now - self.merger.window, source.timeline.latest)], np.int64))
-            source.timeline, begin = ClockTimeline(), cut + 1  # that clock may have been set, or have begun again
+            source.timeline, begin = ClockTimeline(), cut + 1  # that clock may have been set, or restarted
         pieces.append(source.timeline.near(stamps[begin:], offset, now))
-        near = np.concatenate(pieces)
+        times = np.concatenate(pieces)
         for cut in cuts:
-            near[cut] = near[cut:].min()
-        return near
+            times[cut] = times[cut:].min()
+        return times
 
     def release(self, now: int | None) -> int:
-        """Give rows to what is final at a time, or to everything; gives their number."""
+        """Append rows for the events in final order at time `now`, or for all; return their number."""
         return self._rows.append(self.merger.flush() if now is None else self.merger.take(now))
 
     def let_go(self, before: int) -> None:
-        """Drop the rows before a number, and what the hosts' stores keep of them: all of it was given out."""
+        """Drop the rows before a number, and their records in the hosts' stores: all of them were written out."""
         self._rows.let_go(before)
         hosts, seqs = self._rows.part(before, self.next_seq)
         for number, source in enumerate(self._sources):
             if source is not None and source.watch.store is not None:
-                shown = seqs[hosts == number]
-                wanted = [source.next_seq, self.merger.oldest(number), int(shown.min()) if len(shown) else None]
-                source.watch.store.let_go(min(seq for seq in wanted if seq is not None))
+                row_seqs = seqs[hosts == number]
+                needed = [source.next_seq, self.merger.oldest(number), int(row_seqs.min()) if len(row_seqs) else None]
+                source.watch.store.let_go(min(seq for seq in needed if seq is not None))
 
     def pass_over(self, seq: int) -> None:
         """Count a row as not shown: its host's store dropped the event while it waited for others."""
@@ -169,9 +173,9 @@ class MergedEvents:
             source.unshown += 1
 
     def forget(self, host: Host) -> bool:
-        """Let go of the session of a host that gives nothing more, where no row is of it; whether that was so.
+        """Drop the session of a host that delivers no more events, if no row is of it; return whether it was dropped.
 
-        The host was closed, and ticked since.
+        The host must be closed, and ticked since.
         """
         for number, source in enumerate(self._sources):
             if source is None or source.host is not host:
@@ -189,17 +193,17 @@ class MergedEvents:
         return True
 
     def watch(self, source: int) -> Watch:
-        """The session that an event is of. Raises IndexError where no row is of it any more."""
-        return self._known(source).watch
+        """Return the watch of an event's session. Raises IndexError if no row is of that session any more."""
+        return self._require_source(source).watch
 
     def rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the sessions of rows that are kept, for `watch`, and the sequence numbers in their stores."""
+        """Return the session numbers of rows in memory, for `watch`, and the sequence numbers in their stores."""
         return self._rows.part(start, stop)
 
     def record(self, seq: int) -> MergedEvent:
-        """The event of a row. Raises IndexError where it was dropped, or there is none yet."""
+        """Return the event of a row. Raises IndexError if it was dropped, or does not exist yet."""
         row = self._rows.row(seq)
-        source = self._known(row.host)
+        source = self._require_source(row.host)
         store = source.watch.store
         if store is None:
             raise IndexError(seq)
@@ -208,8 +212,8 @@ class MergedEvents:
     def find(
         self, match: Callable[[MergedEvent], bool], start: int, direction: int = 1, budget: float = 0.01
     ) -> SearchStep:
-        """One step of a search that goes on at `SearchStep.next` until `SearchStep.done`; takes up to `budget`
-        seconds.
+        """Run one step of a search, of up to `budget` seconds; continue at `SearchStep.next` until
+        `SearchStep.done`.
         """
         deadline = time.monotonic() + budget
         step = 1 if direction >= 0 else -1
@@ -225,7 +229,7 @@ class MergedEvents:
                 return SearchStep(None, seq, False)
         return SearchStep(None, seq, True)
 
-    def _known(self, number: int) -> _Source:
+    def _require_source(self, number: int) -> _Source:
         source = self._sources[number]
         if source is None:
             raise IndexError(number)
@@ -235,13 +239,13 @@ class MergedEvents:
         for number, source in enumerate(self._sources):
             if source is not None and source.watch is watch:
                 return number, source
-        made = _Source(host, watch, ClockTimeline())
-        self._sources.append(made)
-        return len(self._sources) - 1, made
+        source = _Source(host, watch, ClockTimeline())
+        self._sources.append(source)
+        return len(self._sources) - 1, source
 
 
 def _cuts(store: Store, run: RowColumns) -> list[int]:
-    """Which of these rows are marks of a cut line, in order."""
+    """Return the positions of disconnect marks among these rows, in order."""
     marks = [number for number in np.unique(run.ids).tolist() if store.event(number) == EVENT]
-    found: list[int] = np.flatnonzero(np.isin(run.ids, marks)).tolist()
-    return found
+    positions: list[int] = np.flatnonzero(np.isin(run.ids, marks)).tolist()
+    return positions

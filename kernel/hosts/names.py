@@ -1,4 +1,4 @@
-"""What hosts are called, by the words of `--target`."""
+"""Derive short host names from `--target` values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def names_of(specs: Sequence[str]) -> list[str]:
-    """What the hosts are called: as short as tells them apart."""
+    """Return a name for each target: as short as keeps the names distinct."""
     words = [spec.removeprefix("ssh://").rstrip("/") for spec in specs]
     short = [word.rpartition("@")[2] for word in words]
     bare = [word if word.startswith("[") or word.count(":") != 1 else _host_of(word) for word in short]
@@ -23,6 +23,6 @@ def names_of(specs: Sequence[str]) -> list[str]:
 
 
 def _host_of(word: str) -> str:
-    """Without a port; `lab:6.12` is all name."""
+    """Return the word without a port; `lab:6.12` is a name as a whole."""
     host, _, port = word.partition(":")
     return host if port.isdigit() and host != "lab" else word

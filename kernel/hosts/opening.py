@@ -1,4 +1,4 @@
-"""Opens one of several targets: nobody can be asked for a password, for several would ask at once."""
+"""Open one of several targets without password prompts, since several would prompt at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
-    """Open and look at a target that runs. Raises KernelError."""
+    """Open a running kernel and read its facts. Raises KernelError."""
     connection = Connection(_target(spec, progress, cancel))
     try:
         if not connection.target.is_kernel:

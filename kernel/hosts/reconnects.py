@@ -1,6 +1,6 @@
-"""Hosts whose lines were cut are tried again, each in a thread of its own: none holds up another.
+"""Reconnect to disconnected hosts, each in a thread of its own, so that none delays another.
 
-How that is done is `kernel.watch.reconnect`'s; what it does to a host is `kernel.hosts.host.Host.come_back`.
+`kernel.watch.reconnect` makes the attempts; `kernel.hosts.host.Host.come_back` applies them to a host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 
 
 class HostReconnects:
-    """See the module; `begin` belongs to the thread that ticks, the others to any."""
+    """Reconnect threads of all hosts (see the module); `begin` belongs to the thread that ticks, other methods to any
+    thread.
+    """
 
     def __init__(
         self,
@@ -22,41 +24,41 @@ class HostReconnects:
         patience: float | None,
         now: Callable[[], int],
         changed: Callable[[], None],
-        back: Callable[[Host], None],
+        on_reconnect: Callable[[Host], None],
     ) -> None:
-        """Take what they have in common.
+        """Take the settings of all attempts.
 
         Args:
-            most: hosts.
-            patience: seconds for which each is tried; 0: not at all; None: until somebody gives it up.
-            now: our clock, nanoseconds since 1970.
-            changed: called from any thread when a host is in another state.
-            back: called from a thread with each that came back.
+            most: number of hosts.
+            patience: seconds of attempts for each host; 0: none; None: until they are given up.
+            now: local clock, nanoseconds since 1970.
+            changed: called from any thread when a host's state has changed.
+            on_reconnect: called from a thread with each reconnected host.
         """
         self._patience = patience
         self._now = now
         self._changed = changed
-        self._back = back
+        self._on_reconnect = on_reconnect
         self._workers = ThreadPoolExecutor(max(1, most), "line")
 
     def begin(self, host: Host) -> bool:
-        """Try to bring back a host of which all that came has its row; False: that can't be."""
+        """Start reconnecting to a host all of whose events have rows; False: no reconnect is possible."""
         if host.watch is None or self._patience == 0 or not can_come_back(host.watch):
             return False
-        host.trying = trying = ReconnectAttempt(host.watch, patience=self._patience, changed=self._changed)
-        self._workers.submit(self._run, host, trying)
+        host.trying = attempt = ReconnectAttempt(host.watch, patience=self._patience, changed=self._changed)
+        self._workers.submit(self._run, host, attempt)
         return True
 
-    def _run(self, host: Host, trying: ReconnectAttempt) -> None:
-        came = False
+    def _run(self, host: Host, attempt: ReconnectAttempt) -> None:
+        reconnected = False
         try:
-            came = host.come_back(trying, self._now, self._changed)
+            reconnected = host.come_back(attempt, self._now, self._changed)
         finally:
             self._changed()
-        if came:
-            with contextlib.suppress(RuntimeError):  # all are being closed: nobody serves it any more
-                self._back(host)
+        if reconnected:
+            with contextlib.suppress(RuntimeError):  # all are being closed: no worker is left
+                self._on_reconnect(host)
 
     def close(self) -> None:
-        """Begin no more, and wait until those that were given up have noticed, or have come back."""
+        """Start no more attempts, and wait until those given up have noticed, or have succeeded."""
         self._workers.shutdown()

@@ -1,4 +1,4 @@
-"""The hosts that a command line means: targets and groups of them, in the order in which they were said."""
+"""Select the hosts of a command line: its targets and groups, in their order."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from kernel.errors import SingleTargetOnly
 from kernel.hosts.groups import Groups
 
 
-def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None = None) -> tuple[str, ...]:
-    """What `--target` and `--group` name; a machine that is in two groups is one host, a lab said twice is two.
+def specs_of(targets: Sequence[str], groups: Sequence[str], all_groups: Groups | None = None) -> tuple[str, ...]:
+    """Return the targets of `--target` and `--group`; a machine in two groups is one host, a lab named twice is two.
 
     Raises:
-        NotAmongSeveral: one of them is not clear, or does not run.
+        SingleTargetOnly: one of them is ambiguous, or is no running kernel.
         TargetUnusable: one of them can be no target.
         GroupError: there is no such group, or its file can't be read.
     """
-    known = known or Groups()
-    found: list[str] = []
-    for spec in (*targets, *(spec for group in groups for spec in known.targets(group))):
+    all_groups = all_groups or Groups()
+    specs: list[str] = []
+    for spec in (*targets, *(spec for group in groups for spec in all_groups.targets(group))):
         if spec == "auto":
             raise SingleTargetOnly("auto: among several it is not clear which machine that is", "say local")
         require_target(spec)
@@ -28,6 +28,6 @@ def specs_of(targets: Sequence[str], groups: Sequence[str], known: Groups | None
                 f"{spec}: a recording has no clock that runs, so it is none of several targets",
                 f"open it alone: probewright {spec}",
             )
-        if spec not in found or spec.startswith("lab"):
-            found.append(spec)
-    return tuple(found)
+        if spec not in specs or spec.startswith("lab"):
+            specs.append(spec)
+    return tuple(specs)

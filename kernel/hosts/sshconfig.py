@@ -1,7 +1,7 @@
-"""Hosts that `~/.ssh/config` names: the aliases of its `Host` lines, through its `Include` lines (ssh_config(5)).
+"""Read the host aliases of `~/.ssh/config`: its `Host` lines, through its `Include` lines (ssh_config(5)).
 
-What the file says of a host is ssh's to read: an alias becomes `ssh://ALIAS`. Aliases with `*`, `?` or `!` name no
-host, and are patterns only.
+Settings of a host are left to ssh: an alias becomes `ssh://ALIAS`. Words with `*`, `?` or `!` are patterns only, no
+host names.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _MOST_BYTES = 4 << 20
 
 
 def aliases(path: Path | None = None) -> tuple[str, ...]:
-    """Names of hosts, in the order of the file, each once. Raises GroupError where it can't be read."""
+    """Return the host aliases, in the order of the file, each once. Raises GroupError if it can't be read."""
     folder = Path.home() / ".ssh"
     return tuple(dict.fromkeys(_aliases(path or folder / "config", folder, 0)))
 
 
 def targets(pattern: str, path: Path | None = None) -> tuple[str, ...]:
-    """`--target` of each host whose alias fits a pattern such as `web-*`. Raises GroupError."""
-    known = aliases(path)
-    found = [f"ssh://{alias}" for alias in known if fnmatch.fnmatchcase(alias, pattern)]
-    if not found:
-        some = ", ".join(known[:8]) or "none"
+    """Return `--target` of each host whose alias matches a pattern such as `web-*`. Raises GroupError."""
+    all_aliases = aliases(path)
+    specs = [f"ssh://{alias}" for alias in all_aliases if fnmatch.fnmatchcase(alias, pattern)]
+    if not specs:
+        some = ", ".join(all_aliases[:8]) or "none"
         raise GroupError(f"no Host of {path or '~/.ssh/config'} fits {pattern}", f"it names: {some}")
-    return tuple(found)
+    return tuple(specs)
 
 
 def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
@@ -46,23 +46,23 @@ def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
     try:
         text = read_file(path, _MOST_BYTES).decode("utf-8", "replace")
     except (OSError, InputRefusal) as error:
-        if depth:  # as ssh does: an Include may name what is not there
+        if depth:  # as ssh does: an Include may name a missing file
             return
-        why = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        raise GroupError(why, "name the hosts in the configuration instead") from None
+        reason = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise GroupError(reason, "name the hosts in the configuration instead") from None
     for line in text.splitlines():
-        # A keyword and its words, with blanks or one `=` between them.
+        # A keyword and its words, separated by blanks or one `=`.
         match = re.match(r"\s*+(host|include)(?:\s*+=\s*+|\s++)(.*)", line, re.IGNORECASE)
         if match is None:
             continue
         try:
             words = shlex.split(match[2], comments=True)
-        except ValueError:  # ssh itself says what is wrong with it
+        except ValueError:  # ssh itself reports the error
             continue
         if match[1].lower() == "include":
             for word in words:
-                where = str(Path(word).expanduser()) if word.startswith("~") else str(folder / word)
-                for name in sorted(glob.glob(where)):
+                pattern = str(Path(word).expanduser()) if word.startswith("~") else str(folder / word)
+                for name in sorted(glob.glob(pattern)):
                     yield from _aliases(Path(name), folder, depth + 1)
         else:
             yield from (word for word in words if _names_a_host(word))
@@ -73,5 +73,5 @@ def _names_a_host(word: str) -> bool:
         return False
     try:
         return Address.parse(f"ssh://{word}").host == word
-    except TargetUnusable:  # ssh takes it, we would not get it through a command line
+    except TargetUnusable:  # ssh accepts it, but we could not pass it on a command line
         return False

@@ -1,4 +1,4 @@
-"""The kernel with every tracer on, built once from Debian's kernel source: six minutes on two cores."""
+"""Build the kernel with every tracer on, once, from Debian's kernel source: six minutes on two cores."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from kernel.lab.errors import LabError
 from kernel.lab.kernels import KernelImage
 from kernel.lab.work import Work
 
-SERIES = (7, 2)  # the series that the configuration was made for; where it is gone, the next newer one
+SERIES = (7, 2)  # series for which the configuration was made; if it is gone, the next newer one
 _LINES = 1850  # lines that make prints for this configuration; only for the progress
 _NICE = ("nice", "-n", "19")
-# Big parts of the source that this configuration never looks at; what Kconfig reads is kept.
-_LEAVE_OUT = ("*/Documentation/*/*", "*/drivers/gpu/drm/amd/include/*", "*/tools/testing/*", "*/sound/soc/*.[ch]")
+# Big parts of the source that this configuration never uses; files that Kconfig reads are kept.
+_EXCLUDED = ("*/Documentation/*/*", "*/drivers/gpu/drm/amd/include/*", "*/tools/testing/*", "*/sound/soc/*.[ch]")
 
 
 def folder() -> Path:
-    """Where the built kernel is; the configuration is part of the name."""
+    """Return the folder of the built kernel; its name depends on the configuration."""
     key = hashlib.sha256(kconfig.fragment().encode()).hexdigest()[:8]
     return cache.root() / "kernels" / f"amd64-full.{key}"
 
 
 def full(work: Work) -> KernelImage:
-    """The kernel, from the cache or built now. Raises LabError."""
-    place = folder()
-    if not (place / "kernel.json").exists():
+    """Return the kernel, from the cache or built now. Raises LabError."""
+    folder_path = folder()
+    if not (folder_path / "kernel.json").exists():
         if kernels.host_arch() != "amd64":
             raise LabError("`full` is built on x86-64 only", f"try a kernel of Debian's: {kernels.host_arch()}:7.2")
         needs.require(needs.missing_to_build(), "full")
-        with cache.locked(work, f"kernels/{place.name}"):
-            if not (place / "kernel.json").exists():
-                _build(work, place)
-    facts = json.loads((place / "kernel.json").read_text())
-    return KernelImage(place / "vmlinuz", "amd64", facts["release"], note=facts["note"])
+        with cache.locked(work, f"kernels/{folder_path.name}"):
+            if not (folder_path / "kernel.json").exists():
+                _build(work, folder_path)
+    facts = json.loads((folder_path / "kernel.json").read_text())
+    return KernelImage(folder_path / "vmlinuz", "amd64", facts["release"], note=facts["note"])
 
 
 def _build(work: Work, place: Path) -> None:
@@ -70,14 +70,14 @@ def _build(work: Work, place: Path) -> None:
 
 @contextmanager
 def _source(work: Work) -> Iterator[tuple[Path, str]]:
-    """The kernel's source, unpacked for as long as the block lasts, and its version."""
+    """Yield the unpacked source of the kernel, removed after the block, and its version."""
     apt = packages.Apt(work, "amd64")
     with cache.locked(work, "apt/amd64"):
         apt.update()
         package = _choose(apt.versions([name for name in apt.names("linux-source-") if name[-1].isdigit()]))
         [deb] = apt.fetch([package], f"the source of Linux {package.version}")
-    for left in cache.root().glob("build.*"):
-        shutil.rmtree(left, ignore_errors=True)  # of a build that was killed: ours is the only one, we hold the lock
+    for stale in cache.root().glob("build.*"):
+        shutil.rmtree(stale, ignore_errors=True)  # of a killed build: ours is the only one, as we hold the lock
     # In the cache folder: /tmp may be a small file system in memory, and this is 1.5 GB.
     with tempfile.TemporaryDirectory(prefix="build.", dir=cache.root()) as scratch:
         place = Path(scratch)
@@ -86,16 +86,16 @@ def _source(work: Work) -> Iterator[tuple[Path, str]]:
         packages.remove([deb])
         archive = next(place.glob("usr/src/linux-source-*.tar.*"))
         (place / "linux").mkdir()
-        leave_out = [f"--exclude={pattern}" for pattern in _LEAVE_OUT]
+        leave_out = [f"--exclude={pattern}" for pattern in _EXCLUDED]
         into = ["-C", str(place / "linux"), "--strip-components=1"]
         work.run([*_NICE, "tar", "-xf", str(archive), *into, *leave_out])
         archive.unlink()
         yield place / "linux", package.version
 
 
-def _choose(found: list[packages.Package]) -> packages.Package:
+def _choose(source_packages: list[packages.Package]) -> packages.Package:
     by_series: dict[tuple[int, int], packages.Package] = {}
-    for package in found:
+    for package in source_packages:
         match = re.fullmatch(r"linux-source-(\d+)\.(\d+)", package.name)
         if match:
             series = int(match[1]), int(match[2])

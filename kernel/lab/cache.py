@@ -1,6 +1,6 @@
-"""The lab's own folder, outside every tree: `$PROBEWRIGHT_CACHE`, else the user's cache folder.
+"""Manage the lab's own folder, outside every tree: `$PROBEWRIGHT_CACHE`, else the user's cache folder.
 
-apt/ARCH/       lists of Debian's archive       debs/ARCH/      packages on their way to an image
+apt/ARCH/       lists of Debian's archive       debs/ARCH/      packages used to make an image
 kernels/NAME/   vmlinuz, modules, kernel.json   guests/         initramfs images
 run/PID_START_N one running guest: keys, console, its initramfs
 """
@@ -21,26 +21,26 @@ from kernel.lab.errors import LabError
 from kernel.lab.work import Work
 from kernel.safe_files.ownership import distrust, is_private
 
-_ELSEWHERE = "PROBEWRIGHT_CACHE names another folder for the lab"
+_REMEDY = "PROBEWRIGHT_CACHE names another folder for the lab"
 
 
 def root() -> Path:
-    """The cache folder; made when it is not there. Raises LabError, also where another user can change it."""
-    named = os.environ.get("PROBEWRIGHT_CACHE")
-    path = Path(named) if named else Path(platformdirs.user_cache_dir("probewright"))
+    """Return the cache folder; create it if missing. Raises LabError, also if another user can change it."""
+    path_text = os.environ.get("PROBEWRIGHT_CACHE")
+    path = Path(path_text) if path_text else Path(platformdirs.user_cache_dir("probewright"))
     path = path.absolute()
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise LabError(f"{path}: {error.strerror}", _ELSEWHERE) from error
-    if why := distrust(path):  # its kernels are run, and its keys open a guest
-        raise LabError(why, _ELSEWHERE)
+        raise LabError(f"{path}: {error.strerror}", _REMEDY) from error
+    if reason := distrust(path):  # its kernels are run, and its keys open a guest
+        raise LabError(reason, _REMEDY)
     return path
 
 
 @contextmanager
 def locked(work: Work, name: str) -> Iterator[None]:
-    """Be the only one who makes `name` (a path below the root), among all processes of this user."""
+    """Hold a lock on making `name` (a path below the root), among all processes of this user."""
     path = root() / f"{name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -56,7 +56,7 @@ def locked(work: Work, name: str) -> Iterator[None]:
 
 @contextmanager
 def publish(folder: Path) -> Iterator[Path]:
-    """A scratch folder that takes the place of `folder` when the block ends well: all of it or nothing."""
+    """Yield a scratch folder that replaces `folder` if the block succeeds: all of it or nothing."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -70,7 +70,7 @@ def publish(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def publish_file(path: Path) -> Iterator[Path]:
-    """The same for one file."""
+    """Yield a scratch file that replaces `path` if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -81,7 +81,7 @@ def publish_file(path: Path) -> Iterator[Path]:
 
 
 def start_time(pid: int) -> str:
-    """Field 22 of /proc/PID/stat, which tells two processes of one number apart; empty when there is none."""
+    """Return field 22 of /proc/PID/stat, which distinguishes processes with one PID; empty if there is no process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -90,11 +90,11 @@ def start_time(pid: int) -> str:
 
 
 def run_folder() -> Path:
-    """A private folder for one guest, after the folders of dead processes were swept away."""
+    """Create a private folder for one guest; remove the folders of dead processes."""
     runs = root() / "run"
     runs.mkdir(exist_ok=True, mode=0o700)
     if not is_private(runs):
-        raise LabError(f"{runs} is no folder of ours alone (mode 0700)", f"remove it, or {_ELSEWHERE}")
+        raise LabError(f"{runs} is no folder of ours alone (mode 0700)", f"remove it, or {_REMEDY}")
     for path in runs.iterdir():
         owner, start, *_ = [*path.name.split("_"), ""]
         if owner.isdigit() and start_time(int(owner)) != start:

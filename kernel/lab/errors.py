@@ -1,8 +1,8 @@
-"""What can go wrong with a lab.
+"""Errors of a lab.
 
 KernelError
-└── LabError            something is missing, could not be fetched, built or booted; `remedy` says the way out
-    └── LabCancelled    the user changed their mind
+└── LabError            something is missing, or could not be fetched, built or booted; `remedy` tells what to do
+    └── LabCancelled    the user cancelled
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kernel.errors import KernelError
 
 
 class LabError(KernelError):
-    """A lab could not be made."""
+    """Failure to make a lab."""
 
 
 class LabCancelled(LabError):

@@ -1,4 +1,4 @@
-"""A running throw-away machine, reached over SSH."""
+"""Boot and control a temporary machine, reached over SSH."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from kernel.lab.work import Progress, Work, wait_until
 _BOOT_SECONDS = 600.0  # 5 on an idle machine; a large initrd on a busy one takes 90
 _ANSWER_SECONDS = 300.0
 _COMMAND_SECONDS = 300.0  # an emulated machine on a busy one is a hundred times slower than the command
-_LOST_PORTS = 3
-_SHOWN = 12  # lines of a console in a message
+_PORT_TRIES = 3
+_SHOWN_LINES = 12  # lines of a console in a message
 
 
 class Guest:
-    """One guest; close it, or use it as a context manager. It ends with this process in any case."""
+    """A running guest; close it, or use it as a context manager. It ends with this process in any case."""
 
     def __init__(self, machine: Machine, folder: Path, kernel: KernelImage) -> None:
         self._machine = machine
         self.folder = folder
-        """Private to it: `identity` lets in, `known_hosts` tells who answers."""
+        """Private folder of the guest: `identity` is our key, `known_hosts` has the guest's."""
         self.kernel = kernel
         self.host = "root@127.0.0.1"
         self.port = machine.port
 
     @property
     def ssh_options(self) -> list[str]:
-        """Options for ssh, sftp or scp -P aside: nothing of the user's own configuration is read or written."""
+        """Options for ssh, sftp or scp (apart from -P): the user's own configuration is neither read nor written."""
         settings = {
             "IdentitiesOnly": "yes",
             "IdentityAgent": "none",
@@ -51,17 +51,17 @@ class Guest:
 
     @property
     def ssh_command(self) -> list[str]:
-        """What to type to get a shell in it."""
+        """Command line for a shell in the guest."""
         return ["ssh", *self.ssh_options, self.host]
 
     def run(self, command: str, timeout: float = _COMMAND_SECONDS) -> bytes:
-        """Standard output of a shell command in the guest.
+        """Run a shell command in the guest; return its standard output.
 
         Raises:
-            LabError: it failed, took too long, or the guest is gone.
+            LabError: it failed, took too long, or the guest has ended.
         """
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 [*self.ssh_command, command],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -70,26 +70,26 @@ class Guest:
             )
         except subprocess.TimeoutExpired as error:
             raise LabError(f"{command}: took longer than {timeout:.0f} s in the guest") from error
-        if done.returncode:
-            words = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
+        if result.returncode:
+            words = result.stderr.decode(errors="replace").strip() or f"exit status {result.returncode}"
             raise LabError(f"{command}: {words}", "" if self.alive else "the guest has ended; look at its console")
-        return done.stdout
+        return result.stdout
 
     def workload(self, on: bool) -> None:
-        """Start or stop the process that reads files, for events to look at."""
+        """Start or stop the process that reads files, which produces events."""
         self.run(f"workload {'on' if on else 'off'}")
 
     @property
     def alive(self) -> bool:
-        """Whether its machine runs."""
+        """True while the machine runs."""
         return self._machine.alive
 
     def console_text(self) -> str:
-        """All that its kernel said."""
+        """Return all console output of the guest's kernel."""
         return self._machine.console_text()
 
     def close(self) -> None:
-        """End it; safe to call twice."""
+        """End the guest; safe to call twice."""
         self._machine.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -114,22 +114,22 @@ def boot(
     memory: int = MEMORY,
     more: Sequence[str] = (),
 ) -> Guest:
-    """Boot a kernel and wait until it can be reached; what is missing is fetched or built first, once.
+    """Boot a kernel and wait until it can be reached; missing parts are fetched or built first, once.
 
     Args:
         kernel: a series (`6.12`, `arm64:6.12`, `7.2-rt`), a path of an image, or `full`.
-        python: with Python in the guest, or with a shell only.
+        python: True: with Python in the guest; False: with a shell only.
         progress: called from this thread with each step.
         cancel: set it from another thread to stop.
-        workload: whether the process that reads files runs from the start.
+        workload: True: the process that reads files runs from the start.
         append: more words for the kernel's command line.
-        extra: more initramfs archives, or what else stands behind them in an initrd.
-        memory: of the guest, in MB.
+        extra: more initramfs archives, or other content behind them in an initrd.
+        memory: memory of the guest, in MB.
         more: words at the end of QEMU's command.
 
     Raises:
-        LabError: with the way out in `remedy`.
-        LabCancelled: nothing of it runs any more.
+        LabError: with a `remedy` for the user.
+        LabCancelled: no process of it runs any more.
     """
     work = Work(progress, cancel)
     image, base = prepare(kernel, python=python, work=work)
@@ -139,13 +139,13 @@ def boot(
     try:
         return _boot(work, image, base, words, extra, memory, more)
     except _Crashed:
-        # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
+        # Emulation is not perfect: a guest's kernel fails by itself now and then. Retry once, for a crash only.
         work.say(f"Linux {image.release} crashed while it booted; once more")
         return _boot(work, image, base, words, extra, memory, more)
 
 
 def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path]:
-    """Have all that `boot` needs in the cache: the kernel, and the initramfs of its programs. Raises LabError."""
+    """Put the kernel and the initramfs of its programs, which `boot` needs, into the cache. Raises LabError."""
     wanted = kernels.parse(kernel)
     if isinstance(wanted, Path):
         image = kernels.from_path(wanted)
@@ -160,7 +160,7 @@ def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path
 
 
 class _Crashed(LabError):
-    """The guest's kernel had an accident while it booted."""
+    """The guest's kernel crashed while it booted."""
 
 
 def _boot(
@@ -175,19 +175,19 @@ def _boot(
     folder = cache.run_folder()
     machine = None
     try:
-        made = keys.make(work, folder)
-        personal = userland.personal("lab", made.authorized, made.host)
+        guest_keys = keys.make(work, folder)
+        personal = userland.personal("lab", guest_keys.authorized, guest_keys.host)
         modules = [kernel.modules] if kernel.modules else []
         initramfs.join([base, *modules, personal, *extra], folder / "initrd")
-        for _ in range(_LOST_PORTS):
+        for _ in range(_PORT_TRIES):
             work.say(f"booting Linux {kernel.release}".rstrip())
             machine = Machine(folder, kernel, folder / "initrd", append, memory, more)
-            if _comes_up(work, machine):
+            if _wait_for_boot(work, machine):
                 break
             machine.close()
         else:
             raise LabError("no port of 127.0.0.1 stays free long enough", "try again")
-        host = f"[127.0.0.1]:{machine.port} {made.host_public.decode()}\n"
+        host = f"[127.0.0.1]:{machine.port} {guest_keys.host_public.decode()}\n"
         (folder / "known_hosts").write_text(host)
         (folder / "initrd").unlink()
         return Guest(machine, folder, kernel)
@@ -198,34 +198,34 @@ def _boot(
         raise
 
 
-def _comes_up(work: Work, machine: Machine) -> bool:
+def _wait_for_boot(work: Work, machine: Machine) -> bool:
     """Wait for the guest; False: start again with another port. Raises LabError."""
 
-    def deaf() -> bool:
+    def no_network() -> bool:
         return userland.NO_NETWORK in machine.console_text()
 
     def settled() -> bool:
         return not machine.alive or userland.READY in machine.console_text()
 
-    def reached() -> bool:
-        return not machine.alive or deaf() or machine.answers()
+    def reachable() -> bool:
+        return not machine.alive or no_network() or machine.answers()
 
-    if wait_until(work, settled, _BOOT_SECONDS) and wait_until(work, reached, _ANSWER_SECONDS):
+    if wait_until(work, settled, _BOOT_SECONDS) and wait_until(work, reachable, _ANSWER_SECONDS):
         if machine.port_taken:
             return False
-        if machine.alive and not deaf():
+        if machine.alive and not no_network():
             return True
-    raise _why(machine, deaf=deaf())
+    raise _boot_error(machine, no_network=no_network())
 
 
-def _why(machine: Machine, *, deaf: bool) -> LabError:
-    """What to tell about a guest that did not come up."""
-    if deaf:
+def _boot_error(machine: Machine, *, no_network: bool) -> LabError:
+    """Return the error for a guest that did not boot."""
+    if no_network:
         remedy = "build it with VIRTIO_PCI and VIRTIO_NET, or have its modules in lib/modules/RELEASE beside boot/"
         return LabError("the kernel has no driver for the lab's network card (virtio)", remedy)
     if machine.crash:
-        first = "\n".join(machine.crash.splitlines()[:_SHOWN])
+        first = "\n".join(machine.crash.splitlines()[:_SHOWN_LINES])
         return _Crashed(f"the guest's kernel crashed:\n{first}", "try again, or another kernel")
-    last = "\n".join(machine.console_text().strip().splitlines()[-_SHOWN:]) or machine.log_text().strip()
-    what = "did not come up in time" if machine.alive else "ended while it booted"
-    return LabError(f"the guest {what}:\n{last}", "try again when the machine is less busy, or try another kernel")
+    last = "\n".join(machine.console_text().strip().splitlines()[-_SHOWN_LINES:]) or machine.log_text().strip()
+    outcome = "did not come up in time" if machine.alive else "ended while it booted"
+    return LabError(f"the guest {outcome}:\n{last}", "try again when the machine is less busy, or try another kernel")

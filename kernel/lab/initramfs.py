@@ -1,7 +1,7 @@
-"""Writes initramfs archives: the `newc` format of Documentation/driver-api/early-userspace/buffer-format.rst.
+"""Write initramfs archives: the `newc` format of Documentation/driver-api/early-userspace/buffer-format.rst.
 
-No cpio program and no root is needed: every entry belongs to root because we say so. The kernel unpacks archives that
-stand one after the other, each compressed or not, into one tree; a later entry replaces an earlier one.
+Needs neither a cpio program nor root: every entry simply is written as root's. The kernel unpacks concatenated
+archives, each compressed or not, into one tree; a later entry replaces an earlier one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _MAGIC = b"070701"
 
 
 class ArchiveEntry(NamedTuple):
-    """One name of an archive."""
+    """Entry of an archive."""
 
     path: str
-    """Without a leading slash."""
+    """Path without a leading slash."""
     mode: int
     """Type and permissions as in st_mode."""
     data: bytes = b""
@@ -30,22 +30,22 @@ class ArchiveEntry(NamedTuple):
 
 
 def directory(path: str, mode: int = 0o755) -> ArchiveEntry:
-    """A folder."""
+    """Return the entry of a folder."""
     return ArchiveEntry(path, stat.S_IFDIR | mode)
 
 
 def file(path: str, data: bytes, mode: int = 0o644) -> ArchiveEntry:
-    """A plain file."""
+    """Return the entry of a regular file."""
     return ArchiveEntry(path, stat.S_IFREG | mode, data)
 
 
 def symlink(path: str, target: str) -> ArchiveEntry:
-    """A symbolic link."""
+    """Return the entry of a symbolic link."""
     return ArchiveEntry(path, stat.S_IFLNK | 0o777, target.encode())
 
 
 def archive(entries: Iterable[ArchiveEntry]) -> bytes:
-    """A whole archive: parents first and made where missing, the last of two entries of one name wins."""
+    """Return a complete archive: parents first and added if missing; of two entries of one name the last is used."""
     tree: dict[str, ArchiveEntry] = {}
     for entry in entries:
         path = entry.path.strip("/")
@@ -65,7 +65,7 @@ def archive(entries: Iterable[ArchiveEntry]) -> bytes:
 def _write(out: io.BytesIO, entry: ArchiveEntry, inode: int) -> None:
     name = entry.path.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
-    # ino mode uid gid nlink mtime filesize maj min rmaj rmin namesize check
+    # Fields: ino mode uid gid nlink mtime filesize maj min rmaj rmin namesize check
     numbers = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.rdev, len(name), 0)
     out.write(_MAGIC + b"".join(b"%08X" % number for number in numbers) + name)
     out.write(b"\0" * (-out.tell() % 4))
@@ -74,12 +74,12 @@ def _write(out: io.BytesIO, entry: ArchiveEntry, inode: int) -> None:
 
 
 def packed(entries: Iterable[ArchiveEntry]) -> bytes:
-    """An archive, compressed; the same entries give the same bytes."""
+    """Return a compressed archive; equal entries give equal bytes."""
     return gzip.compress(archive(entries), compresslevel=6, mtime=0)
 
 
 def join(parts: Iterable[Path | bytes], into: Path) -> None:
-    """Put archives one after the other into a file, each at a multiple of four as the kernel wants plain ones."""
+    """Concatenate archives in a file, each at a multiple of four as the kernel requires for uncompressed ones."""
     with into.open("wb") as out:
         for part in parts:
             out.write(part if isinstance(part, bytes) else part.read_bytes())

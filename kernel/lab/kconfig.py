@@ -1,11 +1,11 @@
-"""The configuration of the kernel with every tracer on, as what is added to `make tinyconfig`.
+"""Define the configuration of the kernel with every tracer on, as additions to `make tinyconfig`.
 
 No kernel of Debian has USER_EVENTS, BOOTTIME_TRACING, BOOT_CONFIG, FUNCTION_GRAPH_RETVAL or FUNCTION_GRAPH_RETADDR.
 """
 
 from __future__ import annotations
 
-# A machine that QEMU is: console, initramfs, PCI, virtio network, and what busybox, dropbear and Python call.
+# QEMU's machine: console, initramfs, PCI, virtio network, and system calls of busybox, dropbear and Python.
 _MACHINE = """
     64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BLK_DEV_INITRD RD_GZIP BINFMT_ELF BINFMT_SCRIPT PROC_FS
     SYSFS DEVTMPFS TMPFS MULTIUSER UNIX NET INET PCI VIRTIO_MENU VIRTIO_PCI NETDEVICES VIRTIO_NET VIRTIO_CONSOLE
@@ -24,11 +24,11 @@ _TRACING = """
 
 
 def fragment() -> str:
-    """The lines for scripts/kconfig/merge_config.sh."""
+    """Return the lines for scripts/kconfig/merge_config.sh."""
     return "".join(f"CONFIG_{name}=y\n" for name in (*_MACHINE.split(), *_TRACING.split()))
 
 
 def lacking(config: str) -> list[str]:
-    """Which tracing options a finished `.config` has not got: renamed since, or something they need is off."""
+    """Return the tracing options missing in a finished `.config`: renamed since, or with a dependency that is off."""
     lines = set(config.splitlines())
     return [name for name in _TRACING.split() if f"CONFIG_{name}=y" not in lines]

@@ -1,10 +1,10 @@
-"""Runs one program and ends it when the one who asked for it is gone. A script of its own: `python -I -S`.
+"""Run one program and end it when its requester is gone. A script of its own: `python -I -S`.
 
     keeper.py FOLDER PROGRAM ARGUMENT...
 
-Standard input is a pipe whose other end the application holds: it closes when the application ends, even by
-`kill -9`. Then the program's whole group is killed and FOLDER (may be empty) removed. PR_SET_PDEATHSIG alone would
-not do: it fires when the *thread* that started the program ends, and the application starts its guests from worker
+Standard input is a pipe whose other end the application holds: it closes when the application ends, even by `kill
+-9`. Then the program's whole group is killed and FOLDER (may be empty) removed. PR_SET_PDEATHSIG alone would not
+suffice: it fires when the *thread* that started the program ends, and the application starts its guests from worker
 threads. Here, with one thread, it is right, and covers the death of the keeper itself.
 """
 
@@ -21,8 +21,8 @@ from contextlib import suppress
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 
 
-def _become(argv: list[str], parent: int) -> None:
-    """In the child: die with the keeper, then turn into the program. Does not return."""
+def _exec_program(argv: list[str], parent: int) -> None:
+    """Run the program in the child, to be killed with the keeper. Does not return."""
     try:
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -38,19 +38,19 @@ def _become(argv: list[str], parent: int) -> None:
 
 
 def main(folder: str, argv: list[str]) -> int:
-    """Exit status of the program, or 128 + the signal that ended it."""
+    """Run the program; return its exit status, or 128 + the signal that ended it."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _become(argv, parent)
+        _exec_program(argv, parent)
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(os.pidfd_open(child), select.POLLIN)
-    asked = any(fd == 0 for fd, _ in poll.poll())
+    requester_gone = any(fd == 0 for fd, _ in poll.poll())
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    if asked and folder:
+    if requester_gone and folder:
         shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code

@@ -1,4 +1,4 @@
-"""Which kernel a word means: a path, a series of Debian's kernels (`7.2`, `arm64:6.12`, `7.2-rt`) or `full`."""
+"""Resolve a kernel by name: a path, a series of Debian's kernels (`7.2`, `arm64:6.12`, `7.2-rt`) or `full`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from kernel.lab import cache, initramfs, packages
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
 
-_LAYOUT = 2  # part of the cache's key: raise it when a folder of `kernels/` holds something else
-# What the guest's network card needs where it is not built in, in the order of insmod; `dummy` waits in
-# /lib/modules/extra for those who try what happens when a module comes or goes.
+_LAYOUT = 2  # part of the cache's key: raise it when the content of a folder in `kernels/` changes
+# Drivers of the guest's network card if not built in, in the order of insmod; `dummy` is put into /lib/modules/extra
+# for trying what happens when a module is loaded or unloaded.
 NETWORK = (
     *("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"),
     *("failover", "net_failover", "virtio_net"),
 )
 EXTRA = ("dummy",)
 ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_HOW = "say a series such as 6.1, 6.12, 7.2 or arm64:6.12, a path of a kernel image, or full"
+_REMEDY = "say a series such as 6.1, 6.12, 7.2 or arm64:6.12, a path of a kernel image, or full"
 
 
 class Series(NamedTuple):
-    """A line of Debian's kernels."""
+    """A series of Debian's kernels."""
 
     arch: str
     version: tuple[int, int]
     flavour: str = "cloud"
-    """Empty: the plain one."""
+    """Flavour of the kernel; empty: the plain one."""
 
     def __str__(self) -> str:
         flavour = "" if self.flavour == "cloud" else f"-{self.flavour or 'generic'}"
@@ -42,25 +42,25 @@ class Series(NamedTuple):
 
 
 class KernelImage(NamedTuple):
-    """Something that boots."""
+    """A bootable kernel."""
 
     image: Path
     arch: str
     """Debian's name: amd64 or arm64."""
     release: str
     modules: Path | bytes = b""
-    """An initramfs with the modules of the network card; empty where they are built in."""
+    """Initramfs with the modules of the network card; empty if they are built in."""
     note: str = ""
-    """What the user should know, such as that another series was taken."""
+    """Note for the user, such as that another series was chosen."""
 
 
 def host_arch() -> str:
-    """Debian's name of this machine's architecture."""
+    """Return Debian's name of this machine's architecture."""
     return ARCHES.get(platform.machine(), platform.machine())
 
 
 def parse(word: str) -> Series | Path | None:
-    """What `--kernel` means; None for `full`. Raises LabError."""
+    """Parse the value of `--kernel`; None for `full`. Raises LabError."""
     if word == "full":
         return None
     match = re.fullmatch(r"(?:(amd64|x86_64|arm64|aarch64):)?v?(\d+)\.(\d+)(?:-(cloud|rt|generic))?", word)
@@ -72,43 +72,43 @@ def parse(word: str) -> Series | Path | None:
     if path.is_file():
         return path.absolute()
     if "/" in word:
-        raise LabError(f"{word}: no such file", _HOW)
-    raise LabError(f"{word}: no kernel series", _HOW)
+        raise LabError(f"{word}: no such file", _REMEDY)
+    raise LabError(f"{word}: no kernel series", _REMEDY)
 
 
 class FoundPackage(NamedTuple):
-    """A package that holds a kernel image."""
+    """A package that contains a kernel image."""
 
     version: tuple[int, int]
     release: str
-    """As in `uname -r`."""
+    """Release as in `uname -r`."""
     package: packages.Package
 
 
 def choose(series: Series, names: Iterable[packages.Package]) -> FoundPackage | None:
-    """The newest of these `linux-image-*` and `linux-binary-*` packages in the series or what stands in for it."""
+    """Return the newest of these `linux-image-*` and `linux-binary-*` packages of the series or its substitute."""
     flavour = f"-{series.flavour}" if series.flavour else ""
     form = re.compile(rf"linux-(?:image|binary)-((\d+)\.(\d+)(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})")
-    found: dict[tuple[int, int], FoundPackage] = {}
+    by_version: dict[tuple[int, int], FoundPackage] = {}
     for package in names:
         match = form.fullmatch(package.name)
         if not match:
             continue
         version = int(match[2]), int(match[3])
         # From 6.19 on the image is in linux-binary; linux-image of that release only depends on it.
-        best = found.get(version)
+        best = by_version.get(version)
         if (
             best is None
             or packages.newer(package.version, best.package.version)
             or (package.version == best.package.version and package.name.startswith("linux-binary"))
         ):
-            found[version] = FoundPackage(version, match[1], package)
-    best_series = packages.nearest(found, series.version)
-    return None if best_series is None else found[best_series]
+            by_version[version] = FoundPackage(version, match[1], package)
+    best_series = packages.nearest(by_version, series.version)
+    return None if best_series is None else by_version[best_series]
 
 
 def from_series(work: Work, series: Series) -> KernelImage:
-    """Debian's newest kernel of a series, from the cache or from the archive. Raises LabError."""
+    """Return Debian's newest kernel of a series, from the cache or from the archive. Raises LabError."""
     name = f"{series}.{_LAYOUT}".replace(":", "-")
     folder = cache.root() / "kernels" / name
     if not (folder / "kernel.json").exists():
@@ -124,19 +124,19 @@ def _fetch(work: Work, series: Series, folder: Path) -> None:
     with cache.locked(work, f"apt/{series.arch}"):
         apt.update()
         work.say(f"looking for Linux {series}")
-        found = choose(series, apt.versions([*apt.names("linux-image-"), *apt.names("linux-binary-")]))
-        if found is None:
-            raise LabError(f"the mirror has no kernel for {series}", _HOW)
-        wanted = [found.package]
-        if found.package.name.startswith("linux-binary-"):
-            wanted.append(packages.Package(f"linux-modules-{found.release}", found.package.version))
+        choice = choose(series, apt.versions([*apt.names("linux-image-"), *apt.names("linux-binary-")]))
+        if choice is None:
+            raise LabError(f"the mirror has no kernel for {series}", _REMEDY)
+        wanted = [choice.package]
+        if choice.package.name.startswith("linux-binary-"):
+            wanted.append(packages.Package(f"linux-modules-{choice.release}", choice.package.version))
         note = ""
-        if found.version != series.version:
-            note = f"Debian has no {series} now; this is {found.release}"
-        debs = apt.fetch(wanted, f"Linux {found.release}")
+        if choice.version != series.version:
+            note = f"Debian has no {series} now; this is {choice.release}"
+        debs = apt.fetch(wanted, f"Linux {choice.release}")
         with cache.publish(folder) as scratch:
             _unpack(work, debs, scratch)
-            facts = {"release": found.release, "package": list(found.package), "note": note}
+            facts = {"release": choice.release, "package": list(choice.package), "note": note}
             (scratch / "kernel.json").write_text(json.dumps(facts, indent=1))
         packages.remove(debs)
 
@@ -156,12 +156,12 @@ def _unpack(work: Work, debs: Iterable[Path], folder: Path) -> None:
             elif name.partition(".ko")[0].replace("-", "_") in NETWORK + EXTRA and ".ko" in name:
                 modules[name] = member.file.read()
     if not (folder / "vmlinuz").exists():
-        raise LabError("the package holds no kernel image", _HOW)
+        raise LabError("the package holds no kernel image", _REMEDY)
     (folder / "modules.cpio.gz").write_bytes(pack_modules(modules))
 
 
 def pack_modules(modules: dict[str, bytes]) -> bytes:
-    """An initramfs of modules, from file names (`dummy.ko.xz`) and contents."""
+    """Return an initramfs of modules, from file names (`dummy.ko.xz`) and contents."""
     entries = []
     for name, data in modules.items():
         stem = name.partition(".ko")[0].replace("-", "_")
@@ -181,7 +181,7 @@ def _inflate(name: str, data: bytes) -> bytes:
 
 
 def from_path(path: Path) -> KernelImage:
-    """A kernel image of the user's own; its modules are looked for beside it and in /lib/modules. Raises LabError."""
+    """Return a kernel image of the user's own, with modules from beside it or /lib/modules. Raises LabError."""
     with path.open("rb") as file:
         head = file.read(0x210)
         arch, release = _inspect(path, head)
@@ -191,9 +191,9 @@ def from_path(path: Path) -> KernelImage:
     roots = [path.parent, path.parent.parent / "lib/modules" / release, Path("/lib/modules") / release]
     for folder in roots if release else []:
         modules = {
-            found.name: found.read_bytes()
+            module_path.name: module_path.read_bytes()
             for stem in NETWORK + EXTRA
-            for found in (folder / "kernel").rglob(f"{stem}.ko*")
+            for module_path in (folder / "kernel").rglob(f"{stem}.ko*")
         }
         if modules:
             return KernelImage(path, arch, release, pack_modules(modules))
@@ -201,7 +201,7 @@ def from_path(path: Path) -> KernelImage:
 
 
 def _inspect(path: Path, head: bytes) -> tuple[str, str]:
-    """Architecture (and release, where the file's name says it) by the headers of Documentation/arch/*/boot*.rst."""
+    """Return architecture (and release, if in the file name) by the headers of Documentation/arch/*/boot*.rst."""
     if head[0x202:0x206] == b"HdrS":
         return "amd64", ""
     if head[0x38:0x3C] == b"ARM\x64" or head[:2] == b"\x1f\x8b" or head[4:8] == b"zimg":

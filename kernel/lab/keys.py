@@ -1,4 +1,6 @@
-"""Keys made for one guest: who may come in, and who answers. OpenSSH makes them; dropbear's file is written here."""
+"""Make the keys of one guest: our login key, and its host key. OpenSSH makes them; dropbear's file is written
+here.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,20 @@ from kernel.lab.work import Work
 
 
 class Keys(NamedTuple):
-    """Two fresh pairs."""
+    """Two new key pairs."""
 
     identity: Path
-    """Our private key, mode 0600."""
+    """File of our private key, mode 0600."""
     authorized: bytes
-    """The line that lets it in."""
+    """Line of authorized_keys for that key."""
     host: bytes
     """The guest's private key in dropbear's form."""
     host_public: bytes
-    """`ssh-ed25519 BASE64`, for known_hosts."""
+    """The guest's public key, `ssh-ed25519 BASE64`, for known_hosts."""
 
 
 def make(work: Work, folder: Path) -> Keys:
-    """Make them in a private folder. Raises LabError."""
+    """Make both key pairs in a private folder. Raises LabError."""
     identity, host = folder / "identity", folder / "host"
     for path in (identity, host):
         work.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "probewright-lab", "-f", str(path)])
@@ -35,10 +37,10 @@ def make(work: Work, folder: Path) -> Keys:
 
 
 def dropbear_key(openssh: str) -> bytes:
-    """An unencrypted ed25519 key of OpenSSH (its PROTOCOL.key) in the form that dropbear reads.
+    """Return an unencrypted ed25519 key of OpenSSH (its PROTOCOL.key) in the form that dropbear reads.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is another kind of key.
     """
     body = "".join(line for line in openssh.splitlines() if not line.startswith("-----"))
     data = base64.b64decode(body)
@@ -53,11 +55,11 @@ def dropbear_key(openssh: str) -> bytes:
     offset += 4  # number of keys: 1
     _, offset = _string(data, offset)  # public key
     private, _ = _string(data, offset)
-    kind, at = _string(private, 8)  # after two equal check numbers
+    kind, position = _string(private, 8)  # after two equal check numbers
     if strings[0] != b"none" or kind != b"ssh-ed25519":
         raise ValueError("no plain ed25519 key")
-    _, at = _string(private, at)
-    pair, _ = _string(private, at)  # 32 bytes of seed, 32 of public key, as dropbear has them
+    _, position = _string(private, position)
+    pair, _ = _string(private, position)  # 32 bytes of seed, 32 of public key, as dropbear has them
     return struct.pack(">I", len(kind)) + kind + struct.pack(">I", len(pair)) + pair
 
 

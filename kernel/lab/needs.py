@@ -1,4 +1,4 @@
-"""What this machine lacks for a lab, and the command that brings it."""
+"""Find programs and headers that a lab needs and this machine lacks, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _HEADERS = {"stdio.h": "libc6-dev", "libelf.h": "libelf-dev", "openssl/opensslv.
 
 
 class MissingTool(NamedTuple):
-    """Something that is not here."""
+    """A program or header that is missing here."""
 
     what: str
-    """A program or a header."""
+    """Name of the program or header."""
     package: str
-    """The Debian package that has it."""
+    """Debian package that contains it."""
 
 
 def missing(arch: str) -> list[MissingTool]:
-    """What booting a guest of an architecture needs and this machine lacks. LabError for any other architecture."""
+    """Return the programs missing for booting a guest of an architecture. Raises LabError for an unsupported one."""
     if arch not in _QEMU:
         raise LabError(f"no lab for {arch}", "amd64 and arm64 can be booted: say amd64:7.2")
     programs = [
@@ -50,15 +50,15 @@ def missing(arch: str) -> list[MissingTool]:
 
 
 def missing_to_build() -> list[MissingTool]:
-    """What compiling a kernel needs and this machine lacks."""
-    found = [
+    """Return the programs and headers missing for compiling a kernel."""
+    tools = [
         MissingTool(program, package) for program, package in _BUILD_PROGRAMS.items() if shutil.which(program) is None
     ]
     compiler = shutil.which("gcc") is not None
-    found += [
+    tools += [
         MissingTool(name, package) for name, package in _HEADERS.items() if not (compiler and _has_header(name))
     ]
-    return found
+    return tools
 
 
 def _has_header(name: str) -> bool:
@@ -66,15 +66,15 @@ def _has_header(name: str) -> bool:
     return subprocess.run(["gcc", "-E", "-xc", "-"], input=source, capture_output=True, check=False).returncode == 0
 
 
-def command(found: Iterable[MissingTool]) -> str:
-    """The command that installs them."""
-    names = sorted({need.package for need in found})
+def command(tools: Iterable[MissingTool]) -> str:
+    """Return the command that installs the missing packages."""
+    names = sorted({need.package for need in tools})
     sudo = "" if os.geteuid() == 0 else "sudo "
     return f"{sudo}apt-get install --no-install-recommends {' '.join(names)}"
 
 
-def require(found: list[MissingTool], purpose: str) -> None:
-    """Raise LabError when something is missing."""
-    if found:
-        names = ", ".join(dict.fromkeys(need.what for need in found))
-        raise LabError(f"{names} missing for the lab ({purpose})", command(found))
+def require(tools: list[MissingTool], purpose: str) -> None:
+    """Raise LabError if a program or header is missing."""
+    if tools:
+        names = ", ".join(dict.fromkeys(need.what for need in tools))
+        raise LabError(f"{names} missing for the lab ({purpose})", command(tools))

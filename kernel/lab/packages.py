@@ -1,4 +1,5 @@
-"""Debian's archive through apt, in an apt configuration of our own: nothing is installed, the machine's is only read.
+"""Fetch packages of Debian's archive through apt, with our own configuration; installs none, only reads the
+machine's.
 
 The mirror is the one that the machine already uses; its other suites are added in our configuration. Signatures are
 checked by apt with the machine's own keys.
@@ -19,7 +20,7 @@ from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
 
-# Other suites of a Debian mirror, by the names that move on with each release.
+# Other suites of a Debian mirror, by names that move on with each release.
 SUITES = (
     "oldoldstable",
     "oldstable",
@@ -31,25 +32,25 @@ SUITES = (
     "experimental",
 )
 _KEYRINGS = ("/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp")
-_FRESH = 12 * 3600.0  # seconds for which lists count as new
+_LIST_LIFETIME = 12 * 3600.0  # seconds for which lists count as new
 _NO_MIRROR = "boot an image of your own (-t lab:/PATH/bzImage), or add a Debian mirror to the machine's apt sources"
 
 
 class Package(NamedTuple):
-    """One version of one package."""
+    """Version of a package."""
 
     name: str
     version: str
 
 
 class Mirror(NamedTuple):
-    """Where the machine gets its packages."""
+    """Debian mirror of the machine."""
 
     uri: str
     release: str
     """The machine's own release, such as `bookworm`."""
     suite: str
-    """What that release is now: `stable`, `oldstable`; empty when the machine has no lists yet."""
+    """Present suite of that release: `stable`, `oldstable`; empty if the machine has no lists yet."""
 
 
 class _Download(NamedTuple):
@@ -59,11 +60,11 @@ class _Download(NamedTuple):
 
 
 def find_mirror(targets: str) -> Mirror | None:
-    """The Debian mirror among lines `ORIGIN|REPO_URI|RELEASE|SUITE|COMPONENT|CREATED_BY` of `apt-get indextargets`.
+    """Find the Debian mirror in lines `ORIGIN|REPO_URI|RELEASE|SUITE|COMPONENT|CREATED_BY` of `apt-get indextargets`.
 
     Origin and suite are empty (or left as `$(ORIGIN)`) on a machine that has not fetched its lists.
     """
-    found: list[tuple[int, Mirror]] = []
+    candidates: list[tuple[int, Mirror]] = []
     for line in targets.splitlines():
         origin, uri, release, suite, component, created_by = line.split("|")
         origin, suite = ("" if field.startswith("$(") else field for field in (origin, suite))
@@ -71,8 +72,8 @@ def find_mirror(targets: str) -> Mirror | None:
             continue
         if "-" in release or "/" in release or (not origin and "debian" not in uri):
             continue  # bookworm-updates, bookworm-security: parts of a release
-        found.append((0 if origin else 1, Mirror(uri, release, suite)))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+        candidates.append((0 if origin else 1, Mirror(uri, release, suite)))
+    return min(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
 class Apt:
@@ -94,7 +95,7 @@ class Apt:
             "Dir::Etc::PreferencesParts": "/dev/null",
             "Dir::State": folder,
             "Dir::State::Lists": folder / "lists",
-            "Dir::State::status": "/dev/null",  # as if nothing were installed: dependencies come out whole
+            "Dir::State::status": "/dev/null",  # as if no package were installed: dependencies are listed completely
             "Dir::Cache": folder / "cache",
             "Dir::Cache::pkgcache": "pkgcache.bin",
             "Dir::Cache::srcpkgcache": "",
@@ -117,11 +118,11 @@ class Apt:
         )
 
     def update(self) -> None:
-        """Fetch the lists of all suites when ours are older than half a day. Raises LabError without a mirror."""
+        """Fetch the lists of all suites if ours are older than half a day. Raises LabError without a mirror."""
         stamp = self._folder / "lists.stamp"
         mirror = self._mirror()
         self._release = mirror.release
-        if stamp.exists() and time.time() - stamp.stat().st_mtime < _FRESH:
+        if stamp.exists() and time.time() - stamp.stat().st_mtime < _LIST_LIFETIME:
             return
         self._work.say(f"fetching Debian's package lists ({self.arch})")
         for name in ("lists/partial", "cache/archives/partial"):
@@ -131,7 +132,7 @@ class Apt:
         suites = dict.fromkeys((mirror.release, *(suite for suite in SUITES if suite != mirror.suite)))
         lines = [f"deb {signed}{mirror.uri} {suite} main\n" for suite in suites]
         (self._folder / "sources.list").write_text("".join(lines))
-        # A suite that the mirror lacks makes apt fail after it fetched all the others; `names` finds out.
+        # A suite that the mirror lacks makes apt fail after it fetched all the others; `names` shows whether it did.
         self._work.run(["apt-get", *self._options(), "--allow-releaseinfo-change", "update"], check=False)
         if not self.names("base-files"):
             remedy = "see whether the mirror can be reached: apt-get update"
@@ -147,30 +148,30 @@ class Apt:
         return mirror
 
     def names(self, prefix: str) -> list[str]:
-        """All package names with that beginning."""
+        """Return all package names with a prefix."""
         return self._run("apt-cache", "pkgnames", prefix).split()
 
     def versions(self, names: Sequence[str]) -> list[Package]:
-        """All versions that can be had of these packages, in no order; names without any are left out."""
+        """Return all available versions of these packages, unordered; names without any are left out."""
         if not names:
             return []
         lines = self._run("apt-cache", "madison", *names).splitlines()
         fields = [[field.strip() for field in line.split("|")] for line in lines]
-        return [Package(name, version) for name, version, where in fields if where.endswith("Packages")]
+        return [Package(name, version) for name, version, source in fields if source.endswith("Packages")]
 
     def closure(self, names: Sequence[str]) -> list[Package]:
-        """These packages in the version of the machine's release, with all they depend on."""
+        """Return these packages in the version of the machine's release, with all their dependencies."""
         lines = self._run("apt-get", "--simulate", "install", *names).splitlines()
-        found = (re.match(r"Inst (\S+) \((\S+)", line) for line in lines)
-        return [Package(match[1], match[2]) for match in found if match]
+        matches = (re.match(r"Inst (\S+) \((\S+)", line) for line in lines)
+        return [Package(match[1], match[2]) for match in matches if match]
 
     def depends(self, name: str) -> list[str]:
-        """What a package depends on, directly."""
+        """Return the direct dependencies of a package."""
         text = self._run("apt-cache", "depends", "--no-recommends", "--no-suggests", name)
         return re.findall(r"^ *\|?(?:Pre)?Depends: (\S+)$", text, re.MULTILINE)
 
-    def fetch(self, packages: Sequence[Package], what: str) -> list[Path]:
-        """Download packages; the paths are for `contents`. The caller removes the files when they are used up."""
+    def fetch(self, packages: Sequence[Package], description: str) -> list[Path]:
+        """Download packages; return their paths, for `contents`. The caller removes the files."""
         self._debs.mkdir(parents=True, exist_ok=True)
         wanted = [f"{name}={version}" for name, version in packages]
         downloads = list(_downloads(self._run("apt-get", "download", "--print-uris", *wanted)))
@@ -178,8 +179,8 @@ class Apt:
         paths = [self._debs / download.name for download in downloads]
 
         def tick() -> None:
-            done = sum(path.stat().st_size for path in paths if path.exists())
-            self._work.say(f"fetching {what} ({total / 1e6:.0f} MB)", min(done / total, 1.0))
+            fetched = sum(path.stat().st_size for path in paths if path.exists())
+            self._work.say(f"fetching {description} ({total / 1e6:.0f} MB)", min(fetched / total, 1.0))
 
         tick()
         argv = ["apt-get", *self._options(), "download", *wanted]
@@ -195,41 +196,43 @@ def _downloads(text: str) -> Iterator[_Download]:
 
 
 @functools.cache
-def newer(one: str, other: str) -> bool:
-    """Whether a version is higher than another by Debian's rules."""
-    return subprocess.run(["dpkg", "--compare-versions", one, "gt", other], check=False).returncode == 0
+def newer(version: str, other: str) -> bool:
+    """Return whether a version is higher than another by Debian's rules."""
+    return subprocess.run(["dpkg", "--compare-versions", version, "gt", other], check=False).returncode == 0
 
 
 def nearest(series: Iterable[tuple[int, int]], wanted: tuple[int, int]) -> tuple[int, int] | None:
-    """The series that stands in for the wanted one: itself, else the next newer; None where there is none."""
-    return next((each for each in sorted(series) if each >= wanted), None)
+    """Return the wanted series or its substitute, the next newer one; None if there is none."""
+    return next((candidate for candidate in sorted(series) if candidate >= wanted), None)
 
 
 def remove(paths: Iterable[Path]) -> None:
-    """Delete used up packages, so that the cache keeps only what is made of them."""
+    """Delete used packages, so that the cache keeps only what is made of them."""
     for path in paths:
         path.unlink(missing_ok=True)
 
 
 class PackageFile(NamedTuple):
-    """One file of a package."""
+    """File of a package."""
 
     info: tarfile.TarInfo
     path: str
-    """Without a leading slash; `lib`, `bin`, `sbin` and `lib64` are under `usr` as in Debian 13."""
+    """Path without a leading slash; `lib`, `bin`, `sbin` and `lib64` are under `usr` as in Debian 13."""
     file: IO[bytes] | None
-    """Its content while the iteration stands at it; None for anything but a plain file."""
+    """Content, readable until the next iteration; None for anything but a regular file."""
 
 
 def contents(work: Work, package: Path) -> Iterator[PackageFile]:
-    """All files of a package, read in one pass without unpacking it. LabError for a file that is no package."""
-    folder = package.with_suffix(".tar")
+    """Yield all files of a package, read in one pass without unpacking it. Raises LabError for a file that is no
+    package.
+    """
+    tar_path = package.with_suffix(".tar")
     try:
-        with folder.open("wb") as out:
+        with tar_path.open("wb") as out:
             out.write(work.run(["dpkg-deb", "--fsys-tarfile", str(package)]))
-        with tarfile.open(folder) as tar:
+        with tarfile.open(tar_path) as tar:
             for info in tar:
                 path = re.sub(r"^(?=(lib|bin|sbin|lib64|lib32|libx32)/)", "usr/", info.name.removeprefix("./"))
                 yield PackageFile(info, path, tar.extractfile(info) if info.isreg() else None)
     finally:
-        folder.unlink(missing_ok=True)
+        tar_path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""QEMU: its command line for an architecture, and one running machine."""
+"""Run QEMU: build its command line for an architecture, and control one running machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MACHINES = {
     "arm64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on"),
 }
 MEMORY = 1024
-"""Of a guest, in MB."""
-# An emulated processor that waits for a busy one gets too few ticks for the kernel's test of its timer, which panics.
+"""Memory of a guest, in MB."""
+# An emulated processor on a busy machine gets too few ticks for the kernel's timer test, which panics.
 _WORDS = {"amd64": "console=ttyS0 no_timer_check", "arm64": "console=ttyAMA0"}
 _CRASH = re.compile(
     r"Oops|BUG: |Kernel panic|general protection fault|double fault|Internal error:|Unable to handle kernel"
@@ -30,7 +30,9 @@ _CRASH = re.compile(
 def command_line(
     kernel: KernelImage, initrd: Path, console: Path, port: int, append: str = "", memory: int = MEMORY
 ) -> list[str]:
-    """The whole command. `port` on 127.0.0.1 leads to the guest's port 22; the guest reaches nothing."""
+    """Return the command line. `port` on 127.0.0.1 is forwarded to the guest's port 22; the guest has no other
+    network.
+    """
     network = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"
     # panic=-1 with -no-reboot: a guest that panics ends at once.
     words = f"{_WORDS[kernel.arch]} quiet panic=-1 {append}".strip()
@@ -46,18 +48,18 @@ def command_line(
 
 
 _ANSWER = 2.0
-"""Seconds that one look for an answer takes at most."""
+"""Most seconds that one check for an answer takes."""
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody has now; somebody may take it before we do."""
+    """Return a free port of 127.0.0.1; another process may take it before we do."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Machine:
-    """One running QEMU; ends with us."""
+    """A running QEMU; ends with us."""
 
     def __init__(
         self,
@@ -68,12 +70,12 @@ class Machine:
         memory: int = MEMORY,
         more: Sequence[str] = (),
     ) -> None:
-        """Start it; `more` words stand at the end of the command."""
+        """Start QEMU; the words of `more` are put at the end of the command."""
         self.port = free_port()
-        self._asked: socket.socket | None = None
+        self._connection: socket.socket | None = None
         """Connection to the guest's SSH server that has not been answered yet."""
         self._tries = 1
-        """Times that the next connection is asked."""
+        """Checks of the next connection before it is replaced."""
         self._tries_left = 0
         self._console = folder / "console"
         self._log = folder / "qemu.log"
@@ -84,64 +86,64 @@ class Machine:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """True while QEMU runs."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """The keeper's process."""
+        """Process id of the keeper."""
         return self._process.pid
 
     def console_text(self) -> str:
-        """All that the guest's kernel said."""
+        """Return all console output of the guest's kernel."""
         try:
             return self._console.read_bytes().decode(errors="replace")
         except FileNotFoundError:
             return ""
 
     def log_text(self) -> str:
-        """What QEMU itself said."""
+        """Return the messages of QEMU itself."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     @property
     def port_taken(self) -> bool:
-        """Whether it ended because somebody took our port first."""
+        """True if QEMU ended because another process took our port first."""
         return not self.alive and "host forwarding rule" in self.log_text()
 
     @property
     def crash(self) -> str:
-        """What the guest's kernel said from its accident on; empty when it had none."""
+        """Console output from the kernel's crash on; empty if there was none."""
         text = self.console_text()
-        found = _CRASH.search(text)
-        return text[text.rfind("\n", 0, found.start()) + 1 :] if found else ""
+        match = _CRASH.search(text)
+        return text[text.rfind("\n", 0, match.start()) + 1 :] if match else ""
 
     def answers(self) -> bool:
-        """Whether the guest's SSH server speaks; QEMU itself takes every connection, so its banner is waited for.
+        """Return whether the guest's SSH server has sent its banner; QEMU itself accepts every connection.
 
-        Asked again, it waits on the connection that it has, each time twice as long for a new one: where the guest is
-        slow, every connection more makes it slower.
+        A repeated call waits on the open connection, each time twice as long before it makes a new one: each
+        additional connection slows a slow guest further.
         """
         try:
-            if self._asked is None:
-                self._asked = socket.create_connection(("127.0.0.1", self.port), timeout=_ANSWER)
+            if self._connection is None:
+                self._connection = socket.create_connection(("127.0.0.1", self.port), timeout=_ANSWER)
                 self._tries_left, self._tries = self._tries, 2 * self._tries
-            found = self._asked.recv(4)
+            banner = self._connection.recv(4)
         except TimeoutError:
             self._tries_left -= 1
             if self._tries_left > 0:
                 return False
-            found = b""
+            banner = b""
         except OSError:
-            found = b""
-        self._hang_up()
-        return found == b"SSH-"
+            banner = b""
+        self._disconnect()
+        return banner == b"SSH-"
 
-    def _hang_up(self) -> None:
-        asked, self._asked = self._asked, None
-        if asked is not None:
-            asked.close()
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
-        """End it, and the folder with it; safe to call twice."""
-        self._hang_up()
+        """End QEMU, and remove its folder; safe to call twice."""
+        self._disconnect()
         end_kept(self._process)

@@ -1,4 +1,4 @@
-"""A throw-away machine as a target: boot it, reach it as any other over ssh, end it with the target."""
+"""Open a temporary machine as a target: boot it, connect over ssh, end it with the target."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from kernel.remote.target import RemoteTarget
 from probes.plans.cost_estimate import EMULATED
 
 DEFAULT = "7.2"
-"""The series of a plain `lab`."""
+"""Series of a plain `lab`."""
 
 
 def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> RemoteTarget:
     """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:full`, `lab:/path/of/bzImage`.
 
-    After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files.
-    Raises `kernel.lab.errors.LabError` and TargetUnusable.
+    After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files. Raises
+    `kernel.lab.errors.LabError` and TargetUnusable.
     """
     words, _, options = spec.removeprefix("lab").removeprefix(":").partition(",")
-    chosen = set(options.split(",")) - {""}
-    if unknown := chosen - {"nopython", "idle"}:
+    option_set = set(options.split(",")) - {""}
+    if unknown := option_set - {"nopython", "idle"}:
         raise TargetUnusable(f"{spec}: {', '.join(sorted(unknown))} is no option of a lab", "say nopython or idle")
 
     def tell(step: Step) -> None:
         if progress is not None:
             progress(step.text, step.fraction)
 
-    python = "nopython" not in chosen
-    idle = "idle" in chosen
+    python = "nopython" not in option_set
+    idle = "idle" in option_set
     try:
         machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload=not idle)
     except OSError as error:  # a full disk, above all
@@ -55,7 +55,7 @@ def connect(
     cancel: threading.Event | None = None,
     owned: bool = False,
 ) -> RemoteTarget:
-    """A guest that runs already as a target; `owned`: it ends with the target. Raises TargetUnusable."""
+    """Connect to a running guest as a target; `owned`: it ends with the target. Raises TargetUnusable."""
     user, _, host = machine.host.rpartition("@")
     return open_ssh(
         Address(host, user),

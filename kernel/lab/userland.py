@@ -1,4 +1,4 @@
-"""What runs in a guest: busybox, dropbear and, on wish, Python, all from Debian packages of its architecture."""
+"""Make the userland of a guest: busybox, dropbear and optionally Python, from Debian packages of its architecture."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kernel.lab import cache, initramfs, packages
 from kernel.lab.initramfs import ArchiveEntry
 from kernel.lab.work import Work
 
-_LAYOUT = 2  # part of the cache's key: raise it when what is packed here changes
+_LAYOUT = 2  # part of the cache's key: raise it when the packed content changes
 
-# Packages that come along as dependencies and that nothing here uses.
-_NEEDLESS = re.compile(
+# Packages that are fetched as dependencies and not used here.
+_UNUSED_PACKAGES = re.compile(
     r"dpkg|tar|gcc-.*|perl-base|debconf|readline-common|media-types|tzdata|libssl3.*|libdb.*|python3-minimal"
 )
 # Parts of the standard library that no agent needs; with them the image is half as big again.
-_LEAVE_OUT = re.compile(
+_UNUSED_MODULES = re.compile(
     r"usr/lib/python3[^/]*/(test|idlelib|lib2to3|ensurepip|distutils|tkinter|turtledemo|pydoc_data|config-|venv|unittest|sqlite3)"
 )
 _PROGRAMS = {"usr/bin/busybox", "usr/sbin/dropbear"}
@@ -38,7 +38,7 @@ _FOLDERS = (
     "var/log",
 )
 
-# What INIT says on the console.
+# Messages of INIT on the console.
 READY = "probewright: ready"
 NO_NETWORK = "probewright: no network"
 
@@ -74,7 +74,7 @@ _INITTAB = """\
 ::ctrlaltdel:/usr/bin/reboot
 """
 
-# Something to look at: files opened, read and closed, processes started, five times a second.
+# Source of events: files opened, read and closed, processes started, five times a second.
 _WORKLOAD = """\
 #!/bin/sh
 # workload on|off|state: a process that reads files, so that there are events to see
@@ -91,10 +91,10 @@ esac
 
 
 def personal(hostname: str, authorized_key: bytes, host_key: bytes) -> bytes:
-    """The small initramfs that differs from guest to guest.
+    """Return the small initramfs that differs from guest to guest.
 
     Args:
-        hostname: its name.
+        hostname: the guest's name.
         authorized_key: a line of `authorized_keys`.
         host_key: dropbear's private key file.
     """
@@ -122,7 +122,7 @@ def personal(hostname: str, authorized_key: bytes, host_key: bytes) -> bytes:
 
 
 def image(work: Work, arch: str, *, python: bool) -> Path:
-    """The initramfs of all guests of an architecture, from the cache or made of packages. Raises LabError."""
+    """Return the initramfs of all guests of an architecture, from the cache or made of packages. Raises LabError."""
     name = f"guests/{arch}-{'python' if python else 'plain'}-{_LAYOUT}"
     path = cache.root() / f"{name}.cpio"
     if not path.exists():
@@ -146,7 +146,7 @@ def _make(work: Work, arch: str, python: bool, path: Path) -> None:
         if python_binary:
             entries.append(initramfs.symlink("usr/bin/python3", python_binary.rpartition("/")[2]))
         with cache.publish_file(path) as scratch:
-            # Not compressed: QEMU hands over 30 MB faster than an emulated processor unpacks 12.
+            # Not compressed: QEMU copies 30 MB faster than an emulated processor unpacks 12.
             scratch.write_bytes(initramfs.archive(entries))
         packages.remove(debs)
 
@@ -154,26 +154,26 @@ def _make(work: Work, arch: str, python: bool, path: Path) -> None:
 def _choose(apt: packages.Apt, python: bool) -> list[packages.Package]:
     wanted = ["busybox-static", "dropbear-bin"]
     if not python:
-        return [package for package in apt.closure(wanted) if not _NEEDLESS.fullmatch(package.name)]
+        return [package for package in apt.closure(wanted) if not _UNUSED_PACKAGES.fullmatch(package.name)]
     names = [package.name for package in apt.closure(["python3-minimal"])]
     minimal = next(name for name in names if re.fullmatch(r"python3\.\d+-minimal", name))
     stdlib = f"lib{minimal.removesuffix('-minimal')}-stdlib"
-    # ctypes needs libffi, recordings liblzma, agents with programs of their own libbpf; the rest of what the standard
-    # library links to (databases, Kerberos, curses) stays out.
+    # ctypes needs libffi, recordings liblzma, agents with programs of their own libbpf; other libraries of the
+    # standard library (databases, Kerberos, curses) are left out.
     linked = [name for name in apt.depends(stdlib) if name.startswith(("libffi", "liblzma"))]
-    found = apt.closure([*wanted, minimal, "libbpf1", *linked])
+    selected = apt.closure([*wanted, minimal, "libbpf1", *linked])
     library = [package for package in apt.closure([stdlib]) if package.name == stdlib]
-    return [package for package in found + library if not _NEEDLESS.fullmatch(package.name)]
+    return [package for package in selected + library if not _UNUSED_PACKAGES.fullmatch(package.name)]
 
 
 def _pick(members: Iterable[packages.PackageFile]) -> Iterator[ArchiveEntry]:
-    """What the guest needs of a package: programs, shared libraries, the standard library."""
+    """Yield the files of a package that the guest needs: programs, shared libraries, the standard library."""
     for info, path, file in members:
         wanted = (
             path in _PROGRAMS
             or re.fullmatch(r"usr/bin/python3\.\d+", path)
             or re.match(r"usr/lib(64)?/([^/]+/)?(?>[^/]+?\.so)[^/]*$", path)
-            or (re.match(r"usr/lib/python3", path) and not _LEAVE_OUT.match(path))
+            or (re.match(r"usr/lib/python3", path) and not _UNUSED_MODULES.match(path))
         )
         if not wanted:
             continue

@@ -1,4 +1,4 @@
-"""One long task: says how far it is, can be cancelled, and takes the programs it started with it."""
+"""Run one long task: report its progress, allow to cancel it, and end the programs it started with it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from typing import NamedTuple
 from kernel.lab.errors import LabCancelled, LabError
 
 KEEPER = Path(__file__).with_name("keeper.py")
-_TICK = 0.1  # seconds between two looks at `cancel` while a program runs
+_TICK = 0.1  # seconds between two checks of `cancel` while a program runs
 
 
 class Progress(NamedTuple):
-    """How far a task is."""
+    """Progress of a task."""
 
     text: str
     fraction: float | None = None
-    """0..1, or None where nobody can tell."""
+    """Completed share, 0..1; None if unknown."""
 
 
 class Work:
-    """A task's line to the one who asked for it; cheap, one per `boot()`."""
+    """Progress reports and cancellation of one task; cheap, one per `boot()`."""
 
     def __init__(self, progress: Callable[[Progress], None], cancel: threading.Event | None = None) -> None:
         self._progress = progress
         self._cancel = cancel or threading.Event()
 
     def say(self, text: str, fraction: float | None = None) -> None:
-        """Tell how far it is. Raises LabCancelled, so that every step is a place to stop at."""
+        """Report progress. Raises LabCancelled, so that each report is a place to stop."""
         if self._cancel.is_set():
             raise LabCancelled
         self._progress(Progress(text, fraction))
 
     def pause(self, seconds: float) -> None:
-        """Sleep. Raises LabCancelled at once when cancelled."""
+        """Sleep. Raises LabCancelled at once if cancelled."""
         if self._cancel.wait(seconds):
             raise LabCancelled
 
@@ -57,13 +57,14 @@ class Work:
         tick: Callable[[], None] = lambda: None,
         output: Path | None = None,
     ) -> bytes:
-        """Standard output of a program, also in `output` while it runs; `tick` is called ten times a second.
+        """Run a program; return its standard output, also in `output` while it runs; `tick` is called ten times a
+        second.
 
-        It runs under the keeper, so it ends with us whatever happens to us.
+        The program runs under the keeper, so it ends with us in any case.
 
         Raises:
-            LabError: it is not there or, with `check`, it failed; the message ends with its last words.
-            LabCancelled: and the program is gone.
+            LabError: it is missing or, with `check`, it failed; the message ends with its last output.
+            LabCancelled: the program has been ended.
         """
         with output.open("w+b") if output else tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = start_kept(argv, stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env)
@@ -93,14 +94,14 @@ def start_kept(
     env: Mapping[str, str] | None = None,
     remove: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that ends when we do, even by `kill -9`; folder `remove` goes with it then.
+    """Start a program that ends when we do, even by `kill -9`; folder `remove` is deleted then.
 
     The process returned is the keeper; its exit status is the program's (127: could not be started).
     """
     keeper = [sys.executable, "-I", "-S", str(KEEPER), str(remove or "")]
     return subprocess.Popen(
         [*keeper, *argv],
-        stdin=subprocess.PIPE,  # its closing is what ends the keeper
+        stdin=subprocess.PIPE,  # its closing ends the keeper
         stdout=stdout,
         stderr=stderr,
         cwd=cwd,
@@ -117,13 +118,13 @@ def end_kept(process: subprocess.Popen[bytes], timeout: float = 5.0) -> None:
     try:
         process.wait(timeout)
     except subprocess.TimeoutExpired:
-        # The program has PR_SET_PDEATHSIG, so it goes with its keeper.
+        # The program has PR_SET_PDEATHSIG, so it is killed with its keeper.
         process.send_signal(signal.SIGKILL)
         process.wait(timeout)
 
 
 def wait_until(work: Work, ready: Callable[[], bool], timeout: float, tick: float = 0.03) -> bool:
-    """Look again and again; False after `timeout` seconds. Raises LabCancelled."""
+    """Call `ready` every `tick` seconds until true; False after `timeout` seconds. Raises LabCancelled."""
     end = time.monotonic() + timeout
     while not ready():
         if time.monotonic() > end:

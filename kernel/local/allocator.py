@@ -1,4 +1,4 @@
-"""Settings of the C library's allocator for a process that runs for long, in which large blocks come and go."""
+"""Configure the C library's allocator for a long-running process that allocates and frees large blocks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TRIM: Final = 128 << 10
 
 
 def give_back_memory() -> None:
-    """Have large blocks go back to the kernel when they are freed; where the C library has no mallopt(3), nothing.
+    """Return large blocks to the kernel when they are freed; no effect if the C library has no mallopt(3).
 
-    By itself glibc raises its bounds to the largest block that was ever freed: pages of the ring buffer and columns
-    of numpy then share a heap with small objects, which hold it together long after they are gone.
+    By default glibc raises its thresholds to the largest block ever freed: pages of the ring buffer and columns of
+    numpy then share a heap with small objects, which keep it allocated long after the blocks are freed.
     """
     with contextlib.suppress(AttributeError):
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""Files of the kernel we run on: what a `Target` does to a file, done here."""
+"""File operations of a `Target` on the local kernel."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kernel.errors import FileRefused
 from kernel.target import Effect, Step
 
 CHUNK = 1 << 16
-"""Bytes asked of one read(2): seq_file gives less, sysfs BTF gives as much as it is asked for."""
+"""Bytes requested by one read(2): seq_file returns less, sysfs BTF as much as requested."""
 
 _FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
 
 
-def _refused(path: str, error: OSError | ValueError) -> FileRefused:
-    """Return the refusal of a path; one with a NUL or half of a surrogate pair is no path."""
+def _file_refused(path: str, error: OSError | ValueError) -> FileRefused:
+    """Return the error of a path; one with a NUL or half of a surrogate pair is no path."""
     return FileRefused(path, (error.errno or 0) if isinstance(error, OSError) else errno.ENOENT)
 
 
@@ -26,26 +26,26 @@ def _open(path: str) -> int:
 
 
 def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[str], int] = _open) -> bytes:
-    """Whole content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
+    """Return the content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
     parts: list[bytes] = []
-    left = limit
+    remaining = limit
     try:
         fd = opened(path)
         try:
             if offset:
                 os.lseek(fd, offset, os.SEEK_SET)
-            while left > 0 and (part := os.read(fd, min(left, CHUNK))):
+            while remaining > 0 and (part := os.read(fd, min(remaining, CHUNK))):
                 parts.append(part)
-                left -= len(part)
+                remaining -= len(part)
         finally:
             os.close(fd)
     except (OSError, ValueError) as error:
-        raise _refused(path, error) from None
+        raise _file_refused(path, error) from None
     return b"".join(parts)
 
 
 def perform(step: Step) -> None:
-    """Carry out one effect; a write is one system call as long as the kernel takes it whole. Raises FileRefused."""
+    """Carry out one effect; a write is one system call if the kernel takes it whole. Raises FileRefused."""
     try:
         if step.effect is Effect.MKDIR:
             os.mkdir(step.path)
@@ -60,12 +60,12 @@ def perform(step: Step) -> None:
             finally:
                 os.close(fd)
     except (OSError, ValueError) as error:
-        raise _refused(step.path, error) from None
+        raise _file_refused(step.path, error) from None
 
 
 def list_folder(path: str) -> list[str]:
-    """Names in a folder, sorted. Raises FileRefused."""
+    """Return the names in a folder, sorted. Raises FileRefused."""
     try:
         return sorted(os.listdir(path))
     except (OSError, ValueError) as error:
-        raise _refused(path, error) from None
+        raise _file_refused(path, error) from None

@@ -1,7 +1,7 @@
-"""libbpf by ctypes: prototypes in one table, the thinnest of wrappers, no policy.
+"""Call libbpf by ctypes: prototypes in one table, thin wrappers without policy.
 
-Feature probes (libbpf.h) and BTF look-ups (btf.h) of `libbpf.so.1`. A machine without the library is a fact, not an
-error: `load()` then gives None.
+Feature probes (libbpf.h) and BTF look-ups (btf.h) of `libbpf.so.1`. A machine without the library is no error:
+`load()` then returns None.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class LibbpfBtf:
-    """One `struct btf`; freed by close() or at the end of a with block."""
+    """A `struct btf`; freed by close() or at the end of a with block."""
 
     def __init__(self, library: ctypes.CDLL, handle: int) -> None:
         self._library = library
@@ -41,7 +41,7 @@ class LibbpfBtf:
 
     @property
     def handle(self) -> int:
-        """The pointer. Raises ValueError after close()."""
+        """Pointer to the struct. Raises ValueError after close()."""
         if self._handle is None:
             raise ValueError("btf is closed")
         return self._handle
@@ -52,17 +52,17 @@ class LibbpfBtf:
         return int(self._library.btf__type_cnt(self.handle))
 
     def find_by_name_kind(self, name: str, kind: int) -> int | None:
-        """Type id of the first type of that name and BTF_KIND_*; None where there is none."""
-        found = int(self._library.btf__find_by_name_kind(self.handle, os.fsencode(name), kind))
-        return found if found >= 0 else None
+        """Return the id of the first type of a name and BTF_KIND_*; None if there is none."""
+        type_id = int(self._library.btf__find_by_name_kind(self.handle, os.fsencode(name), kind))
+        return type_id if type_id >= 0 else None
 
     def resolve_size(self, type_id: int) -> int | None:
-        """Bytes of a type; None where it has no size."""
+        """Return the bytes of a type; None if it has no size."""
         size = int(self._library.btf__resolve_size(self.handle, type_id))
         return size if size >= 0 else None
 
     def close(self) -> None:
-        """btf__free; safe to call twice."""
+        """Free the struct by btf__free; safe to call twice."""
         if self._handle is not None:
             self._library.btf__free(self._handle)
             self._handle = None
@@ -77,7 +77,7 @@ class LibbpfBtf:
 
 
 class Libbpf:
-    """The library, its prototypes set and its messages to stderr switched off."""
+    """The loaded library, with its prototypes set and its messages to stderr disabled."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -88,38 +88,38 @@ class Libbpf:
 
     @property
     def version(self) -> str:
-        """`v1.1`, as the library says it."""
+        """Version as reported by the library: `v1.1`."""
         return bytes(self._library.libbpf_version_string()).decode()
 
     def prog_types(self) -> dict[int, str]:
-        """BPF_PROG_TYPE_* that the library knows: number -> name (`kprobe`, `tracing`)."""
+        """Return the BPF_PROG_TYPE_* that the library knows: number -> name (`kprobe`, `tracing`)."""
         names: dict[int, str] = {}
         while name := self._library.libbpf_bpf_prog_type_str(len(names)):
             names[len(names)] = bytes(name).decode()
         return names
 
     def probe_prog_type(self, prog_type: int) -> bool | None:
-        """Whether this kernel loads programs of that type; None where it could not be found out (no privilege)."""
+        """Return whether this kernel loads programs of a type; None if unknown (no privilege)."""
         return _verdict(self._library.libbpf_probe_bpf_prog_type(prog_type, None))
 
     def probe_helper(self, prog_type: int, helper: int) -> bool | None:
-        """Whether programs of that type may call BPF_FUNC_*; None where it could not be found out."""
+        """Return whether programs of a type may call BPF_FUNC_*; None if unknown."""
         return _verdict(self._library.libbpf_probe_bpf_helper(prog_type, helper, None))
 
     def btf(self, data: bytes) -> LibbpfBtf:
         """Parse raw BTF. Raises OSError."""
-        return self._made(self._library.btf__new(data, len(data)))
+        return self._wrap(self._library.btf__new(data, len(data)))
 
     def btf_from_file(self, path: str, base: LibbpfBtf | None = None) -> LibbpfBtf:
         """Parse a file of raw BTF, or of split BTF on its base, which has to live longer. Raises OSError.
 
-        libbpf 1.1 has no `btf__new_split` among its exported symbols, so split BTF comes from a file.
+        libbpf 1.1 has no `btf__new_split` among its exported symbols, so split BTF is read from a file.
         """
         if base is None:
-            return self._made(self._library.btf__parse_raw(os.fsencode(path)))
-        return self._made(self._library.btf__parse_raw_split(os.fsencode(path), base.handle))
+            return self._wrap(self._library.btf__parse_raw(os.fsencode(path)))
+        return self._wrap(self._library.btf__parse_raw_split(os.fsencode(path), base.handle))
 
-    def _made(self, handle: int | None) -> LibbpfBtf:
+    def _wrap(self, handle: int | None) -> LibbpfBtf:
         if not handle:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
@@ -127,7 +127,7 @@ class Libbpf:
 
 
 def load(soname: str = SONAME) -> Libbpf | None:
-    """The library of this machine; None where there is none, or one too old for the table."""
+    """Load the library of this machine; None if there is none, or one too old for the table."""
     try:
         return Libbpf(ctypes.CDLL(soname, use_errno=True))
     except (OSError, AttributeError):

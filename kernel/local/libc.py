@@ -1,6 +1,6 @@
-"""Calls of the C library that `os` has not: prototypes in one table, and the thinnest of wrappers.
+"""Call functions of the C library that `os` lacks: prototypes in one table, thin wrappers.
 
-mount(2), umount2(2), statfs(2). No policy: who calls decides what is mounted where.
+mount(2), umount2(2), statfs(2). Without policy: callers decide what is mounted where.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 
 class _Statfs(ctypes.Structure):
-    """`struct statfs` of asm-generic/statfs.h on 64-bit machines (s390x has 32-bit words and is not covered)."""
+    """Layout of `struct statfs` of asm-generic/statfs.h on 64-bit machines (s390x has 32-bit words and is not
+    covered).
+    """
 
     _fields_ = [
         ("f_type", ctypes.c_long),
@@ -31,7 +33,7 @@ class _Statfs(ctypes.Structure):
 
 
 class Statfs(NamedTuple):
-    """What statfs(2) says, as far as `os.statvfs` does not."""
+    """Result of statfs(2) that `os.statvfs` lacks."""
 
     f_type: int
     """Magic number of the file system."""
@@ -59,12 +61,12 @@ def mount(source: str, target: str, fstype: str, flags: int = 0, data: str = "")
 
 
 def umount(target: str, flags: int = 0) -> None:
-    """Unmount it, as umount2(2). Raises OSError."""
+    """Unmount a file system, as umount2(2). Raises OSError."""
     _check(_c.umount2(os.fsencode(target), flags), target)
 
 
 def statfs(path: str) -> Statfs:
-    """Ask for the kind of a file system, as statfs(2). Raises OSError."""
+    """Read type and flags of a file system, as statfs(2). Raises OSError."""
     buffer = _Statfs()
     _check(_c.statfs(os.fsencode(path), ctypes.byref(buffer)), path)
     return Statfs(buffer.f_type, buffer.f_flags)

@@ -1,4 +1,4 @@
-"""The kernel we run on: files by `os`, raw ring-buffer pages by read(2)."""
+"""Implement the local target: files by `os`, raw ring-buffer pages by read(2)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from kernel.agent.journal import Entry
 
 _PASS_BYTES = 1 << 20
-"""Of one CPU in one pass: a probe that our own reading hits must not keep a pass from ending."""
+"""Bytes read from one CPU in one pass: a probe that our own reading hits must not prevent a pass from ending."""
 _PERIOD = 0.03
-"""Seconds between passes while little comes. With buffer_percent 0 every single event ends a poll, and a pass for
-each would cost more than the events."""
+"""Seconds between passes while few events arrive. With buffer_percent 0 every single event ends a poll, and a pass
+for each would cost more than the events.
+"""
 _BUSY_BYTES = 256 << 10
-"""A pass that brought more than this is followed by the next one at once."""
+"""Bytes of a pass from which on the next one follows at once."""
 _PARKED = 1.0
 """Seconds until a CPU whose buffer could not be polled or read (offline) is tried again."""
 
 
 class LocalStream:
-    """All CPUs of one instance by trace_pipe_raw, non-blocking; read(2) gives one sub-buffer a call."""
+    """Reader of all CPUs of one instance by trace_pipe_raw, non-blocking; read(2) returns one sub-buffer per call."""
 
     def __init__(self, instance: str) -> None:
         self.errors = 0
@@ -57,12 +58,12 @@ class LocalStream:
             raise
 
     def read(self, timeout: float) -> Batch | None:
-        """Wait up to `timeout` seconds for data, then one bounded pass over the CPUs that have some."""
+        """Wait up to `timeout` seconds for data, then make one bounded pass over the CPUs that have some."""
         with self._busy:
             if self._closed:
                 raise StreamClosed
-            began = time.monotonic()
-            ready = self._wait(began, timeout)
+            start = time.monotonic()
+            ready = self._wait(start, timeout)
             if not ready:
                 return None
             chunks: list[Chunk] = []
@@ -79,7 +80,7 @@ class LocalStream:
 
     @property
     def closed(self) -> bool:
-        """Nothing is read any more."""
+        """True once reading has ended."""
         return self._closed
 
     def close(self) -> None:
@@ -115,7 +116,7 @@ class LocalStream:
                 self._poll.register(fd, select.POLLIN)
 
     def _wait(self, now: float, timeout: float) -> list[int]:
-        """Files that have data, in the order of the CPUs."""
+        """Return the files that have data, in the order of the CPUs."""
         end = now + timeout
         if (pause := self._pause_until - now) > 0:
             self._pause(min(pause, timeout))
@@ -123,9 +124,9 @@ class LocalStream:
             if due <= now:
                 del self._parked[fd]
                 self._poll.register(fd, select.POLLIN)
-        left = max(0.0, end - time.monotonic())
+        remaining = max(0.0, end - time.monotonic())
         ready: list[int] = []
-        for fd, event in self._poll.poll(left * 1000):
+        for fd, event in self._poll.poll(remaining * 1000):
             if self._closed:
                 return []
             if event & select.POLLIN and fd in self._fds:
@@ -135,13 +136,13 @@ class LocalStream:
         return ready
 
     def _pause(self, seconds: float) -> None:
-        """Wait for nothing but close()."""
+        """Wait `seconds`, interrupted by close() only."""
         waker = select.poll()
         waker.register(self._wake, select.POLLIN)
         waker.poll(seconds * 1000)
 
     def _drain(self, fd: int) -> tuple[bytes, bool]:
-        """Sub-buffers of one CPU, and whether it is empty now."""
+        """Return sub-buffers of one CPU, and whether its buffer is empty now."""
         pages: list[bytes] = []
         try:
             for _ in range(max(1, _PASS_BYTES // self._size)):
@@ -164,7 +165,7 @@ class LocalStream:
 
 
 class LocalTarget:
-    """The running kernel; see `kernel.target.Target`."""
+    """The running local kernel; see `kernel.target.Target`."""
 
     name = "local"
     is_kernel = True
@@ -177,7 +178,7 @@ class LocalTarget:
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
-            self._facts = _with_libbpf(gather.gather(self, _kind_of))
+            self._facts = _with_libbpf(gather.gather(self, _file_system_magic))
         return self._facts
 
     def btf(self, module: str | None = None) -> bytes:
@@ -190,14 +191,14 @@ class LocalTarget:
 
     def perform(self, step: Step) -> None:
         if step.effect is Effect.RMDIR:
-            self._let_go(step.path)
+            self._release(step.path)
         files.perform(step)
 
     def list(self, path: str) -> Sequence[str]:
         return files.list_folder(path)
 
     def guard(self, undo: Step) -> None:
-        """There is no far side: the next start finds what a dead process left, some of it in its journal."""
+        """Write an undo step to the journal: the next start undoes what a dead process left."""
         with _JOURNALING:
             _journal().add(*_entry(undo))
 
@@ -212,22 +213,22 @@ class LocalTarget:
             raise FileRefused(path, error.errno or 0) from None
 
     def our_pids(self) -> Sequence[int]:
-        """All threads of this process: the kernel filters by thread, not by process."""
+        """Return all threads of this process: the kernel filters by thread, not by process."""
         return sorted(int(name) for name in files.list_folder("/proc/self/task"))
 
     def stream(self, instance: str) -> LocalStream:
         stream = LocalStream(instance)
-        self._streams = [*(known for known in self._streams if not known.closed), stream]
+        self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
         return stream
 
     def close(self) -> None:
         for stream in self._streams:
             stream.close()
         self._streams.clear()
-        self._let_go("")
+        self._release("")
 
-    def _let_go(self, folder: str) -> None:
-        """Close what is held below a folder."""
+    def _release(self, folder: str) -> None:
+        """Close the files held below a folder."""
         for entry in [entry for entry in self._held if entry[0].startswith(f"{folder}/")]:
             with contextlib.suppress(ValueError):  # another thread closes it: its number may be another file's by now
                 self._held.remove(entry)
@@ -239,7 +240,7 @@ _journals: dict[str, Journal] = {}
 
 
 def _journal() -> Journal:
-    """Of this process, whatever it has targets: a child that was forked has another."""
+    """Return the journal of this process, shared by all its targets: a forked child has another."""
     name = own_name()
     if name not in _journals:
         _journals.clear()
@@ -263,25 +264,25 @@ _HELPERS = {
     "get_attach_cookie": 174,
     "loop": 181,
 }
-"""BPF_FUNC_* that a program on a function wants (include/uapi/linux/bpf.h): what was added since Linux 4.6."""
+"""BPF_FUNC_* that programs on functions use (include/uapi/linux/bpf.h), added since Linux 4.6."""
 
 
-def _kind_of(path: str) -> int | None:
-    """Magic number of the file system at a path; None: nothing is there."""
+def _file_system_magic(path: str) -> int | None:
+    """Return the magic number of the file system at a path; None: the path does not exist."""
     try:
         return libc.statfs(path).f_type
     except OSError:
         return None
 
 
-def _with_libbpf(found: TargetFacts) -> TargetFacts:
-    """Add what the library on this machine says; its probes load tiny programs, some 2 ms for all of them."""
+def _with_libbpf(facts: TargetFacts) -> TargetFacts:
+    """Add the results of the library on this machine; its probes load tiny programs, some 2 ms for all of them."""
     library = libbpf.load()
     if library is None:
-        return found
+        return facts
     types = library.prog_types()
     loadable = tuple(name for number, name in types.items() if number and library.probe_prog_type(number))
     helpers: tuple[str, ...] = ()
     if BPF_PROG_TYPE_KPROBE in types and types[BPF_PROG_TYPE_KPROBE] in loadable:
         helpers = tuple(n for n, number in _HELPERS.items() if library.probe_helper(BPF_PROG_TYPE_KPROBE, number))
-    return replace(found, libbpf=library.version, bpf_programs=loadable, bpf_helpers=helpers)
+    return replace(facts, libbpf=library.version, bpf_programs=loadable, bpf_helpers=helpers)

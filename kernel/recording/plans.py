@@ -1,4 +1,4 @@
-"""The plans that a recording was made with; apart from its replay, for who reads no more than its first rows."""
+"""Read the plans of a recording; apart from its replay, for code that reads its first rows only."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
 
 
 def readable_plans(recording: Recording) -> tuple[Plan, ...]:
-    """Return the plans of a recording that are not damaged: for questions about one probe, not for a replay."""
-    found = []
+    """Return the undamaged plans of a recording: for questions about one probe, not for a replay."""
+    plans = []
     for plain in recording.plans:
         with suppress(*_DAMAGES):
-            found.append(plan_from_dict(plain))
-    return tuple(found)
+            plans.append(plan_from_dict(plain))
+    return tuple(plans)

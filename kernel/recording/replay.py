@@ -1,4 +1,4 @@
-"""A session on a recording: what was armed then can be armed again, nothing else; it never pretends."""
+"""Replay a recording as a session: only recorded probes can be armed again, with no effect on a kernel."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from probes.verdict import Refusal, Verdict
 
 
 class ReplayPump:
-    """Gives what was recorded, as fast as it is asked for."""
+    """Reader of the recorded batches, as fast as they are drained."""
 
     def __init__(self, timeline: Iterator[Batch | Mapping[int, EventFormat]]) -> None:
         self._timeline = timeline
         self.on_data: Callable[[], None] = lambda: None
         self.error: KernelError | None = None
         self.done = False
-        """Everything was given."""
+        """True once all batches are read."""
 
     def settle(self) -> bool:
-        """Nothing is under way."""
+        """Return at once, as no data is in transit."""
         return True
 
     def close(self) -> None:
-        """Give no more: nothing is queued."""
+        """Stop reading; no batch is queued."""
         self.done = True
 
     def drain(self, most_bytes: float = math.inf) -> list[Batch | Mapping[int, EventFormat]]:
-        """The next part, about so many bytes; empty at the end."""
-        taken: list[Batch | Mapping[int, EventFormat]] = []
+        """Return the next batches and formats, about `most_bytes` of them; empty at the end."""
+        entries: list[Batch | Mapping[int, EventFormat]] = []
         size = 0
         try:
             while size < most_bytes and not self.done:
@@ -50,19 +50,19 @@ class ReplayPump:
                 if entry is None:
                     self.done = True
                     break
-                taken.append(entry)
+                entries.append(entry)
                 if isinstance(entry, Batch):
                     size += sum(len(chunk.data) for chunk in entry.chunks)
         except RecordingError as error:
             self.done = True
             self.error = TargetUnusable(str(error), "what came before the damage is shown")
-        if not self.done or taken:
+        if not self.done or entries:
             self.on_data()
-        return taken
+        return entries
 
 
 class ReplaySession:
-    """See the module; the methods are those of `kernel.session.session.Session`."""
+    """Session on a recording (see the module); methods as in `kernel.session.session.Session`."""
 
     def __init__(self, target: RecordingTarget) -> None:
         self._recording = target.recording
@@ -78,7 +78,7 @@ class ReplaySession:
 
     @cached_property
     def recorded(self) -> tuple[Armed, ...]:
-        """What was armed when the recording was made. Raises TargetUnusable."""
+        """Probes armed during the recording. Raises TargetUnusable."""
         try:
             return tuple(Armed(plan, self._formats(plan)) for plan in recorded_plans(self._recording))
         except RecordingError as error:
@@ -91,53 +91,53 @@ class ReplaySession:
     def arm(
         self,
         plan: Plan,
-        limits: Limits = UNLIMITED,  # noqa: ARG002 - of what was recorded nothing can change
+        limits: Limits = UNLIMITED,  # noqa: ARG002 - recorded probes can't change
         mode: Mode = Mode.RECORD,  # noqa: ARG002
         key: object | None = None,  # noqa: ARG002
     ) -> Armed:
-        """Show a recorded probe again. Raises ProbeRefused where the recording does not hold it."""
-        same = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]
-        for armed in same:
+        """Show a recorded probe again. Raises ProbeRefused if the recording does not contain it."""
+        candidates = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]
+        for armed in candidates:
             if _covers(armed.plan, plan):
                 if armed not in self._armed:
                     self._armed.append(armed)
                 return armed
-        raise ProbeRefused(Verdict(str(plan.probe), self._refusal(plan, same)))
+        raise ProbeRefused(Verdict(str(plan.probe), self._refusal(plan, candidates)))
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
-        """Forget it; its events stay."""
+        """Remove a probe; its events stay."""
         if armed in self._armed:
             self._armed.remove(armed)
         return []
 
-    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:  # noqa: ARG002 - nothing happens any more
-        """Raises TargetUnusable."""
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:  # noqa: ARG002 - no probe runs
+        """Raise TargetUnusable."""
         raise TargetUnusable("a recording has no probe that could be switched")
 
-    def mode(self, armed: Armed) -> Mode:  # noqa: ARG002 - of all the same
+    def mode(self, armed: Armed) -> Mode:  # noqa: ARG002 - equal for all
         return Mode.RECORD
 
     def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]:  # noqa: ARG002
-        """Raises TargetUnusable."""
+        """Raise TargetUnusable."""
         raise TargetUnusable("a recording takes no triggers")
 
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
-        """Nothing: there is none that is at work."""
+        """Return without effect, as no trigger is active."""
 
     def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
-        """Those it was recorded with."""
+        """Return the triggers of the recorded plan."""
         return tuple((event, text) for event in armed.plan.events for text in event.triggers)
 
     def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:  # noqa: ARG002
-        """None: what a probe was recorded with is its plan's."""
+        """Return no triggers: those of the recording count as the plan's."""
         return ()
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:  # noqa: ARG002
-        """Raises TargetUnusable."""
+        """Raise TargetUnusable."""
         raise TargetUnusable("what was recorded has the filter that it was recorded with")
 
-    def resize(self, kb: int) -> int:  # noqa: ARG002 - there is none
-        """Raises TargetUnusable."""
+    def resize(self, kb: int) -> int:  # noqa: ARG002 - there is no buffer
+        """Raise TargetUnusable."""
         raise TargetUnusable("a recording has no buffer")
 
     @property
@@ -148,7 +148,7 @@ class ReplaySession:
         return self._cmdlines
 
     def counts(self) -> LossCounts:
-        """What was lost while it was recorded. Raises TargetUnusable."""
+        """Return the losses during the recording. Raises TargetUnusable."""
         plain = self._recording.meta.get("counts", {})
         try:
             return LossCounts(
@@ -169,9 +169,9 @@ class ReplaySession:
         paths = {event.path for event in plan.events}
         return {number: fmt for number, fmt in self._recording.formats.items() if fmt.path in paths}
 
-    def _refusal(self, plan: Plan, same: list[Armed]) -> Refusal:
-        if same:
-            hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in same)}"
+    def _refusal(self, plan: Plan, candidates: list[Armed]) -> Refusal:
+        if candidates:
+            hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in candidates)}"
         else:
             names = sorted({armed.plan.probe.subject for armed in self.recorded})
             hint = f"It holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
@@ -179,7 +179,7 @@ class ReplaySession:
 
 
 def _covers(recorded: Plan, wanted: Plan) -> bool:
-    """Whether every event and value that is wanted is in what was recorded, under the same filter."""
+    """Return whether the recorded plan contains every requested event and value, with an equal filter."""
     if not isinstance(recorded.probe, Probe) or not isinstance(wanted.probe, Probe):
         return recorded.probe == wanted.probe
     if recorded.probe.filter != wanted.probe.filter:
@@ -189,23 +189,25 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
 
 
 def holds(recording: Recording, wanted: Plan) -> bool:
-    """Whether what a plan would show was recorded, as far as its plans can be read."""
+    """Return whether the events of a plan were recorded, as far as the recording's plans are readable."""
     plans = readable_plans(recording)
     return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
 
 
 def left_out(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
-    """Of a recorded plan that covers another: paths of the events that come, each with its fields nobody wants.
+    """Return the unwanted fields of a recorded plan that covers another: by the paths of the events that both have.
 
-    Only a probe of a function can be covered by more than itself.
+    Only a probe of a function can be covered by a larger plan.
     """
     if not isinstance(recorded.probe, Probe):
         return {event.path: frozenset() for event in recorded.events if event.recorded}
-    wants = {event.at_exit: _labels(event) for event in wanted.events}
+    wanted_labels = {event.at_exit: _labels(event) for event in wanted.events}
     return {
-        event.path: frozenset(column.name for column in event.columns if column.label not in wants[event.at_exit])
+        event.path: frozenset(
+            column.name for column in event.columns if column.label not in wanted_labels[event.at_exit]
+        )
         for event in recorded.events
-        if event.at_exit in wants
+        if event.at_exit in wanted_labels
     }
 
 

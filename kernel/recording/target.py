@@ -1,6 +1,6 @@
-"""Kernels that are only remembered: a recording, or saved facts (BTF, functions, README ... without events).
+"""Open kernels that do not run: a recording, or saved facts (BTF, functions, README ... without events).
 
-Nothing can be changed there; what was not kept is refused as a file that is not there.
+They can't be changed; data that was not saved is refused as a missing file.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from probes.facts.json_values import facts_from_dict
 _LARGEST_FILE = 64 << 20
 """Most bytes of one file of saved facts."""
 _LARGEST_TAR = 256 << 20
-"""Most bytes of a tar file of them as it lies there."""
+"""Most bytes of a tar file of saved facts, as stored."""
 _MOST_FILES = 20_000
 
 
 class RememberedTarget:
-    """What a `Target` does where there is no kernel any more."""
+    """Behaviour of a `Target` without a running kernel."""
 
     is_kernel = False
     owner = ""
@@ -40,10 +40,10 @@ class RememberedTarget:
         raise FileRefused(step.path, errno.EROFS)
 
     def guard(self, undo: Step) -> None:
-        """Nothing to guard: nothing was done."""
+        """Return without effect, as no step can be performed."""
 
     def unguard(self, undo: Step) -> None:
-        """Nothing to guard: nothing was done."""
+        """Return without effect, as no step can be performed."""
 
     def hold(self, path: str) -> None:
         raise FileRefused(path, errno.EROFS)
@@ -55,11 +55,11 @@ class RememberedTarget:
         raise FileRefused(instance, errno.EROFS)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Return without effect, as no file is open."""
 
 
 class RecordingTarget(RememberedTarget):
-    """The kernel of a recording; its events are replayed by `kernel.recording.replay`."""
+    """Kernel of a recording; its events are replayed by `kernel.recording.replay`."""
 
     def __init__(self, recording: Recording, name: str) -> None:
         super().__init__(name)
@@ -108,7 +108,7 @@ def holds_events(target: Target) -> bool:
 
 
 FACT_BLOBS = ("functions", "blacklist", "readme")
-"""Big facts, each a blob of kind `facts`, in the order of `facts_from_dict`."""
+"""Large facts, each a blob of kind `facts`, in the order of `facts_from_dict`."""
 
 _PATHS = {
     "/sys/kernel/btf/vmlinux": "vmlinux.btf",
@@ -121,7 +121,7 @@ _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 
 
 class SavedFacts(RememberedTarget):
-    """A folder or tar file with `vmlinux.btf` and copies of what tracefs shows (README, ...).
+    """A folder or tar file with `vmlinux.btf` and copies of tracefs files (README, ...).
 
     Other names: `kallsyms`, `kcore`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are
     gathered from these files as they would be by root on that machine.
@@ -146,9 +146,9 @@ class SavedFacts(RememberedTarget):
         return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
 
     def read(self, path: str, limit: int = _LARGEST_FILE, offset: int = 0) -> bytes:
-        known = self._proc.get(path)
-        if known is not None:
-            return known.encode()[offset : offset + limit]
+        synthesized = self._proc.get(path)
+        if synthesized is not None:
+            return synthesized.encode()[offset : offset + limit]
         name = _PATHS.get(path) or path.removeprefix(f"{_TRACEFS}/").removeprefix("events/header_page/")
         name = {"events/header_page": "header_page"}.get(name, name)
         if name not in self._names:
@@ -161,8 +161,8 @@ class SavedFacts(RememberedTarget):
         if path == _TRACEFS:
             # The README names the files that this kernel has.
             lines = self._text("README").splitlines()
-            told = {line.split()[0] for line in lines if line.startswith("  ") and "\t\t- " in line}
-            return sorted(told | {name.split("/")[0] for name in self._names})
+            described = {line.split()[0] for line in lines if line.startswith("  ") and "\t\t- " in line}
+            return sorted(described | {name.split("/")[0] for name in self._names})
         raise FileRefused(path, errno.ENOENT)
 
     @cached_property
@@ -185,7 +185,7 @@ def open_recording(path: Path) -> Target:
     """Open a recording, a folder of saved facts, or a tar file of one.
 
     Raises:
-        TargetUnusable: it can't be read, or a recording was cut short before what is needed to look at its kernel.
+        TargetUnusable: it can't be read, or a recording was cut short before the data needed to examine its kernel.
     """
     name = str(path)
     if path.is_dir():
@@ -200,7 +200,7 @@ def open_recording(path: Path) -> Target:
             return _saved(name, tuple(files), files.__getitem__)
         recording = Recording.open(path)
         if recording.truncated and not (recording.names("btf") or recording.names("header_page")):
-            # What a kernel would say of a probe can't be computed, and it would look as if it had no functions.
+            # The kernel's verdict on a probe can't be computed, and it would look as if it had no functions.
             raise TargetUnusable(f"{name}: the recording is damaged: cut short before its functions and types")
         return RecordingTarget(recording, path.name)
     except (OSError, RecordingError, InputRefusal) as error:

@@ -1,4 +1,4 @@
-"""`ssh://[user@]host[:port]`, taken apart."""
+"""Parse and format ssh addresses: `ssh://[user@]host[:port]`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from kernel.errors import TargetUnusable
 _FORM = re.compile(
     r"(?:ssh://)?(?:(?P<user>[^@/]*)@)?(?:\[(?P<v6>[^\]]*)\]|(?P<host>[^:/@\[\]]*))(?::(?P<port>\d{1,5}))?/?"
 )
-# What ssh(1) itself refuses since 9.6: a name may end on a command line of ProxyCommand.
+# ssh(1) rejects these characters too since 9.6: a user name may end up on the command line of a ProxyCommand.
 _BAD_USER = re.compile(r"[\x00-\x20\x7f'\"`$\\;&<>|(){}]|^-")
 _HOST = re.compile(r"[^\W_](?:[\w.-]*\w)?\.?|[0-9A-Fa-f:.]+(?:%[\w.-]+)?")
 
 
 class Address(NamedTuple):
-    """Where ssh goes; the host may be an alias of ~/.ssh/config."""
+    """Destination for ssh; the host may be an alias in ~/.ssh/config."""
 
     host: str
     user: str = ""
     port: int = 0
-    """0: what ssh's configuration says."""
+    """TCP port; 0: as configured for ssh."""
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Raises TargetUnusable."""
+        """Parse an address. Raises TargetUnusable."""
         match = _FORM.fullmatch(text)
         host = (match["v6"] or match["host"] or "") if match else ""
         user = (match["user"] or "") if match else ""
@@ -42,7 +42,7 @@ class Address(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """As arguments of ssh."""
+        """Destination arguments of an ssh command line."""
         user = ["-l", self.user] if self.user else []
         port = ["-p", str(self.port)] if self.port else []
         return [*user, *port, "--", self.host]

@@ -1,7 +1,8 @@
-"""Seconds for which a far side may be silent while it owes an answer: fewer once the command that asks is to end.
+"""Limit the seconds for which a remote host may be silent while it owes an answer; shorter once the command is to
+end.
 
-A request may take long in the kernel (to take the function_graph tracer away, half a minute on a slow machine). As
-long as the far side is heard, it is the request that is slow, and the connection is well.
+A request may take long in the remote kernel (removing the function_graph tracer: half a minute on a slow machine). As
+long as bytes of the remote host arrive, only the request is slow, and the connection works.
 """
 
 from __future__ import annotations
@@ -13,34 +14,34 @@ from collections.abc import Callable
 from typing import Final
 
 USUAL: Final = 120.0
-"""Seconds without any byte of a far side that owes an answer, after which it is lost."""
+"""Seconds without any byte of a remote host that owes an answer, after which the connection is lost."""
 LONGEST: Final = 600.0
-"""Seconds without a byte of an answer after which a far side is lost that is heard all the time."""
+"""Seconds without a byte of the answer, although other bytes arrive, after which the connection is lost."""
 AT_THE_END: Final = 10.0
-"""Seconds without any byte of a far side that owes an answer, where the command is to end."""
+"""Seconds without any byte of a remote host that owes an answer, once the command is to end."""
 LOOK: Final = 1.0
-"""Seconds between two looks at the time."""
+"""Seconds between two checks of the limits."""
 
 
 class AnswerLimit:
-    """Patience with one far side; any thread may ask, and shorten it."""
+    """Limits of waiting for one remote host; any thread may check or shorten them."""
 
     def __init__(self) -> None:
         self.ends = float("inf")
-        """When the command is to end, by time.monotonic()."""
+        """Time at which the command is to end, by time.monotonic()."""
 
     def hurry(self, ends: float) -> None:
-        """Have the command end at a time of time.monotonic(), unless it is to end earlier."""
+        """Set the end of the command (time.monotonic()), unless an earlier one is set."""
         self.ends = min(self.ends, ends)
 
     def exhausted(self, now: float, asked: float, progress: float, heard: float) -> float | None:
-        """Return the seconds for which an answer was waited for in vain; None: it may still come. Pure.
+        """Return the seconds waited once a limit is exceeded; None: the answer may still arrive. Pure.
 
         Args:
-            now: this and the others are times of one clock, in seconds.
-            asked: when the question was sent.
-            progress: when the last byte of its answer came; not before `asked`.
-            heard: when the far side was last heard at all.
+            now: the present time; all arguments are seconds of one clock.
+            asked: when the request was sent.
+            progress: when the last byte of its answer arrived; not before `asked`.
+            heard: when the last byte of any kind arrived from the remote host.
         """
         silent = now - max(asked, heard)
         if silent >= (AT_THE_END if now >= self.ends else USUAL):
@@ -50,24 +51,24 @@ class AnswerLimit:
 
 
 def write_patiently(fd: int, data: bytes, check: Callable[[float], object]) -> None:
-    """Write all of it to a pipe that somebody may have ceased to read. Raises OSError, and what `check` raises.
+    """Write all data to a pipe whose reader may have stopped reading. Raises OSError, and what `check` raises.
 
     Args:
-        fd: of the pipe; it does not block any more after this.
-        data: what is written.
-        check: is called about once a second as long as the pipe takes nothing, with the time of its last byte by
-            time.monotonic(); raises where that is long enough.
+        fd: file descriptor of the pipe; non-blocking after this.
+        data: bytes to write.
+        check: called about once a second while the pipe is full, with the time (time.monotonic()) of the last byte
+            written; raises to stop waiting.
     """
     os.set_blocking(fd, False)
-    left, last = memoryview(data), time.monotonic()
-    room = select.poll()
-    room.register(fd, select.POLLOUT)
-    while left:
-        if not room.poll(1000 * LOOK):
-            check(last)
+    rest, last_write = memoryview(data), time.monotonic()
+    poller = select.poll()
+    poller.register(fd, select.POLLOUT)
+    while rest:
+        if not poller.poll(1000 * LOOK):
+            check(last_write)
             continue
         try:
-            left, last = left[os.write(fd, left) :], time.monotonic()
-        except BlockingIOError:  # it has less room than poll(2) means
-            check(last)
+            rest, last_write = rest[os.write(fd, rest) :], time.monotonic()
+        except BlockingIOError:  # the pipe has less room than poll(2) reports
+            check(last_write)
             time.sleep(0.01)

@@ -1,7 +1,7 @@
-"""From a fresh shell on the far side to what serves us: find out what is there, and start the agent or root's shell.
+"""Turn a fresh shell on the remote host into the agent or a root shell, by its user, rights and programs.
 
-Everything goes through one session that runs `exec sh`, a word that every login shell understands; what that shell is
-to do comes through its standard input. A shell may read its script ahead, so at each step we wait for its answer.
+All of this uses one session that runs `exec sh`, a command that every login shell understands; the script of that
+shell is sent through its standard input. A shell may read its script ahead, so each step waits for its answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probes.facts.facts import Trouble
 
 _NOISE = 1 << 17
 _PATIENCE = 60.0
-"""Seconds without a byte, before it serves us, after which a far side is lost."""
+"""Seconds without a byte, before the agent or root shell runs, after which the connection is lost."""
 _HELLO = r"""
 LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 exec 2>/dev/null
@@ -41,7 +41,7 @@ p=; command -v python3 >/dev/null && p=yes
 """
 _SAY = 'printf \'\\n%s\\n%s\\n%s\\n%s\\n%s %s\\n%s\\n\' {token} "$u" "$v" "$p" "$(hostname)" "$w" {token}\n'
 _UNFIT = "1|2|126|127"
-"""Exit statuses of a python3 that can't be the agent: what it needs is not there, or it is not to be started."""
+"""Exit statuses of a python3 that can't be the agent: a module is missing, or python3 can't be started."""
 _BOOT = (
     "import sys,os,select,struct,_signal; sys.version_info<(3,6) and sys.exit(1); "
     "sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
@@ -49,7 +49,7 @@ _BOOT = (
 
 
 def agent_source() -> bytes:
-    """The agent as one file: codec, reader, journal, effects and agent, without their imports of each other."""
+    """Return the agent as one file: codec, reader, journal, effects and agent, without imports of each other."""
     parts = []
     for name in ("frames", "ring_reader", "journal", "steps", "main"):
         spec = importlib.util.find_spec(f"kernel.agent.{name}")
@@ -62,18 +62,18 @@ def agent_source() -> bytes:
 
 
 def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], unfit: str = "") -> bool:
-    """Make the shell behind `process` an agent. Raises TargetLost.
+    """Start the agent in the shell behind `process`; return False if its Python can't. Raises TargetLost.
 
     Args:
-        process: reads its script from a pipe.
-        start: makes the shell's line from a Python program.
-        unfit: what that line prints where Python can't be the agent; the shell is there then, and False is given.
+        process: the shell; reads its script from a pipe.
+        start: returns the shell's command line for a Python program.
+        unfit: text which that command line prints if Python can't be the agent; the shell still runs then.
     """
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    heard = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
-    if not heard.endswith(token.encode() + b"\n"):
+    received = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
+    if not received.endswith(token.encode() + b"\n"):
         return False
     _send(process, source)
     return True
@@ -81,19 +81,19 @@ def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], un
 
 def hear(
     process: subprocess.Popen[bytes],
-    end: bytes | tuple[bytes, ...],
+    ends: bytes | tuple[bytes, ...],
     cancel: threading.Event | None = None,
     may_be_asked: Callable[[], bool] = lambda: False,
 ) -> bytes:
-    """Return what a far side says up to and with `end`, or one of them.
+    """Return what the remote host prints up to and including `end`, or one of several ends.
 
-    Raises TargetLost, also after `_PATIENCE` without a byte, in which nobody had to type a password as long as
-    `may_be_asked`; TargetUnusable when cancelled.
+    Raises TargetLost, also after `_PATIENCE` seconds without a byte, not counting the time in which `may_be_asked`
+    says that somebody may be typing a password; TargetUnusable if cancelled.
     """
     if process.stdout is None:
         raise ValueError("the process needs pipes")
-    heard, last = b"", time.monotonic()
-    while not heard.endswith(end):
+    received, last = b"", time.monotonic()
+    while not received.endswith(ends):
         if cancel is not None and cancel.is_set():
             raise TargetUnusable("cancelled")
         if not select.select([process.stdout], [], [], 0.2)[0]:
@@ -106,10 +106,10 @@ def hear(
         part = process.stdout.read(1 << 16)
         if not part:
             raise TargetLost("the line was cut before the far side was ready")
-        heard += part
-        if len(heard) > _NOISE:
+        received += part
+        if len(received) > _NOISE:
             raise TargetLost("the far side sent what makes no sense: a login that does not stop to talk")
-    return heard
+    return received
 
 
 def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
@@ -122,19 +122,19 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 class ShellOpener(Protocol):
-    """A line to a fresh shell over there, and more of them."""
+    """A connection with a fresh remote shell, and more sessions on it."""
 
     @property
     def process(self) -> subprocess.Popen[bytes]: ...
     @property
     def may_ask(self) -> bool:
-        """Whether somebody may be asked for a password now, who has all the time to type it."""
+        """True while ssh may be prompting for a password, which may take any time to type."""
 
     def session(self, command: str) -> subprocess.Popen[bytes]: ...
 
 
 class Greeting:
-    """What the far side said of itself."""
+    """User id, rights and programs that the remote shell reported."""
 
     def __init__(self, text: bytes) -> None:
         uid, self.via, python, words, *_ = [*text.decode("utf-8", "replace").split("\n", 3), "", "", "", ""]
@@ -145,39 +145,41 @@ class Greeting:
             raise TargetLost("the far side sent what makes no sense instead of its user and rights")
 
     def troubles(self, address: Address) -> tuple[Trouble, ...]:
-        """Explains missing rights."""
+        """Return the explanation of missing rights."""
         if self.root or self.via:
             return ()
-        why = " ".join(self.why.split())[:200] or "sudo and doas are not there"
+        reason = " ".join(self.why.split())[:200] or "sudo and doas are not there"
         user = address.user or "USER"
         rule = f"{user} ALL=(root) NOPASSWD: ALL"
         remedy = f"connect as root, or let that user become root without a password (visudo there): {rule}"
-        what = f"not root on {address.host}, and no way to become it: {why}"
-        return (Trouble(what, remedy, code=ReasonKind.PRIVILEGES),)
+        problem = f"not root on {address.host}, and no way to become it: {reason}"
+        return (Trouble(problem, remedy, code=ReasonKind.PRIVILEGES),)
 
 
-def greet(door: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
-    """Ask the shell behind the door who it is and what is there. Raises TargetLost, TargetUnusable when cancelled."""
+def greet(opener: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
+    """Ask the shell for its user, rights and programs. Raises TargetLost; TargetUnusable if cancelled."""
     token = secrets.token_hex(16)
-    _send(door.process, (_HELLO + _SAY.format(token=token)).encode())
-    mark = f"\n{token}\n".encode()
-    heard = b""
-    while heard.count(mark) < 2:
-        heard += hear(door.process, mark, cancel, lambda: door.may_ask)
-    return Greeting(heard.split(mark)[1])
+    _send(opener.process, (_HELLO + _SAY.format(token=token)).encode())
+    marker = f"\n{token}\n".encode()
+    received = b""
+    while received.count(marker) < 2:
+        received += hear(opener.process, marker, cancel, lambda: opener.may_ask)
+    return Greeting(received.split(marker)[1])
 
 
-def begin(door: ShellOpener, hello: Greeting, *, python: bool = True) -> AgentDialect | ShellDialect:
-    """Turn that shell into the agent, or into root's shell. Raises TargetLost."""
-    if python and hello.python:
-        # To try Python first takes as long as to start it: the shell stays behind it, for where it does not work.
-        no = secrets.token_hex(16)
-        after = f"case $? in {_UNFIT}) printf '\\n%s\\n' {no};; *) exit;; esac"
-        if boot_agent(door.process, lambda program: f'{hello.via} python3 -I -S -c "{program}"; {after}', no):
-            return AgentDialect(door.process)
-    if not hello.via:
-        return ShellDialect(door.process, lambda: door.session("exec sh"))
+def begin(opener: ShellOpener, greeting: Greeting, *, python: bool = True) -> AgentDialect | ShellDialect:
+    """Start the agent, or else a root shell, in the shell of `opener`. Raises TargetLost."""
+    if python and greeting.python:
+        # Trying Python first would take as long as starting it: the shell stays its parent, for where Python fails.
+        unfit = secrets.token_hex(16)
+        exit_check = f"case $? in {_UNFIT}) printf '\\n%s\\n' {unfit};; *) exit;; esac"
+        if boot_agent(
+            opener.process, lambda program: f'{greeting.via} python3 -I -S -c "{program}"; {exit_check}', unfit
+        ):
+            return AgentDialect(opener.process)
+    if not greeting.via:
+        return ShellDialect(opener.process, lambda: opener.session("exec sh"))
     token = secrets.token_hex(16)
-    _send(door.process, f"exec {hello.via} sh -c 'echo {token}; exec sh'\n".encode())
-    hear(door.process, token.encode() + b"\n")
-    return ShellDialect(door.process, lambda: door.session(f"exec {hello.via} sh"))
+    _send(opener.process, f"exec {greeting.via} sh -c 'echo {token}; exec sh'\n".encode())
+    hear(opener.process, token.encode() + b"\n")
+    return ShellDialect(opener.process, lambda: opener.session(f"exec {greeting.via} sh"))

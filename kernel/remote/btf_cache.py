@@ -1,7 +1,7 @@
-"""BTF of far kernels, kept near: fetched once a kernel and host, compressed, checked when read back.
+"""Cache BTF of remote kernels on local disk: fetched once per kernel and host, compressed, checked when read back.
 
-The key is the kernel's own build-id (/sys/kernel/notes) with its release, and the module's; the name of the target
-is part of it, so that a host which lies about its build-id spoils only its own entry.
+The key consists of the kernel's own build-id (/sys/kernel/notes) with its release, the module's build-id, and the
+name of the target, so that a host which reports a false build-id spoils only its own entry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kernel.errors import FileRefused
 from kernel.safe_files.ownership import distrust
 
 MAX_BTF = 64 << 20
-"""Bytes; the largest kernels have 15 MB."""
+"""Bytes; the BTF of the largest kernels is 15 MB."""
 _MAGIC = b"probewright btf 1\n"
 
 
@@ -33,40 +33,40 @@ class BtfReader(Protocol):
 
 
 def folder() -> Path:
-    """Where the application keeps what it can get again; PROBEWRIGHT_CACHE overrides."""
+    """Return the cache folder for data that can be fetched again; PROBEWRIGHT_CACHE overrides it."""
     return Path(os.environ.get("PROBEWRIGHT_CACHE") or platformdirs.user_cache_dir("probewright")) / "btf"
 
 
-def fetch(far: BtfReader, host: str, module: str | None = None) -> bytes:
-    """BTF of the kernel or of a module, from the cache where it is the same. Raises FileRefused as `read` does."""
+def fetch(reader: BtfReader, host: str, module: str | None = None) -> bytes:
+    """Return BTF of the kernel or of a module, cached if its key is equal. Raises FileRefused as `read` does."""
     path = f"/sys/kernel/btf/{module or 'vmlinux'}"
     if module and ("/" in module or module.startswith(".")):
         raise FileRefused(path, 22)
-    key = _key(far, host, module)
-    kept = load(key) if key else None
-    if kept is None:
-        kept = far.read(path, MAX_BTF)
+    key = _key(reader, host, module)
+    btf = load(key) if key else None
+    if btf is None:
+        btf = reader.read(path, MAX_BTF)
         if key:
             with contextlib.suppress(OSError):  # a full or read-only disk costs time only
-                save(key, kept)
-    return kept
+                save(key, btf)
+    return btf
 
 
-def _key(far: BtfReader, host: str, module: str | None) -> str:
-    """Name of the entry; empty where the kernel shows no build-id."""
+def _key(reader: BtfReader, host: str, module: str | None) -> str:
+    """Return the name of the cache entry; empty if the kernel shows no build-id."""
     parts = [host.encode()]
     paths = ["/sys/kernel/notes", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/version"]
     if module:
         paths.append(f"/sys/module/{module}/notes/.note.gnu.build-id")
     try:
-        parts += [far.read(path, 1 << 16) for path in paths]
+        parts += [reader.read(path, 1 << 16) for path in paths]
     except FileRefused:
         return ""
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 
 def load(key: str) -> bytes | None:
-    """An entry of that name; None where there is none, a damaged one, or one that another user may have put there."""
+    """Return a cache entry; None if missing, damaged, or possibly written by another user."""
     path = folder() / key
     if distrust(folder()):
         return None
@@ -85,10 +85,10 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, btf: bytes) -> None:
-    """Keep an entry: written beside and renamed, so that two of us never see half an entry."""
+    """Write a cache entry: beside its place, then renamed, so that concurrent processes never see half an entry."""
     folder().mkdir(parents=True, exist_ok=True)
-    if why := distrust(folder()):
-        raise PermissionError(errno.EPERM, why)
+    if reason := distrust(folder()):
+        raise PermissionError(errno.EPERM, reason)
     fd, name = tempfile.mkstemp(dir=folder())
     try:
         with os.fdopen(fd, "wb") as file:

@@ -1,4 +1,4 @@
-"""A kernel behind ssh: connect, have the far side serve us, and say why where that does not come about."""
+"""Connect to a kernel over ssh, start the agent or shell there, and explain failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float | None], None]
 Tell = Callable[[str], None]
 _TOUCH = "a hardware key that blinks wants to be touched"
-"""ssh itself says that on a standard error that is a terminal, and nowhere else."""
+"""Hint that ssh itself prints only if its standard error is a terminal."""
 
 
 def open_ssh(
@@ -34,35 +34,35 @@ def open_ssh(
     ended: Callable[[], bool] = lambda: False,
     slowdown: float = 1,
 ) -> RemoteTarget:
-    """Connect; ssh may ask at the terminal meanwhile, so no screen must hold it.
+    """Connect to a target; ssh may prompt at the terminal meanwhile, so no screen must hold it.
 
     Args:
-        address: where to.
-        progress: called with what is being done.
-        tell: called from another thread with each line that ssh's standard error has before the greeting is over,
-            made printable.
-        name: what the user calls it; as the address where empty.
+        address: destination.
+        progress: called with a description of each step.
+        tell: called from another thread with each line, made printable, that ssh writes to its standard error before
+            the remote shell has answered.
+        name: the user's name of the target; empty: the address.
         options: more options of ssh; they win over the user's configuration, not over ours.
-        python: whether an agent is tried.
+        python: True: try the agent first.
         cancel: set it from another thread to give up.
         on_close: called when the target is closed.
-        ended: whether what was reached is no more, so that a line that was cut can't come back.
-        slowdown: times as long as on a machine of today all takes there.
+        ended: returns True once the remote machine has ended, so that no reconnect is possible.
+        slowdown: times as long as on a present-day machine everything takes there.
 
     Raises:
-        TargetUnusable: not reached, or nothing there that serves.
+        TargetUnusable: host not reached, or neither agent nor shell runs there.
     """
-    called = name or str(address)
+    target_name = name or str(address)
 
-    def again(cancel: threading.Event | None, asking: bool) -> RemoteConnection:
+    def reconnect(cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         if ended():
-            raise ConnectionGone(f"{called} has ended")
+            raise ConnectionGone(f"{target_name} has ended")
         return reach(address, tell=tell, options=options, python=python, cancel=cancel, asking=asking)
 
-    reached = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
+    connection = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
     from kernel.remote.target import RemoteTarget
 
-    return RemoteTarget(reached, called, again=again, on_close=on_close, ended=ended, slowdown=slowdown)
+    return RemoteTarget(connection, target_name, again=reconnect, on_close=on_close, ended=ended, slowdown=slowdown)
 
 
 def reach(
@@ -75,7 +75,7 @@ def reach(
     cancel: threading.Event | None = None,
     asking: bool = True,
 ) -> RemoteConnection:
-    """Make a line; see `open_ssh`; `tell` is called where ssh may ask at the terminal (`asking`).
+    """Make a connection; see `open_ssh`; `tell` is called where ssh may prompt at the terminal (`asking`).
 
     Raises TargetUnusable, KernelError.
     """
@@ -83,24 +83,24 @@ def reach(
     say(f"connecting to {address}", None)
     if asking and tell and _has_hardware_key():
         tell(_TOUCH)
-    master = ControlMaster(address, "exec sh", options, asking=asking, tell=_said_by(address, tell))
+    master = ControlMaster(address, "exec sh", options, asking=asking, tell=_attributed(address, tell))
     try:
-        # While ssh connects:
+        # These imports run while ssh connects:
         from kernel.remote.bootstrap import begin, greet
         from kernel.remote.protocol.agent_dialect import AgentDialect
         from kernel.remote.target import RemoteConnection
 
-        hello = greet(master, cancel)
+        greeting = greet(master, cancel)
         master.hush()
         say(f"starting what serves us on {address}", None)
-        dialect = begin(master, hello, python=python)
+        dialect = begin(master, greeting, python=python)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
-        how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
-        return RemoteConnection(dialect, how, hello.troubles(address), master.close)
+        description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
+        return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
     except TargetLost as error:
-        words, heard, failed = master.words(), master.heard, master.failed
+        log, standard_error, failed = master.words(), master.heard, master.failed
         master.close()
-        raise unusable(address, words, heard, error, options, asking=asking, failed=failed) from None
+        raise unusable(address, log, standard_error, error, options, asking=asking, failed=failed) from None
     except BaseException:
         master.close(FAREWELL)
         raise
@@ -110,6 +110,6 @@ def _has_hardware_key() -> bool:
     return any(Path("~/.ssh").expanduser().glob("id_*_sk"))
 
 
-def _said_by(address: Address, tell: Tell | None) -> Tell | None:
-    """Name who says it: a line of a far host must not look like one of ours."""
+def _attributed(address: Address, tell: Tell | None) -> Tell | None:
+    """Prefix each line with its host: a line of a remote host must not look like one of ours."""
     return None if tell is None else lambda line: tell(f"{address.host} says: {line}")

@@ -1,4 +1,4 @@
-"""Why ssh did not come up, from what it said and from what it had: which machine is meant, and what helps there."""
+"""Explain failed ssh connections from the output and configuration of ssh: the machine at fault and the remedy."""
 
 from __future__ import annotations
 
@@ -14,72 +14,73 @@ from kernel.errors import HostUnreachable, PasswordNeeded, TargetUnusable
 from kernel.remote.address import Address
 
 _ASKED = ("Permission denied", "Host key verification failed")
-"""What ssh says where it would have asked, had it been allowed to, or had there been a terminal."""
+"""Messages of ssh where it would have prompted, if allowed to or if there were a terminal."""
 _NEVER = ("No route", "unreachable", "Bad configuration", "Could not resolve", "Unable to negotiate", "command-line")
-"""What ssh says, besides the words in `unusable`, where no line came about that could be cut."""
+"""Messages of ssh, besides those in `unusable`, where no connection was made that could be lost."""
 _THROUGH_ANOTHER = "UNKNOWN port"
-"""What ssh says of a line that another program makes for it (ProxyJump, ProxyCommand), which says itself why not."""
+"""Message of ssh about a connection that another program makes (ProxyJump, ProxyCommand) and explains itself."""
 _MAGIC = b"openssh-key-v1\0"
 _LARGEST_KEY = 1 << 16
 _PATIENCE = 5.0
-"""Seconds that ssh may take to tell its configuration."""
+"""Seconds that `ssh -G` may take to print its configuration."""
 
 
 def unusable(
     address: Address,
     words: str,
-    heard: str,
+    standard_error: str,
     cause: Exception,
     options: Sequence[str] = (),
     *,
     asking: bool = True,
     failed: bool = False,
 ) -> TargetUnusable:
-    """Return the error, with its way out.
+    """Return the error with its remedy.
 
     Args:
-        address: what was not reached.
-        words: of ssh itself, from its log; foreign text.
-        heard: from its standard error: of a jump host's ssh, or of the far side; printable.
-        cause: how it showed, where ssh said nothing.
-        options: that ssh was given.
-        asking: whether it might ask at a terminal.
-        failed: whether ssh ended because of the connection, and not with the far side.
+        address: host that was not reached.
+        words: log text of ssh itself; foreign text.
+        standard_error: printable text, from a jump host's ssh or from the remote host.
+        cause: error to report if ssh printed nothing.
+        options: options that ssh was given.
+        asking: True: ssh might prompt at a terminal.
+        failed: True: ssh ended because of the connection, not with the remote shell.
     """
-    # What a far side says is no reason of ssh's, whatever it looks like; a jump host's ssh is ours, and says more.
-    words = heard if heard and _THROUGH_ANOTHER in words else words
-    last = (words or heard or str(cause)).splitlines()[-1]
-    by_hand = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
-    asks = asking and _has_terminal()
+    # Output of the remote host never counts as ssh's reason, whatever it looks like; a jump host's ssh is ours, and
+    # says more.
+    words = standard_error if standard_error and _THROUGH_ANOTHER in words else words
+    last_line = (words or standard_error or str(cause)).splitlines()[-1]
+    manual_command = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
+    can_prompt = asking and _has_terminal()
     for sign, remedy in (
-        ("Permission denied", f"check the user's name, or copy your key there (ssh-copy-id); {by_hand}"),
-        ("Host key verification failed", f"accept or repair the host's key; {by_hand}"),
-        ("REMOTE HOST IDENTIFICATION", f"the host's key has changed: find out why; {by_hand}"),
+        ("Permission denied", f"check the user's name, or copy your key there (ssh-copy-id); {manual_command}"),
+        ("Host key verification failed", f"accept or repair the host's key; {manual_command}"),
+        ("REMOTE HOST IDENTIFICATION", f"the host's key has changed: find out why; {manual_command}"),
         ("Could not resolve", "check the host's name"),
         ("Connection refused", "check that sshd runs there, and its port"),
         ("timed out", "check that the host is up and reached from here"),
     ):
         if sign in words:
-            kind = PasswordNeeded if not asking and sign in _ASKED else HostUnreachable
-            if sign == _ASKED[0] and not asks:
-                remedy = f"{_unasked(locked_keys(address, options))}; else {remedy}"
-            return kind(f"{address}: {last}", remedy)
-    never = any(sign in words for sign in _NEVER)
-    return HostUnreachable(f"{address}: {last}", by_hand, cut=failed and not never)
+            error_type = PasswordNeeded if not asking and sign in _ASKED else HostUnreachable
+            if sign == _ASKED[0] and not can_prompt:
+                remedy = f"{_no_prompt_reason(locked_keys(address, options))}; else {remedy}"
+            return error_type(f"{address}: {last_line}", remedy)
+    never_connected = any(sign in words for sign in _NEVER)
+    return HostUnreachable(f"{address}: {last_line}", manual_command, cut=failed and not never_connected)
 
 
-def _unasked(locked: Sequence[str]) -> str:
-    """Return what may have kept us out besides: a question that nobody could be asked."""
+def _no_prompt_reason(locked: Sequence[str]) -> str:
+    """Return another possible reason for a rejected login: a prompt that could not be answered."""
     if locked:
-        have = "has a passphrase" if len(locked) == 1 else "have passphrases"
-        return f"{', '.join(locked)} {have}, and ssh can't ask here: ssh-add {' '.join(locked)} first"
+        predicate = "has a passphrase" if len(locked) == 1 else "have passphrases"
+        return f"{', '.join(locked)} {predicate}, and ssh can't ask here: ssh-add {' '.join(locked)} first"
     return "ssh can't ask for a password here"
 
 
 def locked_keys(address: Address, options: Sequence[str] = ()) -> list[str]:
-    """Return the paths of private keys that ssh would take for an address and that want a passphrase."""
+    """Return the paths of private keys that ssh would use for an address and that want a passphrase."""
     try:
-        told = subprocess.run(
+        configuration = subprocess.run(
             ["ssh", "-G", *options, *address.words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -89,12 +90,12 @@ def locked_keys(address: Address, options: Sequence[str] = ()) -> list[str]:
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.TimeoutExpired):
         return []
-    words = [line.partition(" ") for line in told.splitlines()]
+    words = [line.partition(" ") for line in configuration.splitlines()]
     return [path for key, _, path in words if key == "identityfile" and _is_locked(path)]
 
 
 def _is_locked(path: str) -> bool:
-    """Return whether a file is a private key that only a passphrase opens (OpenSSH's PROTOCOL.key, or PEM)."""
+    """Return whether a file is a private key with a passphrase (OpenSSH's PROTOCOL.key, or PEM)."""
     try:
         with Path(path).expanduser().open("rb") as file:
             lines = file.read(_LARGEST_KEY).splitlines()
@@ -110,7 +111,7 @@ def _is_locked(path: str) -> bool:
 
 
 def _has_terminal() -> bool:
-    """Return whether ssh can ask: at a terminal, or by a program (ssh(1), SSH_ASKPASS)."""
+    """Return whether ssh can prompt: at a terminal, or by a program (ssh(1), SSH_ASKPASS)."""
     if os.environ.get("SSH_ASKPASS") and (
         os.environ.get("DISPLAY") or os.environ.get("SSH_ASKPASS_REQUIRE") in ("prefer", "force")
     ):

@@ -1,7 +1,7 @@
-"""The system's ssh, as a control master of our own.
+"""Run the system's ssh as a private control master.
 
-Its first session is the line to the far side; more sessions go through its socket. It ends when we do, however we do:
-what keeps it is a pipe from us, never ControlPersist.
+Its first session is the connection to the remote host; more sessions use its socket. It ends with our process,
+however that ends: a pipe from us keeps it running, never ControlPersist.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernel.remote.ssh_stderr import StandardError
 from kernel.safe_files.private_folder import private_folder
 
 _OURS = {
-    # Newer than some ssh that is still in use; first, so that it counts for the rest.
+    # Some of these options are newer than ssh versions still in use; first, so that it applies to the rest.
     "IgnoreUnknown": "SessionType,ForkAfterAuthentication,StdinNull",
     "ControlMaster": "yes",
     "ControlPersist": "no",
@@ -39,17 +39,18 @@ _OURS = {
     "StdinNull": "no",
     "LogLevel": "ERROR",
 }
-# What is sent to our group, by a key or by timeout(1), goes to ssh too, which must outlive it: we still have to undo.
-# (An own session would do, but ssh asks for passwords on the terminal.) It ends by SIGHUP, as its jump hosts do.
+# Signals to our process group, from a key or from timeout(1), reach ssh too, which must outlive them: we still have
+# to undo. (A session of its own would do, but ssh asks for passwords on the terminal.) SIGHUP ends it, as it does its
+# jump hosts.
 _DEAF = ["sh", "-c", 'trap "" INT QUIT TERM TSTP; exec "$@"', "sh"]
 _END = signal.SIGHUP
 _GRACE = 5.0
 FAREWELL = 0.5
-"""Seconds for one that has nothing to finish."""
+"""Seconds until a master with nothing to finish is ended."""
 
 
 class ControlMaster:
-    """One connection."""
+    """An ssh connection: master process, socket folder and log."""
 
     def __init__(
         self,
@@ -60,12 +61,12 @@ class ControlMaster:
         asking: bool = True,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        """Start it with `command` as its first session; `options` of ssh win over the user's configuration,
-        not over ours.
+        """Start ssh with `command` as its first session; `options` of ssh win over the user's configuration, not over
+        ours.
 
-        ssh may ask at the terminal (/dev/tty) now, unless it is told not to (`asking`): then a screen may hold the
-        terminal. `tell` is given each line that comes on its standard error, made printable, until `hush`; it is
-        called from another thread. Whether ssh comes up shows in what the session says. Raises KernelError.
+        ssh may prompt at the terminal (/dev/tty) now unless `asking` is False: then a screen may hold the terminal.
+        `tell` is called from another thread with each line of its standard error, made printable, until `hush`. The
+        output of the session shows whether ssh connects. Raises KernelError.
         """
         if shutil.which("ssh") is None:
             raise TargetUnusable("ssh is not installed here", "apt install openssh-client")
@@ -75,8 +76,8 @@ class ControlMaster:
         self._log = self._folder / "log"
         self._socket = str(self._folder / "m").replace("%", "%%")
         settings = _OURS if asking else {**_OURS, "BatchMode": "yes"}
-        ours = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
-        argv = ["ssh", *ours, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
+        own_options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+        argv = ["ssh", *own_options, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
         try:
             self.process = subprocess.Popen(
                 [*_DEAF, *argv, *address.words, command],
@@ -94,15 +95,17 @@ class ControlMaster:
 
     @property
     def may_ask(self) -> bool:
-        """Whether ssh may be asking at the terminal: its socket is there from when the far side let us in."""
+        """True while ssh may be prompting at the terminal: its socket exists once the remote host has accepted the
+        login.
+        """
         return self._asking and not (self._folder / "m").exists()
 
     def hush(self) -> None:
-        """The greeting is over: what comes on standard error from now on is dropped."""
+        """Drop standard error from now on, as the remote shell has answered."""
         self._stderr.hush()
 
     def session(self, command: str) -> subprocess.Popen[bytes]:
-        """One more session, with pipes. It never connects by itself: without the master it fails."""
+        """Start one more session, with pipes. It never connects by itself: without the master it fails."""
         return subprocess.Popen(
             [
                 *("ssh", "-F", "none", "-o", f"ControlPath={self._socket}", "-o", "ControlMaster=no"),
@@ -118,7 +121,7 @@ class ControlMaster:
 
     @property
     def failed(self) -> bool:
-        """Whether ssh has ended by an error of its own (255, as ssh(1) has it) or by a signal; waits a moment."""
+        """True if ssh ended by an error of its own (255, ssh(1)) or by a signal; waits up to `FAREWELL` seconds."""
         try:
             status = self.process.wait(FAREWELL)
         except subprocess.TimeoutExpired:
@@ -126,7 +129,7 @@ class ControlMaster:
         return status == 255 or status < 0
 
     def words(self) -> str:
-        """Return what ssh itself had to say, its last lines: foreign text."""
+        """Return the last lines of the log of ssh itself: foreign text."""
         with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(max(0, self._log.stat().st_size - 2000))
             return file.read().decode(errors="replace").strip()
@@ -134,12 +137,12 @@ class ControlMaster:
 
     @property
     def heard(self) -> str:
-        """What came on its standard error before the greeting was over: of a jump host or the far side; printable."""
+        """Standard error before the remote shell answered: from a jump host or the remote host; printable."""
         self._stderr.join(FAREWELL)
         return self._stderr.said
 
     def _abandon(self) -> None:
-        """We end without close(): in the middle of a question for a password, say. ssh sets the terminal right."""
+        """End ssh at exit without close(), for instance while it asks for a password; ssh restores the terminal."""
         with contextlib.suppress(OSError):
             if self.process.stdin:
                 self.process.stdin.close()
@@ -150,9 +153,9 @@ class ControlMaster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self, grace: float = _GRACE) -> None:
-        """End it and wait until it is gone; the line's pipe should be closed before. Safe to call twice.
+        """End ssh and wait until it is gone; close the pipe of the connection before. Safe to call twice.
 
-        grace: seconds that it may take to end by itself, which one that asks for a password doesn't.
+        grace: seconds that ssh may take to end by itself; an ssh that asks for a password doesn't.
         """
         with contextlib.suppress(OSError):
             if self.process.stdin:

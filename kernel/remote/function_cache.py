@@ -1,7 +1,7 @@
-"""Lists of functions of far kernels, kept near: they hold while the same modules are loaded in the same boot.
+"""Cache function lists of remote kernels on local disk: valid for one boot and one set of loaded modules.
 
-A kernel makes these lists anew at each read, which takes it long, and they are most of what a start brings over the
-line. Only those of one boot of a target are kept.
+A kernel generates these lists at each read, slowly, and they are the largest part of the data read at the start. Only
+the lists of one boot of a target are stored.
 """
 
 from __future__ import annotations
@@ -27,71 +27,71 @@ class ListReader(Protocol):
 
 
 def fetch(
-    far: ListReader, target: str, known: Mapping[str, bytes | FileRefused]
+    reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused]
 ) -> Mapping[str, bytes | FileRefused]:
-    """The lists, from here where they are the same; nothing where the far side can't read many files at once.
+    """Return the lists, cached if the key is equal; empty if the dialect can't read many files at once.
 
     Args:
-        far: reads what is not known.
-        target: what the user calls it: a host that lies spoils only its own entries.
-        known: of `_BOOT` and `_MODULES` at least, as they were just read.
+        reader: reads files of the target.
+        target: the user's name of the target: a host that sends false data spoils only its own entries.
+        contents: file contents just read, of `_BOOT` and `_MODULES` at least.
     """
-    if not known:
+    if not contents:
         return {}
-    key = _key(far, target, known)
-    found: dict[str, bytes | FileRefused] = {}
+    key = _key(reader, target, contents)
+    lists: dict[str, bytes | FileRefused] = {}
     for path in LISTS:
-        kept = btf_cache.load(_name(target, path, key)) if key else None
-        if kept is not None:
-            found[path] = kept
-    missing = [path for path in LISTS if path not in found]
+        entry = btf_cache.load(_name(target, path, key)) if key else None
+        if entry is not None:
+            lists[path] = entry
+    missing = [path for path in LISTS if path not in lists]
     if not missing:
-        return found
-    read = far.ahead(missing)
-    # A module that came in between would be in the lists, and not in what they are kept under.
-    if key and _key(far, target, {**known, **far.ahead([_MODULES])}) == key:
-        for path, content in read.items():
+        return lists
+    fetched = reader.ahead(missing)
+    # A module loaded in between would be in the lists, but not in their key.
+    if key and _key(reader, target, {**contents, **reader.ahead([_MODULES])}) == key:
+        for path, content in fetched.items():
             if isinstance(content, bytes) and content:
-                _keep(target, path, key, content)
-    return {**found, **read}
+                _save(target, path, key, content)
+    return {**lists, **fetched}
 
 
-def _key(far: ListReader, target: str, known: Mapping[str, bytes | FileRefused]) -> str:
-    """Changes with the boot, and with each module; empty where it can't be told whether it is the same one."""
-    boot, modules = known.get(_BOOT), known.get(_MODULES)
+def _key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused]) -> str:
+    """Return a key that changes with the boot and with each module; empty if one of them can't be identified."""
+    boot, modules = contents.get(_BOOT), contents.get(_MODULES)
     if not isinstance(boot, bytes) or not boot.strip():
         return ""
     if not isinstance(modules, bytes) and (modules is None or modules.errno != errno.ENOENT):
-        return ""  # there are modules, and they are not told
+        return ""  # there are modules, but /proc/modules can't be read
     parts = [encoded(target), boot.strip()]
     if isinstance(modules, bytes):
-        # NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS: the third and the fourth change with who uses it.
+        # NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS: the third and the fourth change with the users of a module.
         rows = [line.split() for line in modules.splitlines()]
         if len(rows) > _MOST_MODULES or any(len(row) < 6 for row in rows):
             return ""
         parts += sorted(b" ".join((row[0], row[1], row[4], row[5])) for row in rows)
-        # One that was built anew may be as large and at the same place.
+        # A rebuilt module may have the same size and address.
         names = sorted(row[0].decode("utf-8", "replace") for row in rows)
-        ids = far.ahead([f"/sys/module/{name}/notes/.note.gnu.build-id" for name in names]) if names else {}
+        ids = reader.ahead([f"/sys/module/{name}/notes/.note.gnu.build-id" for name in names]) if names else {}
         if len(ids) < len(names):
             return ""
         for path in sorted(ids):
-            read = ids[path]
-            if isinstance(read, FileRefused):
+            build_id = ids[path]
+            if isinstance(build_id, FileRefused):
                 return ""
-            parts.append(read)
+            parts.append(build_id)
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 
 def _name(target: str, path: str, key: str) -> str:
-    whose = hashlib.sha256(encoded(f"{target}\n{path}")).hexdigest()[:16]
-    return f"list-{whose}-{key}"
+    digest = hashlib.sha256(encoded(f"{target}\n{path}")).hexdigest()[:16]
+    return f"list-{digest}-{key}"
 
 
-def _keep(target: str, path: str, key: str, data: bytes) -> None:
-    """In the place of those of another boot, or of other modules."""
+def _save(target: str, path: str, key: str, data: bytes) -> None:
+    """Write the entry, replacing those of other boots or other sets of modules."""
     name = _name(target, path, key)
     with contextlib.suppress(OSError):  # a full or read-only disk costs time only
-        for old in btf_cache.folder().glob(f"{name.removesuffix(key)}*"):
-            old.unlink(missing_ok=True)
+        for stale in btf_cache.folder().glob(f"{name.removesuffix(key)}*"):
+            stale.unlink(missing_ok=True)
         btf_cache.save(name, data)

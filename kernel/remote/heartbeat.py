@@ -1,4 +1,4 @@
-"""The thread that asks a far side for a word where its events stay away, so that a frozen line shows."""
+"""Ping a remote host from a thread while no events arrive, so that a frozen connection is noticed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from kernel.remote.silence import BEAT
 
 
 def keep_asking(ask: Callable[[], object], heard: Callable[[], float], ended: Callable[[], bool]) -> None:
-    """Start a thread that asks whenever the far side was not heard for `BEAT` seconds; waits for no answer itself.
+    """Start a thread that calls `ask` whenever the remote host was silent for `BEAT` seconds; return at once.
 
     Args:
-        ask: sends a question and waits for the answer; TargetLost ends the thread.
-        heard: when the far side was last heard, by time.monotonic().
-        ended: whether nothing is expected any more, which ends the thread within `BEAT` seconds.
+        ask: sends a request and waits for the answer; TargetLost ends the thread.
+        heard: returns when the last byte of the remote host arrived, by time.monotonic().
+        ended: returns True once nothing is expected any more, which ends the thread within `BEAT` seconds.
     """
 
     def run() -> None:
         with contextlib.suppress(TargetLost, FileRefused):
             while not ended():
-                left = heard() + BEAT - time.monotonic()
-                if left <= 0:
+                wait = heard() + BEAT - time.monotonic()
+                if wait <= 0:
                     ask()
-                time.sleep(min(max(left, BEAT / 10), BEAT))
+                time.sleep(min(max(wait, BEAT / 10), BEAT))
 
     threading.Thread(target=run, name="heartbeat", daemon=True).start()

@@ -1,7 +1,7 @@
-"""Who we are on a far side, found in its /proc: the name of our process, and the processes that serve our line only.
+"""Find our own processes on a remote host in its /proc: the owner name, and those that serve our connection only.
 
-Both dialects, sudo or doas and the ssh server's session processes are one chain of parents. What is above is shared
-with others: the listener of the ssh server, whose own children would be left out of their owners' traces with it.
+Both dialects, sudo or doas and the ssh server's session processes are one chain of parents. Their ancestor, the
+listening ssh server, is shared with other users; excluding it would exclude its children from other users' traces.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernel.errors import FileRefused
 
 _DEEPEST = 32
 _LISTEN = "0A"
-"""TCP_LISTEN, include/net/tcp_states.h, as /proc/net/tcp prints it."""
+"""TCP_LISTEN of include/net/tcp_states.h, as /proc/net/tcp prints it."""
 
 
 class ProcessFiles(Protocol):
@@ -24,7 +24,7 @@ class ProcessFiles(Protocol):
 
 
 def owner(files: ProcessFiles, pid: int) -> str:
-    """`PID_STARTTIME` (`kernel.cleanup.owner`). Empty where /proc does not show it."""
+    """Return `PID_STARTTIME` (`kernel.cleanup.owner`); empty if /proc does not show it."""
     try:
         return owner_of(files.read(f"/proc/{pid}/stat", 4096))
     except (FileRefused, ValueError, IndexError):
@@ -32,19 +32,19 @@ def owner(files: ProcessFiles, pid: int) -> str:
 
 
 def line(files: ProcessFiles, pid: int) -> tuple[int, ...]:
-    """`pid` and its ancestors as far as they exist for us alone, nearest first."""
+    """Return `pid` and its ancestors that exist for us alone, nearest first."""
     sockets = _listening(files)
-    found = [pid]
-    while len(found) < _DEEPEST:
-        parent = _parent(files, found[-1])
-        if parent <= 1 or parent in found or _shared(files, parent, sockets):
+    chain = [pid]
+    while len(chain) < _DEEPEST:
+        parent = _parent(files, chain[-1])
+        if parent <= 1 or parent in chain or _shared(files, parent, sockets):
             break
-        found.append(parent)
-    return tuple(found)
+        chain.append(parent)
+    return tuple(chain)
 
 
 def _shared(files: ProcessFiles, pid: int, sockets: frozenset[str]) -> bool:
-    """Whether a process serves others too: it listens, or (where its files are hidden) it is a child of init."""
+    """Return whether a process serves others too: it listens, or (its files being hidden) it is a child of init."""
     try:
         links = files.links(f"/proc/{pid}/fd")
     except FileRefused:
@@ -55,7 +55,7 @@ def _shared(files: ProcessFiles, pid: int, sockets: frozenset[str]) -> bool:
 
 
 def _listening(files: ProcessFiles) -> frozenset[str]:
-    """`socket:[INODE]` of all listening TCP sockets."""
+    """Return `socket:[INODE]` of all listening TCP sockets."""
     sockets = set()
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -70,11 +70,11 @@ def _listening(files: ProcessFiles) -> frozenset[str]:
 
 
 def _parent(files: ProcessFiles, pid: int) -> int:
-    """Field 4 of /proc/PID/stat; 0: not known."""
+    """Return the parent, field 4 of /proc/PID/stat; 0: unknown."""
     try:
         text = files.read(f"/proc/{pid}/stat", 4096).decode("ascii", "replace")
     except FileRefused:
         return 0
-    # The second field is the name in parentheses, which may hold anything: count from the last one.
-    found = re.match(r" \S (\d{1,10}) ", text.rpartition(")")[2])
-    return int(found[1]) if found else 0
+    # The second field is the name in parentheses, which may hold anything: count from the last parenthesis.
+    match = re.match(r" \S (\d{1,10}) ", text.rpartition(")")[2])
+    return int(match[1]) if match else 0

@@ -1,6 +1,6 @@
-"""What an ssh process writes to its standard error, which the far side can write to as well: foreign text.
+"""Collect the standard error of an ssh process, to which the remote host can write as well: foreign text.
 
-It is a pipe at any time, so that no escape sequence of a far host comes to our terminal.
+Standard error is always a pipe, so that no escape sequence of a remote host reaches our terminal.
 """
 
 from __future__ import annotations
@@ -13,54 +13,54 @@ from collections.abc import Callable, Iterator
 from kernel.printable import plain
 
 LONGEST_LINE = 400
-"""Characters of a line that are told."""
+"""Characters of a line that are reported."""
 MOST_LINES = 40
-"""Lines that are told before the greeting."""
+"""Lines that are reported before the remote shell has answered."""
 
 
 class StandardError(threading.Thread):
-    """Reads it to its end; until `hush` each line is told, made printable, and the last ones are kept."""
+    """Thread that reads standard error to its end; until `hush`, each line is reported, made printable, and kept."""
 
     def __init__(self, process: subprocess.Popen[bytes], tell: Callable[[str], None] | None = None) -> None:
-        """Begin to read the pipe of a process, which is ours from now on; `tell` is called from this thread."""
+        """Start reading the pipe of a process and own it from now on; `tell` is called from this thread."""
         super().__init__(name=f"stderr of {process.pid}", daemon=True)
         if process.stderr is None:
             raise ValueError("the process needs a pipe as its standard error")
         self._pipe = process.stderr
         self._tell = tell
-        self._said: list[str] = []
-        self._hushed = False
+        self._reported: list[str] = []
+        self._muted = False
         self._changing = threading.Lock()
         self.start()
 
     @property
     def said(self) -> str:
-        """The lines that were told or kept, one below the other."""
-        return "\n".join(self._said)
+        """The stored lines, joined by newlines."""
+        return "\n".join(self._reported)
 
     def hush(self) -> None:
-        """Drop whatever comes from now on; no line is told once this has returned."""
+        """Drop all later lines; no line is reported once this has returned."""
         with self._changing:
-            self._hushed = True
+            self._muted = True
 
     def run(self) -> None:
         with self._pipe:
             for line in _lines(self._pipe.fileno()):
                 text = plain(line.strip(b" \t\r").decode("utf-8", "backslashreplace"))
                 with self._changing:
-                    if not text or self._hushed or len(self._said) >= MOST_LINES:
-                        continue  # it is read all the same: a pipe that is full would hold ssh
-                    self._said.append(text[:LONGEST_LINE])
+                    if not text or self._muted or len(self._reported) >= MOST_LINES:
+                        continue  # read all the same: a full pipe would block ssh
+                    self._reported.append(text[:LONGEST_LINE])
                     if self._tell is not None:
-                        self._tell(self._said[-1])
+                        self._tell(self._reported[-1])
 
 
 def _lines(fd: int) -> Iterator[bytes]:
-    """Give what comes from a pipe, line by line; of one that does not end its beginning."""
+    """Yield the lines of a pipe; of a line that does not end, its beginning."""
     rest = b""
     while part := os.read(fd, 1 << 16):
-        *whole, rest = (rest + part).split(b"\n")
-        yield from whole
+        *complete, rest = (rest + part).split(b"\n")
+        yield from complete
         rest = rest[:LONGEST_LINE]
     if rest:
         yield rest

@@ -1,8 +1,7 @@
-"""What both dialects of a far side can do, and the target made of one.
+"""Implement a remote target on top of a dialect, the commands that agent and shell have in common.
 
 The agent (`kernel.remote.protocol.agent_client`) and plain sh (`kernel.remote.protocol.shell_client`) each are a
-`RemoteDialect`; `RemoteTarget` adds what needs no
-dialect: facts, cached BTF, who we are over there.
+`RemoteDialect`; `RemoteTarget` adds what needs no dialect: facts, cached BTF, our own processes on the remote host.
 """
 
 from __future__ import annotations
@@ -36,83 +35,86 @@ _SOON_WANTED = (
     "/proc/modules",
     *(_LASTING := ("/sys/kernel/notes", "/proc/net/tcp", "/proc/net/tcp6")),
 )
-"""What `kernel.facts.gather` and the start of a session read of most kernels; a path that is missing costs time
-only."""
+"""Files that `kernel.facts.gather` and the start of a session read of most kernels; a missing path costs time
+only.
+"""
 
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/sys/kernel/arch")
-"""What says whether a kernel is the same one; `arch` is newer than some."""
+"""Files that identify a kernel; `arch` does not exist on older kernels."""
 
 
 class RemoteDialect(Protocol):
-    """One process on the far side that does things to files there. Raises as `kernel.target.Target` does."""
+    """Process on the remote host that reads and writes files there. Raises as `kernel.target.Target` does."""
 
     @property
     def pid(self) -> int: ...
     @property
     def heard(self) -> float:
-        """When the far side last said something, by time.monotonic()."""
+        """Time of the last byte from the remote host, by time.monotonic()."""
 
     @property
     def unanswered(self) -> float | None:
-        """When the oldest question was sent that has no answer yet, by time.monotonic(); None: there is none."""
+        """Time at which the oldest unanswered request was sent, by time.monotonic(); None: there is none."""
 
     @property
     def loss(self) -> str:
-        """Reason why the line is lost; empty: it stands."""
+        """Reason why the connection is lost; empty: it works."""
 
-    def lose(self, why: str) -> None:
-        """Give the line up, for a reason: who waits for an answer or for events gets TargetLost soon."""
+    def lose(self, reason: str) -> None:
+        """Give up the connection for a reason: callers waiting for an answer or for events get TargetLost soon."""
 
     def hurry(self, ends: float) -> None:
-        """From a time of time.monotonic() on, wait for a silent far side for `kernel.remote.answer_limit.AT_THE_END`
-        only.
+        """Set the end of the command: from `ends` (time.monotonic()) on, wait for a silent remote host for
+        `kernel.remote.answer_limit.AT_THE_END` seconds only.
         """
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        """Many files in one go where the dialect can: a long line costs its delay once. Empty where it cannot."""
+        """Read many files in one round trip; empty if the dialect can't."""
 
     def perform(self, step: Step) -> None: ...
     def list(self, path: str) -> Sequence[str]: ...
     def links(self, path: str) -> Sequence[str]:
-        """Where the symbolic links of a folder point to."""
+        """Return the targets of the symbolic links in a folder."""
 
     def guard(self, undo: Step) -> None: ...
     def unguard(self, undo: Step) -> None: ...
     def hold(self, path: str) -> None: ...
     def stream(self, instance: str) -> Stream: ...
     def stream_pids(self) -> Sequence[int]:
-        """Processes beside the dialect's own which read for us."""
+        """Return the processes, besides the dialect's own, which read for us."""
 
     def close(self) -> None:
-        """Undo what is guarded, end the far process and the line to it. Safe to call twice."""
+        """Undo guarded steps, end the remote process and its connection. Safe to call twice."""
 
 
 class RemoteConnection(NamedTuple):
-    """A line to a far side that serves us."""
+    """A connection to a remote host on which the agent or shell runs."""
 
     dialect: RemoteDialect
     how: str
-    """In a few words: `agent`, `sh over sudo`."""
+    """Short description: `agent`, `sh over sudo`."""
     troubles: tuple[Trouble, ...] = ()
     hang_up: Callable[[], None] = lambda: None
-    """Ends what carries the line; safe to call twice."""
+    """Ends the ssh process of the connection; safe to call twice."""
 
 
 Reach = Callable[[threading.Event | None, bool], RemoteConnection]
-"""Makes a line anew: an event that gives up, and whether ssh may ask at the terminal. Raises TargetUnusable."""
+"""Makes a new connection; arguments: an event that cancels, and whether ssh may prompt at the terminal. Raises
+TargetUnusable.
+"""
 
 
 class RemoteTarget:
-    """A kernel at the other end of a line; a `kernel.target.Target`."""
+    """A kernel on a remote host; a `kernel.target.Target`."""
 
     is_kernel = True
 
     def __init__(
         self,
-        reached: RemoteConnection,
+        connection: RemoteConnection,
         name: str,
         *,
         again: Reach | None = None,
@@ -120,124 +122,126 @@ class RemoteTarget:
         ended: Callable[[], bool] = lambda: False,
         slowdown: float = 1,
     ) -> None:
-        """Take a line, and how another one is made once it is cut; None: that can't be.
+        """Take a connection, and the function that makes another one after a disconnect; None: no reconnect is
+        possible.
 
-        `ended` says whether the machine at its end is no more, `slowdown` how much slower it is than one of today.
+        `ended` returns whether the remote machine has ended, `slowdown` is how much slower it is than a present-day
+        machine.
         """
-        self._reached = reached
-        self._far = reached.dialect
+        self._connection = connection
+        self._dialect = connection.dialect
         self._name = name
         self._again = again
         self._on_close = on_close
         self._has_ended = ended
         self.slowdown = slowdown
-        """Times as long as the figures of `probes.plans.cost_estimate` say everything takes there."""
+        """Times as long as the figures of `probes.plans.cost_estimate` everything takes there."""
         self.predecessors = AbandonedProcesses()
-        """Processes that served it before, whose effects there may be left."""
+        """Processes that served this target before, whose effects may be left there."""
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
-        self._line: tuple[int, ...] | None = None
+        self._own_pids: tuple[int, ...] | None = None
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
         self._ends = float("inf")
-        self._coming: RemoteDialect | None = None
-        """Of a line that is made in place of one that was cut, and not looked at yet."""
+        self._pending: RemoteDialect | None = None
+        """Dialect of a connection made after a disconnect and not verified yet."""
         self._changing = threading.Lock()
 
     @property
     def how(self) -> str:
-        """How it is reached, in a few words: `agent`, `sh over sudo`."""
-        return self._reached.how
+        """Short description of the connection: `agent`, `sh over sudo`."""
+        return self._connection.how
 
     @property
     def has_ended(self) -> bool:
-        """Whether the machine there is no more, nor what we did to its kernel; `close` may end it."""
+        """True once the remote machine has ended, and with it all effects on its kernel; `close` may end it."""
         return self._has_ended()
 
     @property
     def gives_pages(self) -> bool:
-        """Whether its streams have the ring buffer's pages; else its text."""
-        return not isinstance(self._far, ShellDialect)
+        """True if streams deliver ring-buffer pages; else text."""
+        return not isinstance(self._dialect, ShellDialect)
 
     @property
     def reader(self) -> ReaderCost:
-        """What reading events takes of the CPU there."""
+        """CPU cost of reading events on the remote host."""
         return AGENT if self.gives_pages else SHELL
 
     @property
     def heard(self) -> float:
-        """When the far side last said something, by time.monotonic()."""
-        return self._far.heard
+        """Time of the last byte from the remote host, by time.monotonic()."""
+        return self._dialect.heard
 
     @property
     def silent(self) -> float | None:
-        """For how many seconds it has said nothing though it owes an answer (`kernel.remote.silence`); None: all is
-        well.
+        """Seconds for which the remote host has been silent while owing an answer (`kernel.remote.silence`); None: it
+        is not.
         """
-        return silence(self._far.heard, self._far.unanswered, time.monotonic())
+        return silence(self._dialect.heard, self._dialect.unanswered, time.monotonic())
 
     @property
     def line_error(self) -> TargetLost | None:
-        """Error of a line that is lost; None: it stands."""
-        return TargetLost(self._far.loss) if self._far.loss else None
+        """Error of a lost connection; None: it works."""
+        return TargetLost(self._dialect.loss) if self._dialect.loss else None
 
-    def lose(self, why: str) -> None:
-        """Give up a line that stands and is silent, and one in the making, for a reason: it counts as cut then."""
+    def lose(self, reason: str) -> None:
+        """Give up the connection, and one being made, for a reason: both count as lost then."""
         with self._changing:
-            lines = [self._far, *([self._coming] if self._coming is not None else [])]
-        for line in lines:
-            line.lose(why)
+            dialects = [self._dialect, *([self._pending] if self._pending is not None else [])]
+        for dialect in dialects:
+            dialect.lose(reason)
 
     def hurry(self, ends: float) -> None:
-        """Have the command end at a time of time.monotonic(): a silent line is lost sooner then."""
+        """Set the end of the command (time.monotonic()): a silent connection counts as lost sooner then."""
         self._ends = min(self._ends, ends)
-        self._far.hurry(self._ends)
+        self._dialect.hurry(self._ends)
 
     @property
     def can_come_back(self) -> bool:
-        """Whether another line can be made once this one is cut."""
+        """True if a reconnect is possible after a disconnect."""
         return self._again is not None and not self._closed
 
     def come_back(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
-        """Reach it again, where the line was cut; gives whether it was booted anew meanwhile.
+        """Reconnect after a disconnect; return whether the remote host was rebooted meanwhile.
 
-        What was armed is undone by the far side of before, which has its own undo list and nobody who talks to it.
+        The previous agent or shell undoes the armed probes from its own undo list, as it has lost its client.
 
         Args:
             cancel: set it from another thread to give up.
-            asking: ssh may ask at the terminal.
+            asking: True: ssh may prompt at the terminal.
 
         Raises:
-            GoneForGood: another kernel runs there now, or what was there has ended.
-            NotAsked: ssh would have to ask.
+            ConnectionGone: another kernel runs there now, or the remote machine has ended.
+            PasswordNeeded: ssh would have to prompt.
             TargetUnusable, TargetLost: not reached.
         """
         if self._again is None:
             raise ConnectionGone(f"{self._name} can't be reached again")
-        self._far.close()
-        self._reached.hang_up()
-        reached = self._again(cancel, asking)
+        self._dialect.close()
+        self._connection.hang_up()
+        connection = self._again(cancel, asking)
         try:
             with self._changing:
-                self._coming = reached.dialect
+                self._pending = connection.dialect
             if cancel is not None and cancel.is_set():
                 raise TargetUnusable(f"{self._name} was given up")
-            boot = self._same_kernel(reached.dialect)
+            boot = self._same_kernel(connection.dialect)
             with self._changing:
                 if self._closed:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
-                self._reached, self._far = reached, reached.dialect
-                self._far.hurry(self._ends)
+                self._connection, self._dialect = connection, connection.dialect
+                self._dialect.hurry(self._ends)
                 self.predecessors.add(self._owner or "")
-                self._owner = self._line = None
+                self._owner = self._own_pids = None
                 self._ahead = {}
         except BaseException:
-            reached.dialect.close()
-            reached.hang_up()
+            connection.dialect.close()
+            connection.hang_up()
             raise
         finally:
             with self._changing:
-                self._coming = None
+                self._pending = None
         facts = self._facts
         if facts is None or not boot or boot == facts.boot_id:
             return False
@@ -245,19 +249,19 @@ class RemoteTarget:
         self._facts = dataclasses.replace(facts, boot_id=boot)
         return True
 
-    def _same_kernel(self, far: RemoteDialect) -> str:
-        """The boot id there now. Raises GoneForGood where the kernel is another one.
+    def _same_kernel(self, dialect: RemoteDialect) -> str:
+        """Return the present boot id. Raises ConnectionGone if another kernel runs there.
 
-        What we may do to it shows when it is armed again.
+        Our rights on that kernel are checked when probes are armed again.
         """
         facts = self._facts
-        found = [_word(far, path) for path in (_BOOT, *_KERNEL)]
+        contents = [_word(dialect, path) for path in (_BOOT, *_KERNEL)]
         if facts is None:
-            return found[0]
-        release, version, machine = found[1:]
+            return contents[0]
+        release, version, machine = contents[1:]
         if (release, version) != (facts.release, facts.version) or (machine and machine != facts.machine):
             raise ConnectionGone(f"{self._name} runs another kernel now: Linux {release}", "open it anew")
-        return found[0]
+        return contents[0]
 
     @property
     def name(self) -> str:
@@ -266,15 +270,15 @@ class RemoteTarget:
     @property
     def owner(self) -> str:
         if self._owner is None:
-            self._owner = own_processes.owner(self._far, self._far.pid)
+            self._owner = own_processes.owner(self._dialect, self._dialect.pid)
         return self._owner
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
-            self._ahead = self._far.ahead(_SOON_WANTED)
-            self._ahead = {**self._ahead, **function_cache.fetch(self._far, self._name, self._ahead)}
+            self._ahead = self._dialect.ahead(_SOON_WANTED)
+            self._ahead = {**self._ahead, **function_cache.fetch(self._dialect, self._name, self._ahead)}
             try:
-                self._facts = gather(self, host=self._name, rights=self._reached.troubles)
+                self._facts = gather(self, host=self._name, rights=self._connection.troubles)
             finally:
                 lasting = (*_LASTING, *_KERNEL)
                 self._ahead = {path: self._ahead[path] for path in lasting if path in self._ahead}
@@ -284,60 +288,60 @@ class RemoteTarget:
         return btf_cache.fetch(self, self._name, module)
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
-        known = self._ahead.get(path)
-        if known is None:
-            return self._far.read(path, limit, offset)
-        if isinstance(known, FileRefused):
-            raise known
-        return known[offset : offset + limit]
+        cached = self._ahead.get(path)
+        if cached is None:
+            return self._dialect.read(path, limit, offset)
+        if isinstance(cached, FileRefused):
+            raise cached
+        return cached[offset : offset + limit]
 
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        """Read many files in one go; empty where the dialect reads one after the other. Raises TargetLost."""
-        return self._far.ahead(paths)
+        """Read many files in one round trip; empty if the dialect reads one after the other. Raises TargetLost."""
+        return self._dialect.ahead(paths)
 
     def perform(self, step: Step) -> None:
-        self._far.perform(step)
+        self._dialect.perform(step)
 
     def list(self, path: str) -> Sequence[str]:
-        return self._far.list(path)
+        return self._dialect.list(path)
 
     def guard(self, undo: Step) -> None:
-        self._far.guard(undo)
+        self._dialect.guard(undo)
 
     def unguard(self, undo: Step) -> None:
-        self._far.unguard(undo)
+        self._dialect.unguard(undo)
 
     def hold(self, path: str) -> None:
-        self._far.hold(path)
+        self._dialect.hold(path)
 
     def our_pids(self) -> Sequence[int]:
-        if self._line is None:
-            self._line = own_processes.line(_Files(self.read, self._far.links), self._far.pid)
-        return (*self._line, *self._far.stream_pids())
+        if self._own_pids is None:
+            self._own_pids = own_processes.line(_Files(self.read, self._dialect.links), self._dialect.pid)
+        return (*self._own_pids, *self._dialect.stream_pids())
 
     def stream(self, instance: str) -> Stream:
-        return self._far.stream(instance)
+        return self._dialect.stream(instance)
 
     def close(self) -> None:
         with self._changing:
             closed, self._closed = self._closed, True
         if not closed:
             try:
-                self._far.close()
-                self._reached.hang_up()
+                self._dialect.close()
+                self._connection.hang_up()
             finally:
                 self._on_close()
 
 
 class _Files(NamedTuple):
-    """What `kernel.remote.own_processes` asks; the sockets that listen were read at the start already."""
+    """File access for `kernel.remote.own_processes`; the listening sockets were read at the start already."""
 
     read: Callable[[str, int], bytes]
     links: Callable[[str], Sequence[str]]
 
 
-def _word(far: RemoteDialect, path: str) -> str:
+def _word(dialect: RemoteDialect, path: str) -> str:
     try:
-        return far.read(path, 4096).decode("utf-8", "replace").strip()
+        return dialect.read(path, 4096).decode("utf-8", "replace").strip()
     except FileRefused:
         return ""

@@ -1,7 +1,7 @@
-"""Makes the files that a person asked for: recordings, exports, presets. All of them are begun here.
+"""Create all files that a user requests: recordings, exports, presets.
 
-They hold addresses of a kernel and what its tasks did, so nobody else may read them (mode 0600); and where others may
-write to the folder, neither a link that waits there is followed nor a file that is there written into.
+They contain addresses of a kernel and the activity of its tasks, so nobody else may read them (mode 0600); and in a
+folder that others may write to, no existing link is followed and no existing file is written to.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ _DEVICE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def create(path: Path) -> BinaryIO:
-    """Make a file of mode 0600 and open it. Raises FileExistsError where anything has its name, a link too."""
+    """Create a file of mode 0600 and open it. Raises FileExistsError if the name is taken, even by a link."""
     return os.fdopen(os.open(path, _NEW, 0o600), "wb")
 
 
 def create_or_device(path: Path) -> BinaryIO:
-    """As `create`; a character device is opened as it is, for in it there is nothing to be lost."""
+    """Create a file, or open an existing character device, which has no content to be lost. Raises as `create`
+    does.
+    """
     if not (path.exists() and stat.S_ISCHR(path.lstat().st_mode)):
         return create(path)
     fd = os.open(path, _DEVICE)
@@ -35,9 +37,9 @@ def create_or_device(path: Path) -> BinaryIO:
 
 
 def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
-    """Write a file that is there under its name only when it is whole.
+    """Write a file that appears under its name only once complete.
 
-    Raises FileExistsError where something has its name and is not to be replaced; OSError. Nothing is left then.
+    Raises FileExistsError if the name is taken and not to be replaced; OSError. No file is left then.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
@@ -51,12 +53,12 @@ def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
 
 
 def publish(part: Path, path: Path, *, replace: bool = False) -> None:
-    """Give a whole file its name. Raises FileExistsError where that is taken and not to be replaced; OSError."""
+    """Give a complete file its name. Raises FileExistsError if that is taken and not to be replaced; OSError."""
     if replace:
         part.replace(path)
         return
     try:
-        os.link(part, path, follow_symlinks=False)  # which, other than rename(2), overwrites nothing
+        os.link(part, path, follow_symlinks=False)  # unlike rename(2), link(2) overwrites nothing
     except FileExistsError:
         raise
     except OSError:  # a file system without links

@@ -1,4 +1,4 @@
-"""The steps that bring one probe's events into the kernel, each with its way back; which of them is on, and how."""
+"""Perform the steps that put one probe's events into the kernel, each with its undo; switch their mode."""
 
 from __future__ import annotations
 
@@ -24,64 +24,64 @@ from probes.hist.trigger import is_of_another
 from probes.plans.plan import Plan, PlannedEvent
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
-"""What triggers such as `stacktrace` put into the buffer beside the event."""
+"""Events that triggers such as `stacktrace` write to the buffer beside their own event."""
 
 
 class Mode(enum.Enum):
-    """What an armed probe does."""
+    """Effect of an armed probe."""
 
     RECORD = "record"
     COUNT = "count only"
-    """The kernel counts its hits; nothing is recorded."""
+    """Hits are counted by the kernel; no event is recorded."""
     OFF = "stopped"
-    """It is defined and does nothing."""
+    """Defined, but without effect."""
 
 
 @dataclass(slots=True, eq=False)
 class ProbeSteps:
-    """What one armed probe does, and the ways back from it."""
+    """Effects of one armed probe, and their undo steps."""
 
     defined: UndoList
     counted: UndoList
-    """The triggers of our own that count hits: they keep an event busy."""
+    """Our own triggers that count hits: they keep an event in use."""
     enabled: UndoList
     name: str = ""
-    """Begin of the names of its own histograms; no other probe of any session has it."""
+    """Prefix of the names of its own histograms; unique among the probes of all sessions."""
     mode: Mode = Mode.OFF
     triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
     """Triggers of its events, the oldest first."""
     by_hand: list[tuple[PlannedEvent, str]] = field(default_factory=list)
-    """Those of them that are not its plan's and are to stay: where it is armed anew it gets them again."""
+    """User-added triggers, not the plan's own: they are restored whenever the probe is armed again."""
     made: list[PlannedEvent] = field(default_factory=list)
-    """Events beside its plan's, which its triggers fire."""
+    """Additional events, created by its triggers."""
 
     @property
     def stuck(self) -> bool:
-        """Whether something could not be taken away."""
+        """True if an undo step has failed."""
         return bool(self.enabled or self.counted or self.defined)
 
     def stack_triggers(self, event: PlannedEvent) -> list[str]:
-        """Return those of its triggers that record stacks of an event."""
-        return [text for one, text in self.triggers if one.path == event.path and records_stacks(text)]
+        """Return the triggers that record stacks of an event."""
+        return [text for other, text in self.triggers if other.path == event.path and records_stacks(text)]
 
     def know(self, events: Sequence[PlannedEvent]) -> None:
-        """Take its events as they are now, with other filters."""
-        now = {event.path: event for event in events}
+        """Take the present events, with changed filters."""
+        current = {event.path: event for event in events}
         for triggers in (self.triggers, self.by_hand):
-            triggers[:] = [(now.get(event.path, event), text) for event, text in triggers]
+            triggers[:] = [(current.get(event.path, event), text) for event, text in triggers]
 
     def switch_off(self) -> list[UndoFailure]:
-        """Events off, counts off; what is defined stays."""
+        """Disable events and counts; definitions stay."""
         return self.enabled.run() + self.counted.run()
 
     def only(self, mode: Mode) -> list[UndoFailure]:
-        """Take back what a mode does not need, half of it or all."""
+        """Undo the steps that a mode does not need; all steps but the definitions for OFF."""
         failures = self.enabled.run() if mode is not Mode.RECORD else []
         return failures + (self.counted.run() if mode is not Mode.COUNT else [])
 
 
 class ArmSteps:
-    """Makes events on one target, and switches them in one instance."""
+    """Creator of events on one target; switches them in one instance."""
 
     def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, long_size: int) -> None:
         self._target = target
@@ -92,49 +92,54 @@ class ArmSteps:
         self._numbers = itertools.count()
 
     def holding(self) -> ProbeSteps:
-        """For a probe of which nothing is there yet."""
+        """Return the steps of a new probe, all still empty."""
         name = f"{self._group}__{next(self._numbers)}"
         return ProbeSteps(UndoList(self._target), UndoList(self._target), UndoList(self._target), name)
 
     def define(self, plan: Plan, undo: UndoList) -> None:
-        """Make the events, with all their probes. Raises ProbeRefused, TargetLost."""
+        """Create the events, with all their probes. Raises ProbeRefused, TargetLost."""
         for event in plan.events:
             line = event.line
             if not line:
-                continue  # an event of the kernel's own
+                continue  # an event that the kernel already has
             try:
                 remove = self._tracefs.define(event.remove)
-                self._refuse_taken(event, remove)
+                self._require_free_name(event, remove)
                 undo.do(self._tracefs.define(line), remove)
-                self._tell_apart(event, remove, undo)
-                for line in event.more:  # what removes the event removes them too
+                self._make_undo_conditional(event, remove, undo)
+                for line in event.more:  # removing the event removes these probes too
                     self._target.perform(self._tracefs.define(line))
             except FileRefused as error:
                 raise refused(line, error, _log(self._tracefs)) from None
 
-    def _refuse_taken(self, event: PlannedEvent, remove: Step) -> None:
-        """Raise ProbeRefused for a synthetic event whose name a person chose and someone has taken.
+    def _require_free_name(self, event: PlannedEvent, remove: Step) -> None:
+        """Raise ProbeRefused for a synthetic event whose user-chosen name is already in use.
 
-        The kernel refuses it too, but until we hear of it the way back stands on the far side, and would take theirs.
+        The kernel would reject it too, but until its answer arrives our undo step is registered on the remote host,
+        and would remove the other event.
         """
-        if event.line.startswith("s:") and outlives(remove.path.encode(), remove.data) and self._listed(event):
+        if event.line.startswith("s:") and outlives(remove.path.encode(), remove.data) and self._listed_line(event):
             raise refused(event.line, FileRefused(remove.path, errno.EEXIST), ())
 
-    def _listed(self, event: PlannedEvent) -> str:
-        """Its line in the list of the kernel, of several the newest; empty: there is none."""
+    def _listed_line(self, event: PlannedEvent) -> str:
+        """Return the newest line about an event in the kernel's list; empty: there is none."""
         head = f"{event.line.partition(':')[0]}:{event.path}"
         lines = self._tracefs.read("dynamic_events").splitlines()
         return next((line for line in reversed(lines) if line.split()[:1] == [head]), "")
 
-    def _tell_apart(self, event: PlannedEvent, remove: Step, undo: UndoList) -> None:
-        """An event whose name is not ours alone is taken away only as long as it is the one that was made here."""
+    def _make_undo_conditional(self, event: PlannedEvent, remove: Step, undo: UndoList) -> None:
+        """Make the undo step of an event with a shareable name conditional: it removes only the event created
+        here.
+        """
         if not outlives(remove.path.encode(), remove.data):
             return
-        if line := self._listed(event):
+        if line := self._listed_line(event):
             undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
-        """A filter goes with our event; on one of the kernel's own it would stay. Raises ProbeRefused, TargetLost."""
+        """Set the events' filters: on our events without undo, on kernel events with one, as those stay. Raises
+        ProbeRefused, TargetLost.
+        """
         for event in plan.events:
             if not event.filter:
                 continue
@@ -147,171 +152,180 @@ class ArmSteps:
             except FileRefused as error:
                 raise refused(event.filter, error, _log(self._instance)) from None
 
-    def change_filters(self, before: Plan, after: Plan, holding: ProbeSteps) -> None:
-        """Give events that are on other filters, one after the other; where one is refused all are as before.
+    def change_filters(self, before: Plan, after: Plan, steps: ProbeSteps) -> None:
+        """Change the filters of enabled events, one after the other; if one is rejected, all are restored.
 
-        Triggers that record stacks get them as well. What is only counted is counted from 0 on.
+        Triggers that record stacks get the filters too. Counts of count-only probes restart at 0.
 
         Raises ProbeRefused, TargetLost.
         """
-        begun: list[PlannedEvent] = []
+        changed: list[PlannedEvent] = []
         for old, new in zip(before.events, after.events, strict=True):
             if old.filter == new.filter:
                 continue
-            # Also the one that is refused: a kernel that can't read a filter has dropped the one there was
+            # Includes the rejected one: a kernel that can't parse a filter has dropped the previous one
             # (apply_event_filter).
-            begun.append(old)
+            changed.append(old)
             try:
-                self._change_filter(new, holding)
+                self._change_filter(new, steps)
             except FileRefused as error:
-                said = refused(new.filter, error, _log(self._instance))
-                for back in reversed(begun):
-                    with contextlib.suppress(KernelError):  # why the filter was refused is what is to be told
-                        self._change_filter(back, holding)
-                raise said from None
-        if begun and holding.counted:  # a trigger keeps the filter that it was written with
-            self._count_anew(before.events, after.events, holding)
-        holding.know(after.events)
+                rejection = refused(new.filter, error, _log(self._instance))
+                for event in reversed(changed):
+                    # Report the rejection of the filter, not errors of restoring.
+                    with contextlib.suppress(KernelError):
+                        self._change_filter(event, steps)
+                raise rejection from None
+        if changed and steps.counted:  # a trigger keeps the filter with which it was written
+            self._restart_counts(before.events, after.events, steps)
+        steps.know(after.events)
 
-    def _count_anew(self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], holding: ProbeSteps) -> None:
-        """Count what passes other filters; where that is refused nothing changes. Raises ProbeRefused, TargetLost."""
-        holding.counted.run()
+    def _restart_counts(
+        self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], steps: ProbeSteps
+    ) -> None:
+        """Restart counting with the new filters; if rejected, the previous state is restored. Raises ProbeRefused,
+        TargetLost.
+        """
+        steps.counted.run()
         try:
-            self._count(after, holding)
+            self._count(after, steps)
         except FileRefused as error:
-            said = refused(next(event.filter for event in after if event.filter), error, _log(self._instance))
+            rejection = refused(next(event.filter for event in after if event.filter), error, _log(self._instance))
             for event in before:
                 with contextlib.suppress(KernelError):
-                    self._change_filter(event, holding)
+                    self._change_filter(event, steps)
             with contextlib.suppress(KernelError):
-                holding.counted.run()
-                self._count(before, holding)
-            raise said from None
+                steps.counted.run()
+                self._count(before, steps)
+            raise rejection from None
 
-    def _change_filter(self, event: PlannedEvent, holding: ProbeSteps) -> None:
-        texts = holding.stack_triggers(event) if holding.mode is Mode.RECORD else []
-        for _ in texts:  # what takes them back stays in its list
-            with contextlib.suppress(FileRefused):  # it went when the other filter was refused
+    def _change_filter(self, event: PlannedEvent, steps: ProbeSteps) -> None:
+        texts = steps.stack_triggers(event) if steps.mode is Mode.RECORD else []
+        for _ in texts:  # the undo step stays in its list
+            with contextlib.suppress(FileRefused):  # it was removed when the other filter was rejected
                 self._target.perform(self._instance.trigger(event.path, REMOVAL))
         try:
             self._target.perform(self._instance.filter(event.path, event.filter or "0"))
         except FileRefused:
-            texts.clear()  # the filter that is set again brings them back
+            texts.clear()  # restoring the previous filter restores them
             raise
         finally:
             for text in texts:
                 self._target.perform(self._instance.trigger(event.path, within_filter(text, event.filter)))
 
-    def add_trigger(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
-        """A trigger keeps its event busy and has to be taken away; one that clears another is not there afterwards.
+    def add_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
+        """Write a trigger with its undo step: triggers keep their event in use. A trigger that clears another needs
+        none.
 
-        One that records stacks is written when its event is recorded, see `kernel.session.stack_triggers`.
-        Raises ProbeRefused, TargetLost.
+        A trigger that records stacks is written only while its event is recorded, see
+        `kernel.session.stack_triggers`. Raises ProbeRefused, TargetLost.
         """
         if records_stacks(text):
-            if holding.mode is Mode.RECORD:
-                self._record_stacks(event, text, holding)
-            holding.triggers.append((event, text))
+            if steps.mode is Mode.RECORD:
+                self._record_stacks(event, text, steps)
+            steps.triggers.append((event, text))
             return
         effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")
-        changes = is_of_another(text)  # and its way back would take that histogram away
+        clears_other = is_of_another(text)  # its undo step would remove that other histogram
         try:
-            if changes:
+            if clears_other:
                 self._target.perform(effect)
             else:
-                holding.defined.do(effect, undo)
+                steps.defined.do(effect, undo)
         except FileRefused as error:
             raise refused(text, error, _log(self._instance)) from None
-        if not changes:
-            holding.triggers.append((event, text))
+        if not clears_other:
+            steps.triggers.append((event, text))
 
-    def _record_stacks(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
-        own = within_filter(text, event.filter)
+    def _record_stacks(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
+        filtered_text = within_filter(text, event.filter)
         try:
-            effect = self._instance.trigger(event.path, own)
-            holding.enabled.do(effect, self._instance.trigger(event.path, REMOVAL))
+            effect = self._instance.trigger(event.path, filtered_text)
+            steps.enabled.do(effect, self._instance.trigger(event.path, REMOVAL))
         except FileRefused as error:
-            raise refused(own, error, _log(self._instance)) from None
+            raise refused(filtered_text, error, _log(self._instance)) from None
 
-    def remove_trigger(self, event: PlannedEvent, text: str, holding: ProbeSteps) -> None:
-        """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""
-        # By its path: the event may have another filter by now.
-        there = next((one for one in holding.triggers if (one[0].path, one[1]) == (event.path, text)), None)
-        if there is not None:
+    def remove_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
+        """Remove a trigger; a missing one is no error. Raises FileRefused, TargetLost."""
+        # By path: the event may have another filter by now.
+        trigger = next((entry for entry in steps.triggers if (entry[0].path, entry[1]) == (event.path, text)), None)
+        if trigger is not None:
             step = self._instance.trigger(event.path, REMOVAL if records_stacks(text) else f"!{text}")
             try:
                 self._target.perform(step)
             except FileRefused as error:
                 if error.errno != errno.ENOENT:
                     raise
-            holding.triggers.remove(there)
-            if there in holding.by_hand:
-                holding.by_hand.remove(there)
-            holding.defined.forget(step)
-            holding.enabled.forget(step)
+            steps.triggers.remove(trigger)
+            if trigger in steps.by_hand:
+                steps.by_hand.remove(trigger)
+            steps.defined.forget(step)
+            steps.enabled.forget(step)
 
     def enable(self, plan: Plan, undo: UndoList) -> None:
-        """Switch its events on, in our instance only. Raises ProbeRefused, TargetUnusable, TargetLost."""
-        # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
+        """Enable the recorded events, in our instance only. Raises ProbeRefused, TargetUnusable, TargetLost."""
+        # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event in reversed([event for event in plan.events if event.recorded]):
-            follows = event.at_exit and event.line.startswith("f")
-            if follows:
+            needs_trampoline = event.at_exit and event.line.startswith("f")
+            if needs_trampoline:
                 refuse_second_start(self._target, self._tracefs)
             try:
                 undo.do(self._instance.enable(event.path, True), self._instance.enable(event.path, False))
             except FileRefused as error:
-                # Since Linux 6.17 an fprobe is registered only here, and error_log says nothing.
+                # Since Linux 6.17 an fprobe is registered only here, and error_log has no entry.
                 raise refused(event.line, error, ()) from None
-            if follows:
+            if needs_trampoline:
                 started(self._target)
 
-    def switch(self, plan: Plan, holding: ProbeSteps, mode: Mode) -> list[UndoFailure]:
-        """From any mode to another; what is defined stays, so that nothing in the buffer is lost.
+    def switch(self, plan: Plan, steps: ProbeSteps, mode: Mode) -> list[UndoFailure]:
+        """Switch a probe from any mode to another; definitions stay, so that no data in the buffer is lost.
 
-        Where it is refused, a part of it may be done: see `ProbeSteps.only`.
+        If the kernel rejects it, a part may be done: see `ProbeSteps.only`.
 
         Raises:
-            ProbeRefused: it could not be switched on.
+            ProbeRefused: it could not be enabled.
             FileRefused: this kernel can't count.
-            TargetUnusable: this kernel may not outlive it (`kernel.session.trampoline_guard`).
-            TargetLost: the line is gone.
+            TargetUnusable: the kernel might crash (`kernel.session.trampoline_guard`).
+            TargetLost: the connection is lost.
         """
-        # The new way before the old one ends: an event that is in use all the time is not patched out and in again.
-        # By the mode, not by what is to be undone: one of its events may be on that could not be switched off.
-        if mode is Mode.RECORD and holding.mode is not Mode.RECORD:
-            self.enable(plan, holding.enabled)
-            for event, text in holding.triggers:
+        # Start the new mode before ending the old one: an event in use throughout is not patched out and in again.
+        # Decide by the mode, not by the undo lists: one of its events may still be on because it could not be
+        # disabled.
+        if mode is Mode.RECORD and steps.mode is not Mode.RECORD:
+            self.enable(plan, steps.enabled)
+            for event, text in steps.triggers:
                 if records_stacks(text):
-                    self._record_stacks(event, text, holding)
-        if mode is Mode.COUNT and not holding.counted:
-            self._count(plan.events, holding)
-        failures = holding.only(mode)
-        holding.mode = mode
+                    self._record_stacks(event, text, steps)
+        if mode is Mode.COUNT and not steps.counted:
+            self._count(plan.events, steps)
+        failures = steps.only(mode)
+        steps.mode = mode
         return failures
 
-    def _count(self, events: Sequence[PlannedEvent], holding: ProbeSteps) -> None:
-        """Have the kernel count hits, and those that pass a filter. Raises FileRefused, TargetLost."""
-        meter = RateMeter(self._instance, holding.counted, holding.name)
+    def _count(self, events: Sequence[PlannedEvent], steps: ProbeSteps) -> None:
+        """Make the kernel count hits, and those that pass a filter. Raises FileRefused, TargetLost."""
+        meter = RateMeter(self._instance, steps.counted, steps.name)
         meter.start([event for event in events if event.recorded])
 
     def read_formats(self, plan: Plan, *, stacks: bool = False) -> dict[int, EventFormat]:
-        """Of its events, by id; `stacks`: and of what triggers put beside them. Raises FileRefused, TargetLost."""
+        """Read the formats of the recorded events, by id; `stacks`: also of the stack events. Raises FileRefused,
+        TargetLost.
+        """
         events = [event for event in plan.events if event.recorded]
         texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
         if stacks or any(records_stacks(text) for event in plan.events for text in event.triggers):
             for path in _STACK_EVENTS:
                 with contextlib.suppress(FileRefused):
                     texts[path] = self._tracefs.read(f"events/{path}/format")
-        found: dict[int, EventFormat] = {}
+        formats: dict[int, EventFormat] = {}
         for path, text in texts.items():
-            with contextlib.suppress(FormatError):  # the store counts its records as undecodable
+            with contextlib.suppress(FormatError):  # the store counts their records as undecodable
                 parsed = parse_format(text, path.split("/")[0], self._long_size)
-                found[parsed.id] = parsed
-        return found
+                formats[parsed.id] = parsed
+        return formats
 
 
-def _log(place: Instance) -> list[LogEntry]:
+def _log(instance: Instance) -> list[LogEntry]:
     try:
-        return place.error_log()
+        return instance.error_log()
     except FileRefused:
         return []

@@ -1,4 +1,4 @@
-"""The trace instance of a session: whether there can be one, and making it under a name that says whose it is."""
+"""Create the trace instance of a session, under a name that identifies its owner; check that the target allows it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, Tracefs
 
 _MOST_SESSIONS = 64
-"""Of one process on one target."""
+"""Most sessions of one process on one target."""
 
 
 def require_usable(target: Target) -> None:
-    """Raises TargetUnusable where nothing can be armed; it carries the troubles of the target's facts."""
+    """Raise TargetUnusable if no probe can be armed; it carries the diagnoses of the target's facts."""
     facts = target.facts()
     if not facts.usable or not target.owner:
         fatal = [trouble for trouble in facts.troubles if trouble.fatal]
-        why = "; ".join(trouble.what for trouble in fatal) or "it is not a living kernel"
-        raise TargetUnusable(f"{target.name}: {why}", fatal[0].remedy if fatal else "", facts.troubles)
+        reason = "; ".join(trouble.what for trouble in fatal) or "it is not a living kernel"
+        raise TargetUnusable(f"{target.name}: {reason}", fatal[0].remedy if fatal else "", facts.troubles)
 
 
 def make_instance(target: Target, tracefs: Tracefs, undo: UndoList) -> Instance:
-    """Make it under the first name of this owner that is free. Raises TargetUnusable, FileRefused, TargetLost."""
+    """Create the instance under the owner's first free name. Raises TargetUnusable, FileRefused, TargetLost."""
     for number in range(1, _MOST_SESSIONS + 1):
         suffix = f"_{number}" if number > 1 else ""
         instance = tracefs.instance(f"{INSTANCE_PREFIX}{target.owner}{suffix}")

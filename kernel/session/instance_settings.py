@@ -1,4 +1,4 @@
-"""How our trace instance is set up; nothing here needs an undo, for it all goes with the instance."""
+"""Configure a new trace instance; needs no undo, as the settings disappear with the instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernel.target import Target
 from kernel.tracefs import Instance
 
 CLOCKS = ("mono", "global", "local")
-"""What we would like, best first: one order across CPUs, and the clock that user space has too (CLOCK_MONOTONIC)."""
+"""Preferred trace clocks, best first: ordered across CPUs, and readable in user space too (CLOCK_MONOTONIC)."""
 
 OPTIONS = (
     "record-cmd",
@@ -21,27 +21,27 @@ OPTIONS = (
     *("noraw", "nohex", "nobin", "noblock", "nofields", "noverbose", "nolatency-format"),
     *("nostacktrace", "nouserstacktrace", "nosym-addr", "nodisable_on_free", "nopause-on-trace", "norecord-tgid"),
 )
-"""A new instance takes over what the user has set for the whole machine; our decoding counts on these."""
+"""Options our decoding relies on; a new instance inherits the user's settings for the whole machine."""
 
 
 def configure(target: Target, instance: Instance, buffer_kb: int | None = None) -> bool:
-    """Set clock, options and wake-up of a fresh instance; what a kernel has not is left out.
+    """Set clock, options and wake-up of a new instance; settings that a kernel lacks are skipped.
 
     Args:
-        target: where it is.
-        instance: ours.
-        buffer_kb: size of the ring buffer of each CPU in KB; None: as the kernel makes it (some 1400).
+        target: target of the instance.
+        instance: our own trace instance.
+        buffer_kb: size of the ring buffer of each CPU in KB; None: the kernel's default (some 1400).
 
     Returns:
-        Whether children and threads of the processes we leave out are left out by themselves (`event-fork`).
+        True if children and threads of excluded processes are excluded automatically (`event-fork`).
 
     Raises:
-        FileRefused: the buffer size was refused.
+        FileRefused: the kernel rejected the buffer size.
     """
     with contextlib.suppress(FileRefused):
         offered = instance.read("trace_clock").split()
         clock = next((clock for clock in CLOCKS if clock in offered or f"[{clock}]" in offered), None)
-        if clock in offered:  # else it is the one in brackets already
+        if clock in offered:  # else the preferred clock, in brackets, is set already
             target.perform(instance.write("trace_clock", clock))
     follows = False
     with contextlib.suppress(FileRefused):
@@ -59,12 +59,12 @@ def configure(target: Target, instance: Instance, buffer_kb: int | None = None) 
 
 
 def leave_out(target: Target, instance: Instance, *, append: bool) -> None:
-    """Keep our own processes out of the instance, or each read of a buffer would fill it again.
+    """Exclude our own processes from the instance, or each read of a buffer would fill it again.
 
     Args:
-        target: knows which processes those are.
-        instance: ours.
-        append: add to those that are left out; else they are replaced, which forgets children found by event-fork.
+        target: lists our own processes.
+        instance: our own trace instance.
+        append: True: add to the excluded processes; False: replace them, which drops children added by event-fork.
     """
     pids = " ".join(map(str, target.our_pids()))
     if pids:

@@ -1,8 +1,8 @@
-"""Events of probes that were disarmed while others record: off, but still defined.
+"""Keep the events of probes that are disarmed while others record: disabled, but still defined.
 
-To remove an event that was on empties the buffer of every instance it was on in, for its id may be given to another
-(probe_remove_event_call sets clear_trace, then tracing_reset_all_online_cpus). What the other probes write between
-our last reading and that moment would be lost, and no count of the kernel's tells it.
+Removing an event that was enabled empties the buffer of every instance in which it was, as its id may be reused
+(probe_remove_event_call sets clear_trace, then tracing_reset_all_online_cpus). Events which other probes write
+between our last read and that moment would be lost, and no count of the kernel's includes them.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from probes.plans.plan import Plan
 
 
 class Parked(NamedTuple):
-    """What is left of one probe."""
+    """Plan and remaining steps of one parked probe."""
 
     plan: Plan
     holding: ProbeSteps
 
 
 class ParkedEvents:
-    """All of them, of one session."""
+    """Parked events of one session."""
 
     def __init__(self, tracefs: Tracefs) -> None:
         self._definitions = tracefs.define("").path
-        self._all: list[Parked] = []
+        self._parked: list[Parked] = []
 
     @property
     def plans(self) -> list[Plan]:
-        """Whose events are still defined."""
-        return [one.plan for one in self._all]
+        """Plans whose events are still defined."""
+        return [parked.plan for parked in self._parked]
 
     def lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
-        """Switch a probe's events off, and take all back but their definitions."""
+        """Disable a probe's events, and undo everything but their definitions."""
         failures = holding.switch_off()
         failures += holding.defined.run(down_to=holding.defined.first(self._definitions))
         holding.mode = Mode.OFF
@@ -43,32 +43,42 @@ class ParkedEvents:
         holding.by_hand.clear()
         holding.made.clear()
         if holding.stuck:
-            self._all.append(Parked(plan, holding))
+            self._parked.append(Parked(plan, holding))
         return failures
 
     def wake(self, plan: Plan) -> Parked | None:
-        """The one that has all events of a plan as the plan has them, if there is one; it rests no more."""
-        wanted = _made(plan)
-        for one in self._all:
-            whole = len(one.holding.defined) == one.holding.defined.first(self._definitions) == len(wanted)
-            if wanted and whole and not one.holding.enabled and not one.holding.counted and _made(one.plan) == wanted:
-                self._all.remove(one)
-                return one
+        """Unpark the probe whose events equal those of a plan and return it; None: there is none."""
+        definitions = _definitions_of(plan)
+        for parked in self._parked:
+            complete = (
+                len(parked.holding.defined) == parked.holding.defined.first(self._definitions) == len(definitions)
+            )
+            if (
+                definitions
+                and complete
+                and not parked.holding.enabled
+                and not parked.holding.counted
+                and _definitions_of(parked.plan) == definitions
+            ):
+                self._parked.remove(parked)
+                return parked
         return None
 
     def in_the_way(self, plan: Plan) -> list[Parked]:
-        """Those that have the name of one of its events; they rest no more."""
+        """Unpark and return the probes that have the name of one of a plan's events."""
         names = {event.path for event in plan.events if event.line}
-        return self._leave([one for one in self._all if names & {event.path for event in one.plan.events}])
+        return self._unpark(
+            [parked for parked in self._parked if names & {event.path for event in parked.plan.events}]
+        )
 
     def all(self) -> list[Parked]:
-        """Each; none rests any more."""
-        return self._leave(list(self._all))
+        """Unpark and return all probes."""
+        return self._unpark(list(self._parked))
 
-    def _leave(self, these: list[Parked]) -> list[Parked]:
-        self._all = [one for one in self._all if one not in these]
-        return these
+    def _unpark(self, selected: list[Parked]) -> list[Parked]:
+        self._parked = [parked for parked in self._parked if parked not in selected]
+        return selected
 
 
-def _made(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
+def _definitions_of(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
     return [(event.path, tuple(event.lines)) for event in plan.events if event.line]

@@ -1,4 +1,4 @@
-"""A moment in which an instance records nothing, for what empties its buffer."""
+"""Pause a trace instance (tracing_on=0) around operations that empty its ring buffer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from kernel.tracefs import Instance
 
 
 class TracingPause:
-    """Of one instance.
+    """Pause of one instance.
 
-    A trigger with times sets the clock of the instance to its own (`global` where it says none), which empties the
-    buffer of all probes and its counts (tracing_set_clock). Such a trigger takes any clock: ours is set again.
+    A trigger with time stamps sets the clock of the instance to its own (`global` by default), which empties the
+    buffer of all probes and its counts (tracing_set_clock). Such a trigger works with any clock, so our clock is set
+    again.
     """
 
     def __init__(self, target: Target, instance: Instance, pump: Pump, losses: LossCounter) -> None:
@@ -24,28 +25,28 @@ class TracingPause:
         self._instance = instance
         self._pump = pump
         self._losses = losses
-        self._on = False
-        self._before = ""
-        """Clock before recording was held."""
+        self._paused = False
+        self._clock_before = ""
+        """Clock before the pause."""
 
     def read_all(self) -> None:
-        """Have the pump read what is in the buffer, and note the counts."""
+        """Make the pump read the present content of the buffer, and read the loss counts."""
         self._pump.settle()
         self.look()
 
     def look(self) -> None:
-        """Note the counts: that they began anew only shows while they are smaller than before."""
+        """Read the loss counts: a restart at zero is noticed only while they are smaller than before."""
         with contextlib.suppress(KernelError):
             self._losses.look()
 
     def around(self, triggers: Iterable[str]) -> contextlib.AbstractContextManager[None]:
-        """While triggers are added: `hold` where one of them has times."""
+        """Return a context for adding triggers: `hold` if one of them has time stamps."""
         return self.hold() if any("common_timestamp" in text for text in triggers) else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Nothing is recorded inside; what was recorded is read before. Raises FileRefused, TargetLost."""
-        if self._on:
+        """Record no events inside; events recorded before are read first. Raises FileRefused, TargetLost."""
+        if self._paused:
             yield
             return
         self.begin()
@@ -56,27 +57,27 @@ class TracingPause:
             self.end()
 
     def begin(self) -> None:
-        """Record nothing until `end`. Raises FileRefused, TargetLost."""
-        self._before = self._clock()
+        """Record no events until `end`. Raises FileRefused, TargetLost."""
+        self._clock_before = self._clock()
         self._target.perform(self._instance.write("tracing_on", "0"))
-        self._on = True
+        self._paused = True
 
     def end(self, just_before: Callable[[], object] = lambda: None) -> None:
-        """Record what is on, all of it from one time on, where nothing was recorded.
+        """Resume recording if paused, for all enabled events at once.
 
         `just_before` is called when only one step is left. Raises FileRefused, TargetLost.
         """
-        if not self._on:
+        if not self._paused:
             return
-        self._on = False
-        if self._before and self._clock() != self._before:
-            self._target.perform(self._instance.write("trace_clock", self._before))
+        self._paused = False
+        if self._clock_before and self._clock() != self._clock_before:
+            self._target.perform(self._instance.write("trace_clock", self._clock_before))
         self.look()
         just_before()
         self._target.perform(self._instance.write("tracing_on", "1"))
 
     def _clock(self) -> str:
-        """The one in brackets; empty: this kernel does not say."""
+        """Return the trace clock, the one in brackets; empty: this kernel does not print it."""
         with contextlib.suppress(FileRefused):
             return self._instance.read("trace_clock").partition("[")[2].partition("]")[0]
         return ""

@@ -1,4 +1,4 @@
-"""A session on any target: on a living kernel, or on a recording."""
+"""Define the interface of a session, on a running kernel or on a recording."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ from probes.plans.plan import Plan, PlannedEvent
 
 
 class AnyPump(Protocol):
-    """Where bytes come from."""
+    """Source of batches."""
 
     on_data: Callable[[], None]
-    """Called from any thread when there is something to drain, at least once after a drain that found nothing."""
+    """Called from any thread when there is data to drain, at least once after a drain that returned none."""
 
     @property
     def done(self) -> bool:
-        """Nothing more will come."""
+        """True if no more data will arrive."""
 
     @property
     def error(self) -> KernelError | None:
-        """Why nothing more will come."""
+        """Error because of which no more data will arrive."""
 
     def settle(self) -> bool:
-        """Wait until all that is in the buffers now can be drained; False: that took too long."""
+        """Wait until everything in the buffers now can be drained; False: timeout."""
 
     def close(self) -> None:
-        """Read no more; what is queued stays."""
+        """Stop reading; queued batches stay."""
 
     def drain(self, most_bytes: float = ...) -> Sequence[Batch | Mapping[int, EventFormat]]:
-        """The oldest of what came, about so many bytes; a recording also says which formats hold from there on."""
+        """Return the oldest queued batches, about `most_bytes` of them; a recording adds the formats valid from there
+        on.
+        """
 
 
 class AnySession(Protocol):
-    """What `Watch` needs of a session."""
+    """Methods of a session that `Watch` uses."""
 
     @property
     def group(self) -> str: ...
@@ -74,7 +76,7 @@ class AnySession(Protocol):
 
 
 def open_session(target: Target, limit_bytes: int = SCREEN.queued) -> AnySession:
-    """Open a session in which so many bytes of events may wait. Raises TargetUnusable, TargetLost."""
+    """Open a session in which `limit_bytes` of events may wait. Raises TargetUnusable, TargetLost."""
     if isinstance(target, RecordingTarget):
         return ReplaySession(target)
     return start.open_session(target, limit_bytes=limit_bytes)

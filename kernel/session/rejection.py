@@ -1,4 +1,4 @@
-"""Why the kernel said no: from an errno and error_log to a verdict."""
+"""Explain a rejection by the kernel: make a verdict from an errno and error_log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal, Verdict
 
 NO_LOG = "refused"
-"""Code of a refusal about which error_log says nothing; the message is then the errno's."""
+"""Code of a rejection without an entry in error_log; the message is then the errno's."""
 
 _TOKEN = re.compile(r"[\w$%@*]+|\S+")
 
@@ -36,21 +36,22 @@ _ONE_TRACEPOINT = (
 
 
 def words(line: str) -> str:
-    """A line as error_log shows it: cut at `#`, words joined by one space (trace_probe_log_err)."""
+    """Return a line as error_log shows it: cut at `#`, words joined by one space (trace_probe_log_err)."""
     return " ".join(line.split("#", 1)[0].split())
 
 
 def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
-    """The exception for a refused line.
+    """Return the exception for a rejected line.
 
     Args:
-        line: what was written.
-        error: how the write failed.
-        log: error_log of the instance (or root) that takes such errors.
-        shown: the command for the verdict, where it is not the line itself (a filter's probe).
+        line: text that was written.
+        error: failure of the write.
+        log: error_log of the instance (or root) that records such errors.
+        shown: command for the verdict, if not the line itself (a filter's probe).
     """
     command = words(line)
-    # Eight entries are kept, others write there too, and not every refusal is logged: only our own words count.
+    # The kernel keeps eight entries, others write there too, and not every rejection is logged: only an entry with
+    # our own words counts.
     entry = next((entry for entry in reversed(log) if words(entry.command) == command), None)
     if entry is None:
         number = error.errno
@@ -65,7 +66,7 @@ def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str =
 
 
 def _token(command: str, column: int, *, behind: bool) -> str:
-    """The word the caret stands under, or just `behind` as with most errors of a filter."""
-    before = _LAST_WORD.search(command[:column]) if behind else None
-    match = before or _TOKEN.match(command, column)
+    """Return the word under the caret, or the word before it (`behind`), as for most errors of a filter."""
+    previous = _LAST_WORD.search(command[:column]) if behind else None
+    match = previous or _TOKEN.match(command, column)
     return match[0].strip() if match else ""

@@ -1,8 +1,8 @@
-"""Triggers that record stacks: they act also of events that are off, or that their filter leaves out.
+"""Restrict triggers that record stacks: they act even for disabled events, and for hits that a filter discards.
 
-Of such a stack there is no event (trace_event_trigger_enable_disable() and __event_trigger_test_discard() of
-kernel/trace: a trigger switches its event on softly, and of what a filter discards the triggers act all the same). So
-they are there only while their event is recorded, and with the event's filter as theirs.
+For such a stack there is no event (trace_event_trigger_enable_disable() and __event_trigger_test_discard() of
+kernel/trace: a trigger enables its event in soft mode, and acts on events that a filter discards). So they exist only
+while their event is recorded, and with the event's filter as theirs.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from probes.syntax.parse_error import ParseError
 
 _COMMAND = "stacktrace"
 REMOVAL = f"!{_COMMAND}"
-"""Takes it away whatever it is in full: an event has one at most (unregister_trigger() compares no more)."""
+"""Removes such a trigger whatever its full text: an event has one at most (unregister_trigger() compares no more)."""
 
 
 def records_stacks(trigger: str) -> bool:
-    """Whether a trigger records stacks."""
+    """Return whether a trigger records stacks."""
     return trigger.strip().startswith(_COMMAND)
 
 
 def within_filter(trigger: str, condition: str) -> str:
-    """Return a trigger that records stacks as it acts only where the filter of its event holds, too."""
+    """Return a trigger that records stacks, restricted to the filter of its event."""
     text = trigger.strip()
     try:
-        read = parse_trigger(text)
-    except ParseError:  # the kernel says what is wrong with it
+        parsed = parse_trigger(text)
+    except ParseError:  # the kernel reports the error
         return text
-    if not condition or not isinstance(read, PlainTrigger):
+    if not condition or not isinstance(parsed, PlainTrigger):
         return text
-    both = f"({condition}) && ({read.filter})" if read.filter else condition
-    return str(replace(read, filter=both, head=read.head if read.parameter else "", link=" if "))
+    combined = f"({condition}) && ({parsed.filter})" if parsed.filter else condition
+    return str(replace(parsed, filter=combined, head=parsed.head if parsed.parameter else "", link=" if "))

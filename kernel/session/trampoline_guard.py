@@ -1,10 +1,10 @@
-"""A crash of kernels that no module is loaded into, and how it is kept away.
+"""Avoid a crash of kernels without loaded modules when call tracing starts a second time.
 
-What follows calls (function_graph, fprobes at the exit) shares one trampoline, in memory that modules share
-(mm/execmem.c, `execmem_cache_*`). It is freed with the last that uses it, and on the kernel of `lab:full` (Linux
-7.2.13, x86-64) the next one takes the kernel down where it gets that memory again: by hand as well, with the tracer
-`function` as well. Debian's kernel of that release, which has modules, does not. Whatever follows calls all the time
-keeps it away; the machines of the lab have an fprobe for that.
+Call tracing (function_graph, fprobes at the exit) shares one trampoline, in memory that modules share (mm/execmem.c,
+`execmem_cache_*`). It is freed with its last user, and on the kernel of `lab:full` (Linux 7.2.13, x86-64) the next
+user crashes the kernel if it gets that memory again: also without this program, and with the tracer `function`.
+Debian's kernel of that release, which has modules, does not crash. A permanent user avoids the crash; the lab's
+machines have an fprobe for that.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kernel.target import Target
 from kernel.tracefs import Tracefs
 
 _started: set[str] = set()
-"""Boots in which one was switched on: a kernel that is opened anew is the same one."""
+"""Boot ids in which call tracing was started: a kernel that is opened again is the same one."""
 _started_here: WeakSet[Target] = WeakSet()
-"""Targets that do not tell their boot."""
+"""Targets without a boot id."""
 _with_modules: set[str] = set()
-"""Boots in which a module was seen."""
+"""Boot ids in which a module was seen."""
 
 
 def started(target: Target) -> None:
-    """What follows calls was switched on there by us."""
+    """Record that we started call tracing on a target."""
     if boot := target.facts().boot_id:
         _started.add(boot)
     else:
@@ -32,16 +32,16 @@ def started(target: Target) -> None:
 
 
 def refuse_second_start(target: Target, tracefs: Tracefs) -> None:
-    """Raises TargetUnusable where we switched one on and off before, and the next one may end the kernel."""
+    """Raise TargetUnusable if we started and stopped call tracing before, and the next start may crash the kernel."""
     boot = target.facts().boot_id
     if not (boot in _started or target in _started_here) or boot in _with_modules:
         return
-    if _read(target, "/proc/modules", 1):
+    if _read_or_empty(target, "/proc/modules", 1):
         _with_modules.update((boot,) if boot else ())
         return
-    if not _frees(target):
+    if not _frees_trampoline(target):
         return
-    if b"ftrace_graph_func" in _read(target, tracefs.file("enabled_functions")):
+    if b"ftrace_graph_func" in _read_or_empty(target, tracefs.file("enabled_functions")):
         return
     raise TargetUnusable(
         f"{target.name}: no module is loaded into this kernel, and it may crash when calls are followed again",
@@ -49,11 +49,11 @@ def refuse_second_start(target: Target, tracefs: Tracefs) -> None:
     )
 
 
-def _frees(target: Target) -> bool:
-    return b" execmem_cache_clean\n" in _read(target, "/proc/kallsyms")
+def _frees_trampoline(target: Target) -> bool:
+    return b" execmem_cache_clean\n" in _read_or_empty(target, "/proc/kallsyms")
 
 
-def _read(target: Target, path: str, limit: int = 64 << 20) -> bytes:
+def _read_or_empty(target: Target, path: str, limit: int = 64 << 20) -> bytes:
     try:
         return target.read(path, limit)
     except FileRefused:

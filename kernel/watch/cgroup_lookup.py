@@ -1,4 +1,4 @@
-"""In which cgroups the tasks are that make events: looked up now and then, never for longer than a moment."""
+"""Resolve the cgroup of each task that produced events; polled, bounded in time."""
 
 from __future__ import annotations
 
@@ -16,46 +16,48 @@ from kernel.target import Target
 
 _T = TypeVar("_T")
 _AT_ONCE: Final = 0.05
-"""Seconds that one look may take: over a slow line that is a few tasks."""
+"""Seconds that one poll may take: a few tasks on a slow connection."""
 _LARGEST: Final = 1 << 14
-"""Bytes of a /proc/TID/cgroup that are read."""
+"""Bytes of /proc/TID/cgroup that are read."""
 _MOST: Final = 1 << 15
-"""Tasks that are remembered, at most."""
+"""Most tasks in memory."""
 
 
 class CgroupLookup:
-    """Looks at /proc/TID/cgroup for the tasks that have names, those that are new or another program first."""
+    """Reader of /proc/TID/cgroup for tasks with names; new tasks and those that executed another program come
+    first.
+    """
 
     def __init__(self, target: Target, most: int = _MOST) -> None:
-        """Remember at most so many tasks, those that were looked at last."""
+        """Remember at most `most` tasks, the most recently read ones."""
         self.known: dict[int, TaskCgroup] = {}
-        """What was found; of a task that has gone the last."""
+        """Cgroup of each task; of a finished task the last one."""
         self.recorded: Mapping[int, TaskCgroup] = _recorded(target)
-        """Of a recording what was known at its end."""
+        """Cgroups at the end of a recording."""
         self.wanted: Collection[int] = ()
-        """Threads that are asked for; set by any thread."""
+        """Threads to look up beside those with names; set by any thread."""
         self._target = target
         self._most = min(most, _MOST)
-        self._found: dict[int, TaskCgroup] = {}
+        self._news: dict[int, TaskCgroup] = {}
         self._names: dict[int, str] = {}
-        """What each thread was called when it was looked at."""
+        """Name of each thread when it was looked up."""
         self._alive: dict[int, None] = {}
-        """Those that were there then, the one that was looked at first in front."""
+        """Threads that existed then, the earliest looked up first."""
         self._lock = threading.Lock()
 
     def look(self, names: Mapping[int, str]) -> None:
-        """Look at some. Raises TargetLost.
+        """Look up some tasks. Raises TargetLost.
 
         Args:
-            names: of the tasks that made events, by thread id.
+            names: names of the tasks that produced events, by thread id.
         """
         if not self._target.is_kernel:
             return
         with self._lock:
             deadline = time.monotonic() + _AT_ONCE
-            fresh = [pid for pid in self.wanted if pid not in self._names]
-            fresh += [pid for pid, name in names.items() if pid and self._names.get(pid) != name]
-            for pid in dict.fromkeys((*fresh, *self._alive)):
+            pending = [pid for pid in self.wanted if pid not in self._names]
+            pending += [pid for pid, name in names.items() if pid and self._names.get(pid) != name]
+            for pid in dict.fromkeys((*pending, *self._alive)):
                 self._look(pid, names.get(pid, self._names.get(pid, "")))
                 if time.monotonic() >= deadline:
                     break
@@ -63,35 +65,35 @@ class CgroupLookup:
     def _look(self, pid: int, name: str) -> None:
         self._alive.pop(pid, None)
         self._remember(self._names, pid, name)
-        with contextlib.suppress(FileRefused):  # it has gone
+        with contextlib.suppress(FileRefused):  # the task has ended
             text = self._target.read(f"/proc/{pid}/cgroup", _LARGEST).decode("utf-8", "surrogateescape")
-            if (home := parse_home(text)) is not None:
+            if (cgroup := parse_home(text)) is not None:
                 self._remember(self._alive, pid, None)
-                self._remember(self.known, pid, home)
-                self._remember(self._found, pid, home)
+                self._remember(self.known, pid, cgroup)
+                self._remember(self._news, pid, cgroup)
 
-    def _remember(self, kept: dict[int, _T], pid: int, what: _T) -> None:
-        kept.pop(pid, None)
-        kept[pid] = what
-        if len(kept) > self._most:
-            del kept[next(iter(kept))]
+    def _remember(self, table: dict[int, _T], pid: int, value: _T) -> None:
+        table.pop(pid, None)
+        table[pid] = value
+        if len(table) > self._most:
+            del table[next(iter(table))]
 
     def begin_anew(self) -> None:
-        """The machine was booted: thread ids are those of other tasks now, and what was found is of no use."""
+        """Forget all lookups after a reboot: thread ids belong to other tasks now."""
         with self._lock:
-            self._found.clear()
+            self._news.clear()
             self._names.clear()
             self._alive.clear()
 
     def take(self) -> dict[int, TaskCgroup]:
-        """What was found since this was last asked."""
+        """Return the cgroups found since the last call."""
         with self._lock:
-            found, self._found = self._found, {}
-        return found
+            news, self._news = self._news, {}
+        return news
 
 
 def _recorded(target: Target) -> dict[int, TaskCgroup]:
     if isinstance(target, RecordingTarget):
-        with contextlib.suppress(RecordingError):  # damaged: whoever opens its events says so
+        with contextlib.suppress(RecordingError):  # damaged: reported when its events are opened
             return unpack(target.recording.blob("cgroups") or b"")
     return {}

@@ -1,8 +1,8 @@
-"""States of counting in the kernel: inputs give the next state, `next_step` the next effect. Pure.
+"""Compute the states of counting in the kernel: inputs give the next state, `next_step` the next effect. Pure.
 
-`kernel.watch.histogram` performs the steps and feeds back how each ended, so that what the screen says, what is
-written and what is given back follow from one value. Whatever order inputs come in, performing steps until there is
-none ends in `Phase.OFF` or `Phase.COUNTING`, or in `Phase.DISCONNECTED` until the connection is back.
+`kernel.watch.histogram` performs the steps and feeds back the result of each, so that the screen, the written
+triggers and the restored modes follow from one value. For any order of inputs, performing steps until there is none
+ends in `Phase.OFF` or `Phase.COUNTING`, or in `Phase.DISCONNECTED` until the reconnect.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from probes.plans.plan import Plan
 
 
 class Phase(enum.Enum):
-    """State of counting as people know it."""
+    """State of counting as shown to the user."""
 
     OFF = "off"
-    """Nothing is counted, and every probe does what it did before."""
+    """Counting is off, and every probe has its previous mode."""
     BEGINNING = "beginning"
-    """Probes are to be counted, and not all triggers are written."""
+    """Probes are to be counted, and some triggers are not written yet."""
     COUNTING = "counting"
     """The kernel counts."""
     ENDING = "ending"
-    """Nothing is to be counted; triggers or modes of before are still there."""
+    """Counting is to end; triggers remain, or modes are not restored yet."""
     DISCONNECTED = "disconnected"
-    """The connection is lost: steps go on when it is back."""
+    """Disconnected: steps continue after the reconnect."""
 
 
 class SessionProbe(NamedTuple):
@@ -46,9 +46,9 @@ class CountRequest(NamedTuple):
     keys: frozenset[object]
     """`Armed.key` of the probes."""
     recording: bool
-    """Whether the probes go on with what they do beside."""
+    """True: the probes keep their previous mode while the kernel counts."""
     number: int
-    """Tells requests apart: what was written for an earlier one is taken away."""
+    """Number of the request: triggers written for an earlier one are removed."""
 
     @property
     def mode(self) -> Mode:
@@ -57,26 +57,26 @@ class CountRequest(NamedTuple):
 
 
 class RemoveTriggers(NamedTuple):
-    """Take the triggers of a probe away."""
+    """Removal of the triggers of a probe."""
 
     key: object
 
 
 class SwitchMode(NamedTuple):
-    """Give a probe another mode."""
+    """Change of a probe's mode."""
 
     key: object
     mode: Mode
 
 
 class WriteTriggers(NamedTuple):
-    """Write the triggers of some probes, in one pause of the instance."""
+    """Writing of the triggers of some probes, in one pause of the instance."""
 
     keys: tuple[object, ...]
 
 
 class ZeroCounts(NamedTuple):
-    """Set all counts of some probes to 0."""
+    """Reset of all counts of some probes to 0."""
 
     keys: tuple[object, ...]
 
@@ -86,13 +86,13 @@ Step = RemoveTriggers | SwitchMode | WriteTriggers | ZeroCounts
 
 @dataclass(frozen=True, slots=True)
 class CountedProbe:
-    """An armed probe, with what counting did to it."""
+    """An armed probe, with the effects of counting on it."""
 
     key: object
     plan: Plan
     mode: Mode
     before: Mode | None = None
-    """Mode to be given back; None: it has its own."""
+    """Mode to be restored; None: the probe has its own mode."""
     written: tuple[Plan, int] | None = None
     """Plan and request by which its triggers were written; None: it has none."""
 
@@ -102,56 +102,60 @@ class CountingState:
     """State of counting of one watch."""
 
     probes: tuple[CountedProbe, ...] = ()
-    """All that are armed, the oldest first."""
+    """All armed probes, the oldest first."""
     wish: CountRequest | None = None
-    """None: nothing is to be counted."""
+    """Present request; None: counting is to be off."""
     requests: int = 0
     zeroing: bool = False
-    """Whether counts are to be set to 0."""
+    """True if counts are to be set to 0."""
     connected: bool = True
     refused: frozenset[Step] = frozenset()
-    """Steps back that the kernel refused; tried again at the next request."""
+    """Undo steps that the kernel rejected; tried again at the next request."""
 
     @property
     def phase(self) -> Phase:
-        """State in one word."""
-        ours = any(one.written or one.before is not None for one in self.probes)
+        """Phase of this state."""
+        has_effects = any(probe.written or probe.before is not None for probe in self.probes)
         if not self.connected:
-            return Phase.DISCONNECTED if ours or self.wish else Phase.OFF
+            return Phase.DISCONNECTED if has_effects or self.wish else Phase.OFF
         if self.wish is not None:
             return Phase.COUNTING if next_step(self) is None else Phase.BEGINNING
-        return Phase.ENDING if ours else Phase.OFF
+        return Phase.ENDING if has_effects else Phase.OFF
 
     @property
     def counted(self) -> frozenset[object]:
         """Keys of the probes whose triggers are written."""
-        return frozenset(one.key for one in self.probes if one.written is not None)
+        return frozenset(probe.key for probe in self.probes if probe.written is not None)
 
     # -- inputs -------------------------------------------------------------------------------------------------
 
     def seen(self, armed: Iterable[SessionProbe]) -> CountingState:
-        """Take what is armed now: probes come, go, get another filter, or are switched by someone else.
+        """Take the probes armed now: probes appear, disappear, get another filter, or are switched by someone else.
 
-        A probe that someone switched meanwhile is left as it is, and is counted no more.
+        A probe that someone switched meanwhile keeps its mode, and is no longer counted.
         """
-        known = {one.key: one for one in self.probes}
+        previous = {probe.key: probe for probe in self.probes}
         probes: list[CountedProbe] = []
-        left: set[object] = set()
+        switched: set[object] = set()
         for key, plan, mode in armed:
-            one = known.get(key, CountedProbe(key, plan, mode))
-            if one.before is not None and mode is not one.mode:
-                one = replace(one, before=None)
-                left.add(key)
-            probes.append(replace(one, plan=plan, mode=mode))
-        return replace(self, probes=tuple(probes))._wishing({one.key for one in probes} - left)._tidy()
+            probe = previous.get(key, CountedProbe(key, plan, mode))
+            if probe.before is not None and mode is not probe.mode:
+                probe = replace(probe, before=None)
+                switched.add(key)
+            probes.append(replace(probe, plan=plan, mode=mode))
+        return (
+            replace(self, probes=tuple(probes))
+            ._limit_request({probe.key for probe in probes} - switched)
+            ._drop_restored()
+        )
 
     def armed(self, keys: Collection[object]) -> CountingState:
-        """Take the keys of all probes that are armed: others are gone."""
-        probes = tuple(one for one in self.probes if one.key in keys)
-        return replace(self, probes=probes)._wishing(keys)
+        """Take the keys of all armed probes, and drop the others."""
+        probes = tuple(probe for probe in self.probes if probe.key in keys)
+        return replace(self, probes=probes)._limit_request(keys)
 
-    def _wishing(self, keys: Collection[object]) -> CountingState:
-        """Return the state with a request for no other probes than these."""
+    def _limit_request(self, keys: Collection[object]) -> CountingState:
+        """Return the state with its request limited to these probes."""
         wish = self.wish
         if wish is not None:
             wish = wish._replace(keys=wish.keys & frozenset(keys))
@@ -159,11 +163,11 @@ class CountingState:
 
     def count(self, keys: Iterable[object], *, recording: bool = False) -> CountingState:
         """Take a request to count these probes and no others, from 0 on."""
-        there = {one.key for one in self.probes}
-        wish = CountRequest(frozenset(keys) & there, recording, self.requests + 1)
+        present = {probe.key for probe in self.probes}
+        wish = CountRequest(frozenset(keys) & present, recording, self.requests + 1)
         probes = [
-            replace(one, before=one.mode) if one.key in wish.keys and one.before is None else one
-            for one in self.probes
+            replace(probe, before=probe.mode) if probe.key in wish.keys and probe.before is None else probe
+            for probe in self.probes
         ]
         return replace(
             self,
@@ -172,62 +176,62 @@ class CountingState:
             requests=wish.number,
             zeroing=False,
             refused=frozenset(),
-        )._tidy()
+        )._drop_restored()
 
     def stop(self) -> CountingState:
-        """Take a request to count nothing."""
-        return replace(self, wish=None, zeroing=False, refused=frozenset())._tidy()
+        """Take a request to end counting."""
+        return replace(self, wish=None, zeroing=False, refused=frozenset())._drop_restored()
 
     def clear(self) -> CountingState:
-        """Take a request to forget what was counted so far."""
+        """Take a request to reset the counts."""
         return replace(self, zeroing=self.wish is not None)
 
     def disconnect(self) -> CountingState:
-        """Take the loss of the connection."""
+        """Take a disconnect."""
         return replace(self, connected=False)
 
     def reconnect(self) -> CountingState:
-        """Take the return of the connection: probes are armed again in their modes, without our triggers."""
-        probes = tuple(replace(one, written=None) for one in self.probes)
-        return replace(self, probes=probes, connected=True, zeroing=False, refused=frozenset())._tidy()
+        """Take a reconnect: probes are armed again in their modes, without our triggers."""
+        probes = tuple(replace(probe, written=None) for probe in self.probes)
+        return replace(self, probes=probes, connected=True, zeroing=False, refused=frozenset())._drop_restored()
 
     def done(self, step: Step) -> CountingState:
         """Take the success of a step."""
         if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
-        return replace(self, probes=tuple(self._after(step, one) for one in self.probes))._tidy()
+        return replace(self, probes=tuple(self._apply(step, probe) for probe in self.probes))._drop_restored()
 
     def fail(self, step: Step) -> CountingState:
-        """Take the kernel's refusal of a step: everything is given back, except of counts that stay as they are.
+        """Take the kernel's rejection of a step: everything is restored, except if only counts stay as they are.
 
         A `WriteTriggers` may have been performed in part.
         """
         if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
-        back = self.wish is None or isinstance(step, RemoveTriggers)
+        undoing = self.wish is None or isinstance(step, RemoveTriggers)
         probes = self.probes
         if isinstance(step, WriteTriggers):
-            probes = tuple(self._after(step, one) for one in probes)
-        refused = self.refused | {step} if back else self.refused
-        return replace(self, probes=probes, wish=None, zeroing=False, refused=refused)._tidy()
+            probes = tuple(self._apply(step, probe) for probe in probes)
+        refused = self.refused | {step} if undoing else self.refused
+        return replace(self, probes=probes, wish=None, zeroing=False, refused=refused)._drop_restored()
 
-    def _after(self, step: Step, one: CountedProbe) -> CountedProbe:
-        if isinstance(step, WriteTriggers) and one.key in step.keys:
-            return replace(one, written=(one.plan, self.requests))
-        if isinstance(step, RemoveTriggers) and one.key == step.key:
-            return replace(one, written=None)
-        if isinstance(step, SwitchMode) and one.key == step.key:
-            return replace(one, mode=step.mode)
-        return one
+    def _apply(self, step: Step, probe: CountedProbe) -> CountedProbe:
+        if isinstance(step, WriteTriggers) and probe.key in step.keys:
+            return replace(probe, written=(probe.plan, self.requests))
+        if isinstance(step, RemoveTriggers) and probe.key == step.key:
+            return replace(probe, written=None)
+        if isinstance(step, SwitchMode) and probe.key == step.key:
+            return replace(probe, mode=step.mode)
+        return probe
 
-    def _tidy(self) -> CountingState:
-        """Forget the mode of before where a probe has it again."""
+    def _drop_restored(self) -> CountingState:
+        """Drop the previous mode of probes that have it again."""
 
-        def tidied(one: CountedProbe) -> CountedProbe:
-            over = (self.wish is None or one.key not in self.wish.keys) and not one.written
-            return replace(one, before=None) if over and one.mode is one.before else one
+        def without_restored(probe: CountedProbe) -> CountedProbe:
+            done = (self.wish is None or probe.key not in self.wish.keys) and not probe.written
+            return replace(probe, before=None) if done and probe.mode is probe.before else probe
 
-        return replace(self, probes=tuple(map(tidied, self.probes)))
+        return replace(self, probes=tuple(map(without_restored, self.probes)))
 
 
 def next_step(state: CountingState) -> Step | None:
@@ -238,23 +242,23 @@ def next_step(state: CountingState) -> Step | None:
 
 
 def _steps(state: CountingState) -> Iterator[Step]:
-    """Yield all that differs from what is wanted, in the order in which it has to be mended."""
+    """Yield the steps from the present to the requested state, in the order in which they have to be performed."""
     wish = state.wish
-    wanted = tuple(one for one in state.probes if wish is not None and one.key in wish.keys)
-    for one in state.probes:
-        stays = one in wanted and one.written == (one.plan, state.requests)
-        if one.written is not None and not stays:
-            yield RemoveTriggers(one.key)
+    requested = tuple(probe for probe in state.probes if wish is not None and probe.key in wish.keys)
+    for probe in state.probes:
+        stays = probe in requested and probe.written == (probe.plan, state.requests)
+        if probe.written is not None and not stays:
+            yield RemoveTriggers(probe.key)
     if wish is not None:
-        unwritten = [one for one in wanted if one.written is None]
-        for one in unwritten:
-            if one.mode is not wish.mode:
-                yield SwitchMode(one.key, wish.mode)
+        unwritten = [probe for probe in requested if probe.written is None]
+        for probe in unwritten:
+            if probe.mode is not wish.mode:
+                yield SwitchMode(probe.key, wish.mode)
         if unwritten:
-            yield WriteTriggers(tuple(one.key for one in unwritten))
+            yield WriteTriggers(tuple(probe.key for probe in unwritten))
         elif state.zeroing:
-            yield ZeroCounts(tuple(one.key for one in wanted))
-    for one in state.probes:
-        back = one not in wanted or (wish is not None and wish.recording and one.written is not None)
-        if back and one.before is not None and one.mode is not one.before:
-            yield SwitchMode(one.key, one.before)
+            yield ZeroCounts(tuple(probe.key for probe in requested))
+    for probe in state.probes:
+        restored = probe not in requested or (wish is not None and wish.recording and probe.written is not None)
+        if restored and probe.before is not None and probe.mode is not probe.before:
+            yield SwitchMode(probe.key, probe.before)

@@ -1,4 +1,4 @@
-"""What the plans that were armed say of their events: which fields somebody asked for, and what BTF knows of them."""
+"""Name the values of events by the plans of armed probes: requested fields, and their BTF types."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ if TYPE_CHECKING:
     from kernel.session.session import Armed
 
 _UNKNOWN = PlanColumn("", "")
-"""Of a field that no plan knows."""
+"""Column of a field that is in no plan."""
 
 
 class EventFields:
-    """Gives values their names; grows with each probe that is armed."""
+    """Names for the values of events; grows with each armed probe."""
 
     def __init__(self, namer: Callable[[], Namer]) -> None:
         """Take the source of names; it is called when the first value is to be named."""
         self._make_namer = namer
         self._namer: Namer | None = None
         self._columns: dict[str, dict[str, PlanColumn]] = {}
-        """Values by the name of an event without our group, which is another one after a disconnect."""
+        """Columns by event name without our group, as the group changes with a reconnect."""
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
-        """(event, field) of what only tells calls apart."""
+        """(event, field) pairs of fields that only match entries with exits."""
         self.with_stacks: set[str] = set()
-        """Paths of events behind which a trigger puts the kernel's stack."""
+        """Paths of events behind which a trigger records the kernel's stack."""
         self.group = ""
-        """Group of our events, as the store has it: that of the session whose events are read."""
+        """Group of our events in the store: that of the session whose events are read."""
         self._changing = threading.Lock()
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """Of everything that was ever armed, oldest first; their events may still be in the store."""
+        """Plans of all probes ever armed, oldest first; their events may still be in the store."""
         return tuple(self._plans)
 
     @property
     def namer(self) -> Namer:
-        """Names of values; of none, where the line was cut before the first was asked for."""
+        """Names of values; empty if disconnected before the first was requested."""
         if self._namer is None:
             try:
                 self._namer = self._make_namer()
-            except TargetLost:  # what came is shown all the same
+            except TargetLost:  # events are shown all the same
                 return Namer()
         return self._namer
 
     def add(self, armed: Armed) -> None:
-        """A probe was armed."""
+        """Take the plan of a probe that was just armed."""
         self.add_plan(armed.plan)
 
     def add_plan(self, plan: Plan) -> None:
-        """Take the plan of a probe that is armed, or was when a recording was made."""
+        """Take the plan of a probe that is armed, or was armed during a recording."""
         with self._changing:
             if plan not in self._plans:
                 self._plans.append(plan)
@@ -74,14 +74,14 @@ class EventFields:
                 self.add_trigger(event, text)
 
     def change(self, before: Plan, after: Plan) -> None:
-        """An armed probe has another filter; its events are the same."""
+        """Replace the plan of an armed probe after a change of its filter; its events stay."""
         with self._changing:
             self._plans[self._plans.index(before)] = after
 
     def regroup(self, old: str, new: str) -> None:
-        """Have all that was armed under one group under another's name: the same probes went on in that one.
+        """Move all plans of one group to another group, in which the same probes continue.
 
-        Each plan keeps its place among `plans`, and there are no more of them than before.
+        Each plan keeps its place among `plans`; no plans are added.
         """
         with self._changing:
             self._plans[:] = dict.fromkeys(regrouped(plan, old, new) for plan in self._plans)
@@ -89,49 +89,49 @@ class EventFields:
         self.group = new
 
     def add_trigger(self, event: PlannedEvent, text: str) -> None:
-        """An event has a trigger now."""
+        """Take a new trigger of an event."""
         if records_stacks(text):
             self.with_stacks.add(event.path)
 
     def values(self, record: Record) -> list[tuple[str, str]]:
-        """Name and value of each field that somebody asked for; values by their names where they have one.
+        """Return name and value of each requested field; values as names where they have one.
 
-        Of a stack that is a row of its own why it is.
+        For a stack in a row of its own, the reason why it has no event.
         """
         if is_stack(record):
             return [("note", NO_EVENT)]
         fields = {field.name: field for field in record.format.fields} if record.format else {}
         event = exported_name(record.event)
         columns = self._columns.get(event, {})
-        named = []
+        values = []
         for name, value in record.values.items():
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column = columns.get(name, _UNKNOWN)
             kind, is_retval = column.btf_type, column.is_retval
-            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
-        return named
+            values.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
+        return values
 
     def text(self, record: Record) -> str:
-        """A record as one line, as it is shown; see `events.search.search.LineStyle`."""
+        """Return a record as one line, as shown; see `events.search.search.LineStyle`."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))
         return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
     def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
-        """What stands in that line."""
+        """Return the fields contained in that line."""
         return tuple(field for field in fmt.arguments if (exported_name(fmt.path), field.name) not in self._frames)
 
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
-        """How the numbers of a field read in that line."""
+        """Return the number format of a field in that line."""
         column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
         return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:
-        """Whether values of a probe are addresses, which only the symbols can name."""
+        """Return whether values of a probe are addresses, which only symbols can name."""
         return any(map(self.names_addresses, armed.formats.values()))
 
     def names_addresses(self, fmt: EventFormat) -> bool:
-        """Whether values of an event are addresses, which only the symbols can name."""
+        """Return whether values of an event are addresses, which only symbols can name."""
         columns = self._columns.get(exported_name(fmt.path), {})
         return any(
             self.namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments

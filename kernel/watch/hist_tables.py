@@ -1,7 +1,7 @@
-"""Read the histograms of hist triggers that somebody gave to armed probes: `T`, `--trigger`, or a preset.
+"""Read the histograms of hist triggers that the user added to armed probes: `T`, `--trigger`, or a preset.
 
 The kernel sorts them as their trigger says (hist_trigger_show in kernel/trace/trace_events_hist.c). Histograms that a
-session keeps for itself stand in the same files and are left out.
+session uses internally are in the same files and are left out.
 """
 
 from __future__ import annotations
@@ -19,46 +19,50 @@ from probes.plans.plan import PlannedEvent
 
 
 class HistTable(NamedTuple):
-    """One histogram of one event."""
+    """Histogram of one event."""
 
     event: str
-    """Path."""
+    """Path of the event."""
     histogram: Histogram
     ignored: str = ""
-    """Filter of the event that does not hold for the histogram: a trigger goes by its own alone. Empty: none."""
+    """Filter of the event that does not apply to the histogram, as a trigger applies its own filter only. Empty:
+    none.
+    """
 
 
-def events_with_tables(watching: ArmedSet) -> tuple[PlannedEvent, ...]:
+def events_with_tables(watch: ArmedSet) -> tuple[PlannedEvent, ...]:
     """Return the events of armed probes that have such a trigger, each once. Never waits.
 
-    The triggers of events that are not recorded measure a `lat:`.
+    Triggers of events that are not recorded measure a `lat:`, and are left out.
     """
-    session = watching.session
+    session = watch.session
     if not isinstance(session, Session):
         return ()
-    now = {event.path: event for armed in session.armed for event in armed.plan.events}  # with the filters of now
-    found = {
-        event.path: now.get(event.path, event)
+    current = {
+        event.path: event for armed in session.armed for event in armed.plan.events
+    }  # with the present filters
+    events = {
+        event.path: current.get(event.path, event)
         for armed in session.armed
         for event, text in session.triggers(armed)
         if event.recorded and text.strip().startswith("hist") and not is_own(text)
     }
-    return tuple(found.values())
+    return tuple(events.values())
 
 
-def read_tables(watching: ArmedSet) -> Iterator[HistTable]:
-    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and what
-    `histograms_of` raises.
+def read_tables(watch: ArmedSet) -> Iterator[HistTable]:
+    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and as `histograms_of`
+    does.
     """
-    session = watching.session
+    session = watch.session
     if not isinstance(session, Session):
         return
-    for event in events_with_tables(watching):
+    for event in events_with_tables(watch):
         try:
             text = session.instance.read(f"events/{event.path}/hist")
         except FileRefused:
-            if event not in events_with_tables(watching):
-                continue  # its probe went meanwhile
+            if event not in events_with_tables(watch):
+                continue  # its probe was disarmed meanwhile
             raise
         for histogram in histograms_of(session, event.path, text):
             if not is_own(histogram.trigger):
@@ -66,14 +70,14 @@ def read_tables(watching: ArmedSet) -> Iterator[HistTable]:
 
 
 def histograms_of(session: Session, path: str, text: str) -> tuple[Histogram, ...]:
-    """Read the `hist` file of an event. Raises FileRefused, TargetLost, and KernelError where a key is forged.
+    """Parse the `hist` file of an event. Raises FileRefused, TargetLost, and KernelError for a forged key.
 
     The text of a key that a process chose may look like a whole histogram; then there are more of them than triggers.
 
     Args:
-        session: has the event armed.
-        path: of the event.
-        text: of the file, as it was read.
+        session: session that has the event armed.
+        path: path of the event.
+        text: content of the file.
     """
     texts = text_fields(session.armed, path)
     if may_be_forged(text, texts):

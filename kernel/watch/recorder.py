@@ -1,4 +1,4 @@
-"""Writes what a session sees into a recording: what was known of the kernel, then formats and pages as they come."""
+"""Write a recording of a session: kernel facts at first, then formats and ring-buffer pages as they arrive."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from probes.plans.json_values import plan_to_dict
 from probes.plans.plan import Plan
 
 CUTS = "cuts"
-"""Key of the cuts of the line in the meta values of a recording: what has columns wants to know them ahead."""
+"""Key of the disconnects in the meta values of a recording: readers that build columns need them in advance."""
 _FLUSH_EVERY = 1.0
-"""Seconds."""
+"""Seconds between two flushes of the file."""
 MOST_WAITING = 64 << 20
-"""Bytes of events that may wait to be written; what comes then is dropped, and counted."""
-_HURRY = 8
-"""Part of them that waits, from which on events are written as they are."""
+"""Bytes of events that may wait to be written; events beyond are dropped and counted."""
+_BACKLOG_DIVISOR = 8
+"""Divisor: if more than this part of them waits, events are written uncompressed."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
-"""Types of kallsyms that a probe or a return address can name; data would double the file."""
+"""Symbol types of kallsyms that probes and return addresses use; data symbols would double the file."""
 
 
 class Recorder:
-    """One recording that is being written, events by a thread of its own.
+    """A recording being written, events by a thread of its own.
 
-    All may raise OSError, which may be that of something written before.
+    All methods may raise OSError, possibly of an earlier write.
     """
 
     def __init__(self, path: Path, connection: Connection, most_waiting: int = MOST_WAITING) -> None:
-        """Write what is known of the kernel, which takes a second or two; `most_waiting` bytes of events may wait.
+        """Write the kernel facts, which takes a second or two; `most_waiting` bytes of events may wait.
 
         Raises OSError, TargetLost; no file is left then.
         """
         self.path = path
         self.dropped = 0
-        """Events that came faster than they could be written."""
+        """Events dropped because they arrived faster than they could be written."""
         self.dropped_bytes = 0
-        """Bytes of their sub-buffers, or of their text."""
+        """Bytes of the dropped sub-buffers, or of their text."""
         self._file = create_or_device(path)
         self._writer = RecordingWriter(self._file)
         self._header = HeaderPage()
@@ -82,7 +82,7 @@ class Recorder:
         formats: Mapping[int, EventFormat] = MappingProxyType({}),
         meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Write what is armed, the formats of what else may come, and values for `meta`; pages may follow.
+        """Write the armed probes, the formats of other expected events, and values for `meta`; start accepting pages.
 
         Raises OSError; no file is left then.
         """
@@ -93,13 +93,13 @@ class Recorder:
             if meta:
                 self._writer.meta(meta)
             self._write_formats(formats)
-            for one in armed:
-                self._write_armed(one)
+            for probe in armed:
+                self._write_armed(probe)
             self._thread.start()
 
     @contextlib.contextmanager
     def _or_no_file(self) -> Iterator[None]:
-        """One that could not be begun is taken away: it would only be in the way of the next one."""
+        """Delete the file if starting it fails: else it would block the next recording."""
         try:
             yield
         except BaseException:
@@ -107,29 +107,29 @@ class Recorder:
             raise
 
     def discard(self) -> None:
-        """Take the file away, of a recording that is not begun."""
-        with contextlib.suppress(OSError):  # what could not be written can't be flushed either
+        """Delete the file of a recording that has not begun."""
+        with contextlib.suppress(OSError):  # data that could not be written can't be flushed either
             self._file.close()
         if self.path.is_file():  # no device
             self.path.unlink()
 
     def armed(self, armed: Armed) -> None:
-        """A probe was armed: its formats hold for the pages that follow."""
+        """Record a newly armed probe: its formats apply to the following pages."""
         self._check()
         self._work.put(armed)
 
     def formats(self, formats: Mapping[int, EventFormat]) -> None:
-        """Formats that hold for the pages that follow."""
+        """Record formats that apply to the following pages."""
         self._check()
         self._work.put(formats)
 
     def pages(self, batch: Batch) -> None:
-        """Add one pass; a cut of the file costs no more than the last second. Never waits for the disk."""
+        """Queue a batch; a truncated file loses no more than the last second. Never waits for the disk."""
         self._check()
         size = sum(len(chunk.data) for chunk in batch.chunks)
         with self._lock:
             room = min(self._most_waiting, MOST_WAITING) - self._waiting
-            # What a mark says holds of all that comes behind it.
+            # A mark describes all data after it, so it is never dropped.
             if size > room and not batch.booted and cut_of(batch) is None:
                 self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
                 self.dropped_bytes += size
@@ -148,7 +148,7 @@ class Recorder:
         homes: Mapping[int, TaskCgroup] = MappingProxyType({}),
         meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Finish it with what waits and what is known at the end: names, losses, cgroups, values of `meta`."""
+        """Finish the file with the waiting batches and the final state: names, losses, cgroups, values of `meta`."""
         self._end()
         with self._file:
             self._check()
@@ -162,12 +162,12 @@ class Recorder:
         self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
         if counts is not None:
             dropped = counts.dropped + self.dropped, counts.dropped_bytes + self.dropped_bytes
-            both = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
-            self._writer.meta({"counts": dataclasses.asdict(both)})
+            total = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
+            self._writer.meta({"counts": dataclasses.asdict(total)})
         self._writer.close()
 
     def abandon(self) -> None:
-        """Leave it as it is: it can't be written to any more."""
+        """Close the file as it is, after a write error."""
         self._end()
         with contextlib.suppress(OSError):
             self._file.close()
@@ -193,7 +193,7 @@ class Recorder:
             except OSError as error:
                 self._error = error
                 return
-            except Exception as error:  # nobody writes any more then, which is told as of a disk
+            except Exception as error:  # the thread ends then, reported as a disk error
                 self._error = OSError(errno.EIO, f"what came can't be written ({type(error).__name__}: {error})")
                 self._error.__cause__ = error
                 return
@@ -202,8 +202,9 @@ class Recorder:
         if (cut := cut_of(batch)) is not None:
             self._cuts.append(cut)
             self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
-        # What waits comes faster than it can be packed: a larger file is better than a gap in it.
-        self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _HURRY else None)
+        # A backlog means that events arrive faster than they can be compressed: a larger file is better than a gap in
+        # it.
+        self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _BACKLOG_DIVISOR else None)
         with self._lock:
             self._waiting -= sum(len(chunk.data) for chunk in batch.chunks)
         if time.monotonic() - self._flushed > _FLUSH_EVERY:
@@ -213,13 +214,13 @@ class Recorder:
 
     def _write_armed(self, armed: Armed) -> None:
         self._write_formats(armed.formats)
-        # Of the same events there is one plan: with the filter that holds now.
+        # Plans with equal events are one plan, with the present filter.
         events = _events(armed.plan)
-        same = next((number for number, plan in enumerate(self._plans) if _events(plan) == events), None)
-        if same is None:
+        index = next((number for number, plan in enumerate(self._plans) if _events(plan) == events), None)
+        if index is None:
             self._plans.append(armed.plan)
         else:
-            self._plans[same] = armed.plan
+            self._plans[index] = armed.plan
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:
@@ -229,8 +230,8 @@ class Recorder:
     def _statics(self, connection: Connection) -> None:
         facts = connection.facts
         self._writer.meta({"facts": facts_to_dict(facts), "byteorder": facts.byteorder})
-        big = ("\n".join(facts.functions), "\n".join(sorted(facts.blacklist)), facts.readme)
-        for name, text in zip(FACT_BLOBS, big, strict=True):
+        texts = ("\n".join(facts.functions), "\n".join(sorted(facts.blacklist)), facts.readme)
+        for name, text in zip(FACT_BLOBS, texts, strict=True):
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", connection.target.btf())
@@ -239,11 +240,11 @@ class Recorder:
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
-    """Its events as they were made, which a filter does not change."""
+    """Return the events as created, without their filters."""
     return [(event.path, event.lines) for event in plan.events]
 
 
 def _text_symbols(kallsyms: bytes) -> bytes:
-    """Lines of kallsyms whose symbol is code."""
+    """Return the lines of kallsyms whose symbol is code."""
     lines = kallsyms.splitlines(keepends=True)
     return b"".join(line for line in lines if (words := line.split(None, 2)) and words[1][0] in _TEXT_SYMBOLS)

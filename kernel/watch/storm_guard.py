@@ -1,4 +1,4 @@
-"""Looks after what is armed: a probe that is too fast is stopped, and what was stopped is told once."""
+"""Stop armed probes whose events exceed the rate limit, and report each stopped probe once."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoppedProbe:
-    """A probe that was switched off because its events came too fast."""
+    """A probe that was disabled because its events came too fast."""
 
     armed: Armed
     rate: float
-    """Events a second."""
+    """Events per second."""
     limit: float
     failures: tuple[UndoFailure, ...] = ()
-    """What could not be switched off."""
+    """Steps that failed to disable it."""
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """Description in one sentence."""
         name = self.armed.plan.probe.subject
         text = f"{name} was stopped: some {self.rate:,.0f} events a second, and {self.limit:,.0f} are allowed"
         return f"{text}; not all of it: {self.failures[0].error}" if self.failures else text
 
 
 class StormWatcher:
-    """One for a watch. `look` waits for the kernel; calls may come from any thread."""
+    """Rate watcher of one watch. `look` waits for the kernel; any thread may call it."""
 
     def __init__(self, limit: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the most events a second of one probe; 0: any number."""
+        """Take the most events per second of one probe; 0: unlimited."""
         self._storms = StormGuard(limit)
         self._clock = clock
         self._lock = threading.Lock()
-        self._untold: list[StoppedProbe] = []
+        self._unreported: list[StoppedProbe] = []
 
     @property
     def limit(self) -> float:
-        """Events a second of one probe."""
+        """Most events per second of one probe."""
         return self._storms.limit
 
     @limit.setter
@@ -65,40 +65,40 @@ class StormWatcher:
         seen: Mapping[str, int],
         switch: Callable[[Armed, Mode], object],
     ) -> None:
-        """Compare with the last look, and switch off what is too fast, by `switch`.
+        """Compare with the previous look, and disable probes that are too fast, by `switch`.
 
         Args:
-            session: says what is armed, and how.
-            counts: of the session, now.
+            session: session of the armed probes.
+            counts: present counts of the session.
             seen: events by `group/event` that reached the store so far.
-            switch: does it.
+            switch: changes a probe's mode.
         """
-        on = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
+        enabled = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
         with self._lock:
-            watched = [_watched(armed, session.mode(armed)) for armed in on]
-            storms = self._storms.look(look_at(counts, seen, self._clock()), watched)
+            probes = [_watched_probe(armed, session.mode(armed)) for armed in enabled]
+            storms = self._storms.look(look_at(counts, seen, self._clock()), probes)
         for storm in storms:  # without the lock: the screen must not wait for the kernel
             failures: object = ()
-            key = on[storm.number].key  # it may get another filter meanwhile, or go
-            with contextlib.suppress(KernelError):  # a line that is gone is told by the pump
-                failures = switch(on[storm.number], Mode.OFF)
-            left = tuple(failures) if isinstance(failures, list) else ()
-            now = next((one for one in session.armed if one.key is key), None)
-            if now is not None and session.mode(now) is Mode.OFF:
+            key = enabled[storm.number].key  # it may get another filter meanwhile, or be disarmed
+            with contextlib.suppress(KernelError):  # the pump reports a lost connection
+                failures = switch(enabled[storm.number], Mode.OFF)
+            undo_failures = tuple(failures) if isinstance(failures, list) else ()
+            current = next((armed for armed in session.armed if armed.key is key), None)
+            if current is not None and session.mode(current) is Mode.OFF:
                 with self._lock:
-                    self._untold.append(StoppedProbe(now, storm.rate, self.limit, left))
+                    self._unreported.append(StoppedProbe(current, storm.rate, self.limit, undo_failures))
 
     def restart(self) -> None:
-        """The store was emptied."""
+        """Start a new comparison, as the store was emptied."""
         with self._lock:
             self._storms.restart()
 
     def take(self) -> list[StoppedProbe]:
-        """What was stopped and nobody was told of yet."""
+        """Return the stopped probes that were not reported yet."""
         with self._lock:
-            untold, self._untold = self._untold, []
-            return untold
+            unreported, self._unreported = self._unreported, []
+            return unreported
 
 
-def _watched(armed: Armed, mode: Mode) -> WatchedProbe:
+def _watched_probe(armed: Armed, mode: Mode) -> WatchedProbe:
     return WatchedProbe(frozenset(event.path for event in armed.plan.events), mode is Mode.COUNT)

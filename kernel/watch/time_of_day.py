@@ -1,4 +1,4 @@
-"""Times of day of the events of one target: its trace clock is measured, or stands in its recording."""
+"""Compute times of day of the events of one target: its trace clock is measured, or read from its recording."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
     from events.store.store import Store
 
-_EVERY: Final = 10.0
-"""Seconds between two looks at the trace clock."""
+_INTERVAL: Final = 10.0
+"""Seconds between two measurements of the trace clock."""
 _READINGS: Final = 3
-"""Of the clock at each: the surest one counts."""
+"""Clock readings per measurement: the most precise one counts."""
 
 
 class TimeOfDay:
-    """Offsets of a trace clock from this machine's."""
+    """Offsets of a trace clock from the local clock."""
 
     def __init__(self, target: Target) -> None:
         recording = target.recording if isinstance(target, RecordingTarget) else None
         self._wall = WallClock() if recording is None else WallClock.unpack(recording.meta.get(KEY))
         self._measure_at = 0.0
-        """When it is to be measured again, by time.monotonic()."""
+        """Time of the next measurement, by time.monotonic()."""
 
     @property
     def known(self) -> bool:
-        """Whether a time of day of any event is known."""
+        """True if the time of day of some event is known."""
         return bool(self._wall)
 
     @property
@@ -41,20 +41,20 @@ class TimeOfDay:
         return {KEY: self._wall.pack()} if self._wall else {}
 
     def measure(self, session: AnySession | None) -> None:
-        """Measure it, at most once in `_EVERY` seconds and once after each cut of the line. Raises TargetLost."""
+        """Measure the clock, at most once every `_INTERVAL` seconds and after each disconnect. Raises TargetLost."""
         if session is None or (now := time.monotonic()) < self._measure_at:
             return
-        from kernel.hosts.clocks import read_clock  # and numpy
+        from kernel.hosts.clocks import read_clock  # imported late, as it imports numpy
 
-        self._measure_at = now + _EVERY
+        self._measure_at = now + _INTERVAL
         self._wall.measured(read_clock(session, time.time_ns, _READINGS))
 
     def cut(self, *, booted: bool) -> None:
-        """Take note of a cut of the line, read among the events: the machine may have slept, or booted."""
+        """Take a disconnect that was read among the events: the machine may have slept or been rebooted."""
         self._measure_at = 0.0
         if booted:
             self._wall.booted()
 
     def offset(self, store: Store, ts: int, seq: int) -> ClockOffset | None:
-        """Return what to add to a row's time stamp for nanoseconds since 1970, and its error; None: not known."""
+        """Return the offset of a row's time stamp from nanoseconds since 1970, and its error; None: unknown."""
         return self._wall.offset(ts, boots_after(store.anew, seq))

@@ -1,7 +1,7 @@
-"""The near end of the agent's line: requests matched with answers, streams with their passes.
+"""Speak the agent's protocol from our side: match requests with answers, and pass batches to their streams.
 
-One reader thread takes frames as they come; requests come from any thread. Whatever breaks the line or makes no sense
-loses the target: every request and stream that waits, and every later one, raises TargetLost with the reason.
+One reader thread takes frames as they arrive; requests are sent from any thread. A broken connection or a malformed
+frame loses the target: every waiting and every later request and stream raises TargetLost with the reason.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 WINDOW = 1 << 20
-"""Bytes of raw pages that may be under way: what a slow line delays an answer by, and a bound for memory."""
+"""Bytes of raw pages that may be in flight: bounds memory, and the delay of answers on a slow connection."""
 SILENCE = 120
-"""Seconds without a word from us after which the agent undoes and ends."""
+"""Seconds without a request from us after which the agent undoes and ends."""
 _FAREWELL = 3.0
-"""Seconds the far side may take to hang up."""
+"""Seconds that the remote host may take to close the connection."""
 
 
 class _Reply:
@@ -46,14 +46,17 @@ class _Reply:
 
 
 class AgentClient:
-    """Frames to and from one agent."""
+    """Connection with one agent: frames to and from it."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
-        """`process` has the agent behind its stdin and stdout (bufsize=0), its source sent. Raises TargetLost."""
+        """Connect to the agent behind stdin and stdout of `process` (bufsize=0), its source already sent. Raises
+        TargetLost.
+        """
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
         self._to = process.stdin
-        # The reader's own: of a number that somebody closes it could read what a later line gets.
+        # The reader has a descriptor of its own: once closed by somebody else, its number could be a later
+        # connection's.
         self._raw = _Source(os.dup(process.stdout.fileno()))
         self._from = io.BufferedReader(self._raw, 1 << 18)
         self._sending = threading.Lock()
@@ -65,7 +68,7 @@ class AgentClient:
         self._silence = silence
         self._quiet = threading.Event()
         self.performed = 0
-        """Effects so far; a stream looks whether what it says is older."""
+        """Effects performed so far; a stream compares it with the count at its last synchronisation."""
         hello = self._replies[0] = _Reply()
         self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
         self._reader.start()
@@ -81,42 +84,44 @@ class AgentClient:
 
     @property
     def heard(self) -> float:
-        """When the last byte of the far side came, by time.monotonic()."""
+        """Time of the last byte from the remote host, by time.monotonic()."""
         return self._raw.heard
 
     @property
     def unanswered(self) -> float | None:
-        """When the oldest request was sent that has no answer yet, by time.monotonic(); None: all have, or the line
-        is lost.
+        """Time at which the oldest unanswered request was sent, by time.monotonic(); None: there is none, or the
+        connection is lost.
         """
         return min((reply.asked for reply in list(self._replies.values()) if not reply.done.is_set()), default=None)
 
     @property
     def loss(self) -> str:
-        """Reason why the line is lost; empty: it stands."""
+        """Reason why the connection is lost; empty: it works."""
         return self._lost
 
     def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
-        """One request and its answer's fields. Raises FileRefused for `path`, TargetLost."""
+        """Send a request and return the fields of its answer. Raises FileRefused for `path`, TargetLost."""
         answer = self._finish(self.submit(op, *fields), path)
         if op == frames.PERFORM:
             self.performed += 1
         return answer.fields
 
     def fetch(self, op: int, *fields: bytes, path: str, limit: int) -> bytes:
-        """As `request`, for an answer that comes in parts, of at most `limit` bytes."""
+        """Send a request and return an answer that arrives in parts, of at most `limit` bytes. Raises as `request`
+        does.
+        """
         return b"".join(self._finish(self.submit(op, *fields, limit=limit), path).parts)
 
     def fetch_all(self, op: int, paths: Sequence[tuple[str, bytes]], limit: int) -> dict[str, bytes | FileRefused]:
-        """As `fetch`, for many paths (as text and as bytes) at once. Raises TargetLost."""
+        """Fetch many paths (as text and as bytes) at once. Raises TargetLost."""
         sent = [(path, self.submit(op, raw, b"%d" % limit, limit=limit)) for path, raw in paths]
-        found: dict[str, bytes | FileRefused] = {}
+        contents: dict[str, bytes | FileRefused] = {}
         for path, waiting in sent:
             try:
-                found[path] = b"".join(self._finish(waiting, path).parts)
+                contents[path] = b"".join(self._finish(waiting, path).parts)
             except FileRefused as error:
-                found[path] = error
-        return found
+                contents[path] = error
+        return contents
 
     def submit(self, op: int, *fields: bytes, limit: int = 0) -> tuple[int, _Reply]:
         """Send a request without waiting: requests may be pipelined."""
@@ -127,7 +132,9 @@ class AgentClient:
         return ident, reply
 
     def tell(self, op: int, *fields: bytes) -> None:
-        """A request that can't fail, so that nobody waits for its answer; the next one finds it done."""
+        """Send a request that can't fail, without waiting for its answer; the agent handles it before the next
+        request.
+        """
         self.post(next(self._ids), op, *fields)
 
     def post(self, ident: int, op: int, *fields: bytes) -> None:
@@ -162,26 +169,27 @@ class AgentClient:
         self._streams.pop(ident, None)
 
     def close(self) -> None:
-        """Have the agent undo and end. Safe to call twice."""
+        """Make the agent undo and end. Safe to call twice."""
         self._quiet.set()
         self.patience.hurry(time.monotonic())
         with contextlib.suppress(TargetLost):
             self.request(frames.BYE)
         self.lose("closed")
-        free = self._sending.acquire(timeout=_FAREWELL)  # so that nobody writes into a number that another line got
+        # Locked, so that nobody writes to a descriptor number that another connection got meanwhile.
+        acquired = self._sending.acquire(timeout=_FAREWELL)
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
-        if free:
+        if acquired:
             self._sending.release()
         self._reader.join(_FAREWELL)
 
     def check(self) -> None:
-        """Raises TargetLost when the line is."""
+        """Raise TargetLost if the connection is lost."""
         if self._lost:
             raise TargetLost(self._lost)
 
-    def _finish(self, sent: tuple[int, _Reply], path: str) -> _Reply:
-        reply = self._wait(*sent)
+    def _finish(self, waiting: tuple[int, _Reply], path: str) -> _Reply:
+        reply = self._wait(*waiting)
         if reply.errno:
             raise FileRefused(path, reply.errno)
         return reply
@@ -191,7 +199,7 @@ class AgentClient:
             size, progress = 0, reply.asked
             while not reply.done.wait(LOOK):
                 self.check()
-                if reply.size != size:  # a long answer on a slow line
+                if reply.size != size:  # a long answer on a slow connection
                     size, progress = reply.size, time.monotonic()
                 self._check_patience(reply.asked, progress)
         finally:
@@ -201,13 +209,13 @@ class AgentClient:
         return reply
 
     def _check_writing(self, last: float) -> None:
-        """Raises TargetLost where a frame can't be written: what was lost meanwhile, or after too long a time."""
+        """Raise TargetLost if the connection is lost, or if writing a frame exceeds the limit of waiting."""
         self.check()
         self._check_patience(last, last)
         self.check()
 
     def _check_patience(self, asked: float, progress: float) -> None:
-        """Lose the line where an answer was waited for long enough."""
+        """Lose the connection if the limit of waiting for an answer is exceeded."""
         waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
         if waited is not None:
             self.lose(f"the far side gave no answer for {waited:.0f} s")
@@ -220,9 +228,9 @@ class AgentClient:
             while not self._quiet.wait(self._silence / 6):
                 self._ping()
 
-    def lose(self, why: str) -> None:
-        """Give the line up, for a reason; whoever waits for an answer gets TargetLost."""
-        self._lost = self._lost or why
+    def lose(self, reason: str) -> None:
+        """Give up the connection for a reason; callers waiting for an answer get TargetLost."""
+        self._lost = self._lost or reason
         self._quiet.set()
         for reply in list(self._replies.values()):
             reply.errno = -1
@@ -231,13 +239,13 @@ class AgentClient:
             stream.put(None)
 
     def _run(self) -> None:
-        """The reader thread."""
+        """Read frames until the connection ends; body of the reader thread."""
         try:
             while True:
-                size, ident, op = frames.HEAD.unpack(_exactly(self._from, frames.HEAD.size))
+                size, ident, op = frames.HEAD.unpack(_read_exactly(self._from, frames.HEAD.size))
                 if size > MAX_FRAME:
                     raise ValueError(f"a frame of {size} bytes")
-                self._take(ident, op, frames.unpack(_exactly(self._from, size)))
+                self._take(ident, op, frames.unpack(_read_exactly(self._from, size)))
         except EOFError:
             self.lose("the line was cut, or the agent on the far side ended")
         except (ValueError, IndexError) as error:
@@ -248,7 +256,7 @@ class AgentClient:
             self._from.close()
 
     def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
-        """One frame from the agent. Raises ValueError and IndexError for one that makes no sense."""
+        """Handle one frame from the agent. Raises ValueError and IndexError if it is malformed."""
         if op == frames.PASS:
             stream = self._streams.get(ident)
             if stream is not None:  # else closed meanwhile
@@ -272,7 +280,7 @@ class AgentClient:
 
 
 class _Source(io.FileIO):
-    """The far side's output, with the time of its last byte."""
+    """Output of the remote host, with the time of its last byte."""
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
@@ -285,7 +293,7 @@ class _Source(io.FileIO):
         return size
 
 
-def _exactly(source: IO[bytes], size: int) -> bytes:
+def _read_exactly(source: IO[bytes], size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
         raise EOFError

@@ -1,4 +1,4 @@
-"""The far side through the agent: what a target is asked for, as requests on its line."""
+"""Turn file operations on the remote host into requests to its agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernel.target import Step
 
 
 class AgentDialect:
-    """The far side through its agent; a `kernel.remote.target.RemoteDialect`."""
+    """Remote host accessed through its agent; a `kernel.remote.target.RemoteDialect`."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
         self._line = AgentClient(process, silence)
@@ -33,8 +33,8 @@ class AgentDialect:
     def loss(self) -> str:
         return self._line.loss
 
-    def lose(self, why: str) -> None:
-        self._line.lose(why)
+    def lose(self, reason: str) -> None:
+        self._line.lose(reason)
 
     def hurry(self, ends: float) -> None:
         self._line.patience.hurry(ends)
@@ -67,22 +67,22 @@ class AgentDialect:
         return self._line.open_stream(encode(instance), window)
 
     def stream_pids(self) -> tuple[int, ...]:
-        # The agent reads itself, and its other thread is a task of its own to the kernel.
+        # The agent reads the buffers itself, and to the kernel its other thread is a task of its own.
         return tuple(task for task in self._line.tasks if task != self.pid)
 
     def close(self) -> None:
         self._line.close()
 
     def _tell(self, op: int, undo: Step) -> None:
-        # The agent takes one request after the other: the way back stands there before what comes next is done.
+        # The agent handles requests in order: the undo step is registered before the next request is carried out.
         self._line.tell(op, undo.effect.value.encode(), encode(undo.path), undo.data, undo.expects)
 
-    def _step(self, op: int, step: Step, *more: bytes) -> None:
-        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *more, path=step.path)
+    def _step(self, op: int, step: Step, *extra: bytes) -> None:
+        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *extra, path=step.path)
 
 
 def encode(path: str) -> bytes:
-    """A path for the line. Raises FileRefused for NUL, which no path can hold."""
+    """Return a path as bytes for a request. Raises FileRefused for NUL, which no path can hold."""
     if "\0" in path:
         raise FileRefused(path, errno.EINVAL)
     return encoded(path)

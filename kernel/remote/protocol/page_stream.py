@@ -1,4 +1,4 @@
-"""The raw pages of one instance as the agent sends them, pass by pass."""
+"""Receive the raw ring-buffer pages of one instance from the agent, batch by batch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kernel.agent import frames
 from kernel.errors import FileRefused, StreamClosed, TargetLost
 
 MAX_FRAME = 32 << 20
-"""Bytes of one frame, packed or not."""
+"""Bytes of one frame, compressed or not."""
 _SOON = 0.03
-"""Seconds a stream waits before it asks the far side to look."""
+"""Seconds a stream waits before it asks the agent to read the buffers again."""
 
 
 class PageClient(Protocol):
-    """What a stream needs of `kernel.remote.protocol.agent_client.AgentClient`."""
+    """Methods of `kernel.remote.protocol.agent_client.AgentClient` that a stream uses."""
 
     performed: int
 
@@ -30,58 +30,62 @@ class PageClient(Protocol):
 
 
 class AgentStream:
-    """Raw pages of one instance; a `kernel.target.Stream`."""
+    """Raw ring-buffer pages of one instance; a `kernel.target.Stream`."""
 
     def __init__(self, line: PageClient, ident: int, window: int) -> None:
         self._line, self._ident, self._window = line, ident, window
         self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
         self._owed = 0
-        self._came = self._read = 0  # bytes; each is counted by one thread only
-        self._sure = line.performed
-        self._behind = False  # the pass that came last did not empty the buffers
+        self._received_bytes = self._consumed_bytes = 0  # bytes; each is counted by one thread only
+        self._synced_at = line.performed
+        self._behind = False  # the last batch did not empty the buffers
         self._closed = False
         self._closing = threading.Lock()
 
     def read(self, timeout: float) -> Batch | None:
-        """As `kernel.target.Stream`. Once something was performed on this line (a probe switched off, say), None and
-        `drained` are only said when the far side has looked again since: they hold for all that came before. Nor is
-        None said while a slow far side has more to send than its last pass brought.
+        """Wait up to `timeout` seconds for a batch; see `kernel.target.Stream`.
+
+        After an effect on this connection (a probe disabled, say), None and `drained` are returned only once the
+        agent has read the buffers again: they hold for all earlier events. None is not returned either while a slow
+        remote host has more to send than its last batch held.
         """
-        sure = self._line.performed == self._sure
-        taken = self._get(timeout if sure else min(timeout, _SOON))
-        mark = self._line.performed
-        sure = mark == self._sure  # something may have been performed while this waited
-        if taken is None and (self._behind or not sure):
+        synced = self._line.performed == self._synced_at
+        item = self._get(timeout if synced else min(timeout, _SOON))
+        performed = self._line.performed
+        synced = performed == self._synced_at  # an effect may have been performed meanwhile
+        if item is None and (self._behind or not synced):
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
-                    self._sure = mark
-            taken = self._get(0)
-        if taken is None:
+                    self._synced_at = performed
+            item = self._get(0)
+        if item is None:
             return None
-        batch, size = taken
+        batch, size = item
         self._behind = not batch.drained
         self._owed += size
-        self._read += size
+        self._consumed_bytes += size
         if self._owed >= self._window // 8 and not self._closed:
             self._line.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
             self._owed = 0
-        return batch if sure else batch._replace(drained=False)
+        return batch if synced else batch._replace(drained=False)
 
     def _get(self, timeout: float) -> tuple[Batch, int] | None:
-        """The next pass; None: not in time. Raises TargetLost, StreamClosed where none can come any more."""
+        """Return the next batch and its bytes; None: timeout. Raises TargetLost, StreamClosed if none can arrive any
+        more.
+        """
         try:
-            taken = self._passes.get(timeout=timeout) if timeout > 0 else self._passes.get_nowait()
+            item = self._passes.get(timeout=timeout) if timeout > 0 else self._passes.get_nowait()
         except queue.Empty:
             return None
-        if taken is None:
-            self._passes.put(None)  # for whoever comes next
+        if item is None:
+            self._passes.put(None)  # for the next reader
             if self._closed:
                 raise StreamClosed
             self._line.check()
-        return taken
+        return item
 
     def close(self) -> None:
-        with self._closing:  # whoever comes second may count on it too that the buffers are let go
+        with self._closing:  # a second caller, too, may rely on the buffers being closed
             if not self._closed:
                 self._closed = True
                 self._line.forget(self._ident)
@@ -89,15 +93,17 @@ class AgentStream:
                 with contextlib.suppress(TargetLost):
                     self._line.request(frames.STOP, b"%d" % self._ident)
 
-    def put(self, taken: tuple[Batch, int] | None) -> None:
-        self._passes.put(taken)
+    def put(self, item: tuple[Batch, int] | None) -> None:
+        self._passes.put(item)
 
     def take(self, fields: list[bytes]) -> None:
-        """A pass as it came: drained, raw bytes of pages, flag, body."""
+        """Queue a batch from its frame fields: drained, raw bytes of pages, compression flag, body. Raises
+        ValueError.
+        """
         drained, raw, flag, body = fields
         size = number([raw])
-        self._came += size
-        if self._came - self._read > self._window + MAX_FRAME:
+        self._received_bytes += size
+        if self._received_bytes - self._consumed_bytes > self._window + MAX_FRAME:
             raise ValueError("more pages than were asked for")
         pages = frames.unpack(expand(flag, body, MAX_FRAME))
         chunks = tuple(Chunk(number([cpu]), data) for cpu, data in zip(pages[::2], pages[1::2], strict=True))
@@ -107,7 +113,7 @@ class AgentStream:
 
 
 def expand(flag: bytes, data: bytes, limit: int) -> bytes:
-    """What `frames.squeeze` made, of at most `limit` bytes. Raises ValueError."""
+    """Undo `frames.squeeze`; at most `limit` bytes. Raises ValueError."""
     if flag == b"z":
         return inflate(data, "", limit)
     if len(data) > limit:
@@ -116,7 +122,7 @@ def expand(flag: bytes, data: bytes, limit: int) -> bytes:
 
 
 def number(fields: list[bytes]) -> int:
-    """The one decimal field. Raises ValueError."""
+    """Return the only field as a decimal number. Raises ValueError."""
     if len(fields) != 1:
         raise ValueError("a number is missing")
     return frames.number(fields[0])

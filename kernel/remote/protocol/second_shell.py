@@ -1,7 +1,7 @@
-"""A second shell on the far side, which tells whether the first one is at work on a command that takes long.
+"""Find out by a second remote shell whether the first one is executing a long command.
 
-A shell says nothing while the kernel takes its time for a write: without a witness that would look as a frozen line.
-The witness is started where an answer stays away; of a line that is frozen it is not heard either.
+A shell prints nothing while a write takes long in the kernel: that would look like a frozen connection. The second
+shell is started when an answer is overdue; if the connection is frozen, its output is missing as well.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import subprocess
 from collections.abc import Callable
 
 AFTER = 3.0
-"""Seconds without a byte of an answer after which a witness is wanted."""
+"""Seconds without a byte of an answer after which the second shell is started."""
 _BEAT = 2
-"""Seconds between its words."""
+"""Seconds between two reports."""
 _AT_WORK = b"+"
 _PROGRAM = r"""
 exec 2>/dev/null
@@ -40,27 +40,27 @@ t_tell() {
   exit
 }
 """
-"""What the shell is given; `t_tell PID SECONDS` starts it."""
+"""Program of the second shell; `t_tell PID SECONDS` starts it."""
 
 
 class SecondShell:
-    """See the module. Waits for nothing; close it."""
+    """Remote shell that reports whether another shell is working (see the module). Never blocks; close it."""
 
-    def __init__(self, another: Callable[[], subprocess.Popen[bytes]], pid: int) -> None:
-        """Start a shell over there that watches a process; where that can't be, it never says a word.
+    def __init__(self, start_shell: Callable[[], subprocess.Popen[bytes]], pid: int) -> None:
+        """Start a remote shell that watches a process; if it can't be started, it never reports anything.
 
         Args:
-            another: starts a shell there that reads its script from a pipe.
-            pid: number of the shell over there that works.
+            start_shell: starts a remote shell that reads its script from a pipe.
+            pid: process id of the remote shell to watch.
         """
         self._process: subprocess.Popen[bytes] | None = None
         with contextlib.suppress(OSError):
-            self._process = another()
+            self._process = start_shell()
             if self._process.stdin is not None:
                 os.write(self._process.stdin.fileno(), f"{_PROGRAM}t_tell {pid} {_BEAT}\n".encode())
 
     def tells_of_work(self) -> bool:
-        """Return whether it has said, since it was asked last, that the shell is at work. Never waits."""
+        """Return whether the watched shell was reported at work since the last call. Never waits."""
         source = self._process.stdout if self._process is not None else None
         if source is None or not select.select([source], [], [], 0)[0]:
             return False
@@ -69,7 +69,7 @@ class SecondShell:
         return False
 
     def close(self) -> None:
-        """End it; it notices at its next word."""
+        """End the second shell's ssh session; the remote process notices at its next report."""
         process, self._process = self._process, None
         if process is None:
             return

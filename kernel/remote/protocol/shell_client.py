@@ -1,7 +1,7 @@
-"""One sh on the far side: commands to it, and their answers (see `kernel.remote.protocol.shell_program`).
+"""Run commands in one remote sh and read their answers (see `kernel.remote.protocol.shell_program`).
 
-The token that ends an answer is random, made anew for each command, and never on a command line, so no output of the
-far side can hold it.
+The token that ends an answer is random, new for each command, and never on a command line, so that no output of the
+remote host can contain it.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ _WORDS = {os.strerror(number).lower(): number for number in errno.errorcode} | _
 
 
 def errno_of(words: str) -> int:
-    """The errno behind what a shell or a program said: a line that ends with strerror(3)'s text. EIO: not known."""
+    """Return the errno of an error message that ends with strerror(3)'s text; EIO if unknown."""
     for line in reversed(words.lower().splitlines()):
-        said = line.rpartition(": ")[2].strip()
-        if said in _WORDS:
-            return _WORDS[said]
+        message = line.rpartition(": ")[2].strip()
+        if message in _WORDS:
+            return _WORDS[message]
     return errno.EIO
 
 
 class ShellClient:
-    """Commands to one sh, and their answers."""
+    """Connection with one remote sh: commands to it, and their answers."""
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         silence: int = SILENCE,
-        another: Callable[[], subprocess.Popen[bytes]] | None = None,
+        start_shell: Callable[[], subprocess.Popen[bytes]] | None = None,
     ) -> None:
-        """Give a shell the program. Raises TargetLost.
+        """Send the program to a shell. Raises TargetLost.
 
         Args:
             process: has a POSIX shell behind its stdin and stdout which reads its script there.
-            silence: seconds without a command after which it undoes and ends.
-            another: starts one more shell over there, which tells of this one
-                (`kernel.remote.protocol.second_shell`); None: none does.
+            silence: seconds without a command after which the shell undoes and ends.
+            start_shell: starts one more remote shell, which reports whether this one works
+                (`kernel.remote.protocol.second_shell`); None: there is none.
         """
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
@@ -76,12 +76,12 @@ class ShellClient:
         self._silence = silence
         self._quiet = threading.Event()
         self.heard = time.monotonic()
-        """When the far side last said something."""
+        """Time of the last byte from the remote host, by time.monotonic()."""
         self.unanswered: float | None = None
-        """When the command was sent whose answer is awaited, by time.monotonic(); None: none is."""
-        self._another = another
+        """Time at which the command without an answer was sent, by time.monotonic(); None: there is none."""
+        self._start_shell = start_shell
         self._witness: SecondShell | None = None
-        """Of the command whose answer is awaited, where that stays away."""
+        """Second shell, started while the answer to a command is overdue."""
         self.pid = 0
         self._data = bytearray()
         self._stale = b""
@@ -95,7 +95,9 @@ class ShellClient:
         threading.Thread(target=self._keep_talking, name="sh pulse", daemon=True).start()
 
     def run(self, command: str, path: str = "", limit: int = 1 << 20) -> bytes:
-        """Raw output of one command. Raises FileRefused for `path` where it failed, ValueError, TargetLost."""
+        """Run one command and return its raw output. Raises FileRefused for `path` if it fails, ValueError,
+        TargetLost.
+        """
         token = secrets.token_hex(16)
         lines = command.count("\n") + 1
         with self._turn:
@@ -113,7 +115,7 @@ class ShellClient:
         return output
 
     def close(self) -> None:
-        """Have the shell undo and end. Safe to call twice."""
+        """Make the shell undo and end. Safe to call twice."""
         self._quiet.set()
         self.patience.hurry(time.monotonic())
         with contextlib.suppress(TargetLost, FileRefused):
@@ -124,15 +126,15 @@ class ShellClient:
 
     @property
     def loss(self) -> str:
-        """Reason why the line is lost; empty: it stands."""
+        """Reason why the connection is lost; empty: it works."""
         return self._lost
 
-    def lose(self, why: str) -> None:
-        """Give the line up, for a reason; whoever waits for an answer gets TargetLost within `LOOK` seconds."""
-        self._lose(why)
+    def lose(self, reason: str) -> None:
+        """Give up the connection for a reason; callers waiting for an answer get TargetLost within `LOOK` seconds."""
+        self._lose(reason)
 
     def check(self) -> None:
-        """Raises TargetLost when the line is."""
+        """Raise TargetLost if the connection is lost."""
         if self._lost:
             raise TargetLost(self._lost)
 
@@ -143,7 +145,7 @@ class ShellClient:
         return False
 
     def _keep_talking(self) -> None:
-        """Tell the shell that we are there; notice that it has ended, also while nobody asks it for anything."""
+        """Reset the shell's watchdog at intervals; notice its end even while no command runs."""
         with contextlib.suppress(TargetLost, FileRefused):
             due = time.monotonic() + self._silence / 6
             while not self._quiet.wait(max(0.0, min(LOOK, due - time.monotonic()))):
@@ -153,7 +155,7 @@ class ShellClient:
                     self.run(f"t_watch {self._silence}")
 
     def _listen(self) -> None:
-        """Take what comes unasked, such as the end of the line, where no answer is awaited. Raises TargetLost."""
+        """Receive unrequested output, or the end of the connection, while no answer is due. Raises TargetLost."""
         if not self._turn.acquire(blocking=False):
             return
         try:
@@ -173,7 +175,7 @@ class ShellClient:
             raise self._lose("the line was cut") from None
 
     def _start(self) -> None:
-        """Give the program and wait for its word: a shell reads its script ahead, so nothing may follow at once."""
+        """Send the program and wait for its answer: a shell reads its script ahead, so nothing may follow at once."""
         token = secrets.token_hex(16)
         self._send(PROGRAM.encode() + f"printf '\\n%s\\n' {token}; t_loop\n".encode())
         end = f"\n{token}\n".encode()
@@ -184,9 +186,9 @@ class ShellClient:
         self._data.clear()
 
     def _answer(self, token: bytes, limit: int) -> tuple[bytes, int, bytes]:
-        """Output, status, error text."""
+        """Return output, exit status, error text."""
         head, tail = b"\n" + token + b" ", b"\n" + token + b"\n"
-        stale, self._stale = self._stale, token  # until it is read: an interrupt may come
+        stale, self._stale = self._stale, token  # until it is read: an interrupt may arrive
         while not self._data.endswith(tail):
             if len(self._data) > limit + (1 << 17):
                 raise self._lose("the far side sent what makes no sense: more bytes than were asked for")
@@ -195,27 +197,27 @@ class ShellClient:
         self._data.clear()
         if stale:
             data = data.rpartition(b"\n" + stale + b"\n")[2]
-        output, found, rest = data[: -len(tail)].rpartition(head)
+        output, separator, rest = data[: -len(tail)].rpartition(head)
         status, _, words = rest.partition(b" ")
-        if not found or not status.isdigit() or len(status) > 3:
+        if not separator or not status.isdigit() or len(status) > 3:
             raise self._lose("the far side sent what makes no sense: an answer without a status")
         return output, int(status), words
 
     def _receive(self) -> None:
-        last = time.monotonic()
+        last_byte = time.monotonic()
         while not select.select([self._from], [], [], LOOK)[0]:
-            self._look_at_work(time.monotonic() - last)
-            self._check_patience(last, last)
-        part = os.read(self._from.fileno(), 1 << 16)
-        if not part:
+            self._look_at_work(time.monotonic() - last_byte)
+            self._check_patience(last_byte, last_byte)
+        received = os.read(self._from.fileno(), 1 << 16)
+        if not received:
             raise self._lose("the line was cut, or the shell on the far side ended")
-        self._data += part
+        self._data += received
         self.heard = time.monotonic()
 
     def _look_at_work(self, waited: float) -> None:
-        """Hear of the shell by a witness, where it has been waited for so many seconds."""
-        if self._witness is None and self._another is not None and self.pid and waited >= AFTER:
-            self._witness = SecondShell(self._another, self.pid)
+        """Count the remote host as heard if the second shell reports work; `waited` in seconds."""
+        if self._witness is None and self._start_shell is not None and self.pid and waited >= AFTER:
+            self._witness = SecondShell(self._start_shell, self.pid)
         if self._witness is not None and self._witness.tells_of_work():
             self.heard = time.monotonic()
 
@@ -225,13 +227,13 @@ class ShellClient:
             witness.close()
 
     def _check_patience(self, asked: float, progress: float) -> None:
-        """Raises TargetLost where the line was given up, or an answer was waited for long enough."""
+        """Raise TargetLost if the connection is lost, or the limit of waiting for an answer is exceeded."""
         self.check()
         waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
         if waited is not None:
             raise self._lose(f"the far side gave no answer for {waited:.0f} s")
 
-    def _lose(self, why: str) -> TargetLost:
-        self._lost = self._lost or why
+    def _lose(self, reason: str) -> TargetLost:
+        self._lost = self._lost or reason
         self._quiet.set()
         return TargetLost(self._lost)

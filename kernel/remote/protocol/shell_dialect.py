@@ -1,4 +1,4 @@
-"""The far side through plain sh: what a target is asked for, as commands to its shell."""
+"""Turn file operations on the remote host into commands of its sh."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from kernel.remote.protocol.text_stream import TextStream
 from kernel.target import Effect, Step
 
 _BLOCK = 4096
-"""Bytes that `t_read_at` counts by."""
+"""Block size in bytes of `t_read_at`."""
 _HOLDS = range(4, 10)
 """Descriptors for held files: POSIX redirects single digits only."""
 
 
 class ShellDialect:
-    """The far side through sh; a `kernel.remote.target.RemoteDialect`."""
+    """Remote host accessed through sh; a `kernel.remote.target.RemoteDialect`."""
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        another: Callable[[], subprocess.Popen[bytes]],
+        start_shell: Callable[[], subprocess.Popen[bytes]],
         silence: int = SILENCE,
     ) -> None:
-        """`another` starts one more shell over there, with the same rights and unbuffered output."""
-        self._shell = ShellClient(process, silence, another)
-        self._another = another
+        """Use a shell; `start_shell` starts one more, with equal rights and unbuffered output."""
+        self._shell = ShellClient(process, silence, start_shell)
+        self._another = start_shell
         self.pid = self._shell.pid
         self._guards: list[tuple[Step, int]] = []
         self._count = 0
@@ -51,10 +51,10 @@ class ShellDialect:
     def loss(self) -> str:
         return self._shell.loss
 
-    def lose(self, why: str) -> None:
-        self._shell.lose(why)
+    def lose(self, reason: str) -> None:
+        self._shell.lose(reason)
         for stream in self._streams:
-            stream.lose(why)
+            stream.lose(reason)
 
     def hurry(self, ends: float) -> None:
         self._shell.patience.hurry(ends)
@@ -67,7 +67,7 @@ class ShellDialect:
         return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
 
     def _read_at(self, path: str, limit: int, offset: int) -> bytes:
-        """By whole blocks: what is in front of the offset is cut off here."""
+        """Read whole blocks, and cut off here what precedes the offset."""
         first, last = offset // _BLOCK, -(-(offset + limit) // _BLOCK)
         command = f"t_read_at {self._word(path)} {first} {last - first}"
         return self._shell.run(command, path, (last - first) * _BLOCK)[offset % _BLOCK :][:limit]
@@ -77,7 +77,7 @@ class ShellDialect:
 
     def perform(self, step: Step) -> None:
         command = self._command(step)
-        if step.effect is Effect.RMDIR:  # what we hold below it would keep it
+        if step.effect is Effect.RMDIR:  # a file held open below the folder would prevent its removal
             for fd in [fd for fd, held in self._held.items() if held.startswith(f"{step.path}/")]:
                 self._shell.run(f"exec {fd}<&-")
                 del self._held[fd]
@@ -92,7 +92,7 @@ class ShellDialect:
     def guard(self, undo: Step) -> None:
         self._count += 1
         command = self._command(undo)
-        if undo.expects:  # an event under a name that is not ours alone; settings are changed for graphs only
+        if undo.expects:  # an event whose name others may use too; settings are changed for graphs only
             line = quote(undo.expects.decode("utf-8", "surrogateescape"))
             command = f"! t_has {self._word(undo.path)} {line} || {command}"
         self._shell.run(f"t_guard {self._count} {quote(command)}", undo.path)
@@ -105,17 +105,17 @@ class ShellDialect:
                 break
 
     def hold(self, path: str) -> None:
-        free = next((fd for fd in _HOLDS if fd not in self._held), None)
-        if free is None:
+        fd = next((fd for fd in _HOLDS if fd not in self._held), None)
+        if fd is None:
             raise FileRefused(path, errno.EMFILE)
-        self._shell.run(f"t_hold {free} {self._word(path)}", path)
-        self._held[free] = path
+        self._shell.run(f"t_hold {fd} {self._word(path)}", path)
+        self._held[fd] = path
 
     def stream(self, instance: str) -> TextStream:
-        # An answer first: the other shell could only say that nothing came.
+        # Check the path first: the other shell could only report that there is no output.
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
         stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
-        self._streams = [*(known for known in self._streams if not known.closed), stream]
+        self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
         keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
         return stream
 

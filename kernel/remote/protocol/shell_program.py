@@ -1,9 +1,9 @@
-r"""The far side's shell program: functions that the near side's commands call, and their undo.
+r"""Define the program of the remote shell: functions that our commands call, and their undo.
 
 A command is a line `LINES TOKEN` and that many lines of shell text, which `eval` runs. The answer is the raw output
 (any bytes), then `\nTOKEN STATUS ERROR-TEXT\nTOKEN\n`. The language is what dash, busybox sh and POSIX have in
-common; a write goes through dd, because it gives all its data in one write(2) and names the error, which the printf
-of dash does not. At the end of input or at a signal what is guarded is undone, newest first, each step tried.
+common; a write goes through dd, because it passes all its data in one write(2) and names the error, which the printf
+of dash does not. At the end of input or at a signal the guarded steps are undone, newest first, each step tried.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ t_loop() {
 }
 trap t_end HUP INT TERM PIPE QUIT EXIT
 """
-"""What the shell is given at first; `t_loop` starts it."""
+"""Program sent to the shell at first; `t_loop` starts it."""
 
 STREAM = r"""
 exec 2>/dev/null
@@ -139,4 +139,4 @@ t_run() {
   exit
 }
 """
-"""What reads one trace_pipe; `t_run INSTANCE TOKEN` starts it, anything on standard input ends it."""
+"""Program that reads one trace_pipe; `t_run INSTANCE TOKEN` starts it, any byte on standard input ends it."""

@@ -1,4 +1,4 @@
-"""The text of a trace_pipe through a shell of its own on the far side."""
+"""Read the text of a trace_pipe through a remote shell of its own."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from kernel.remote.protocol.shell_program import STREAM
 from kernel.remote.protocol.shell_quote import quote
 
 _PATIENCE = 60.0
-"""Seconds for the shell over there to begin."""
+"""Seconds in which the remote shell must start reading."""
 _LOOK = 0.2
-"""Seconds between two looks whether anybody waits for it any more."""
+"""Seconds between two checks for lost or closed connections."""
 _NOISE = 1 << 17
-"""Bytes that it may print before."""
+"""Bytes of login output accepted before the shell answers."""
 _WAY_OUT = "it needs a second session of the same connection: look for MaxSessions in the sshd_config there"
 
 
 class TextStream:
-    """Lines of an instance's trace_pipe, through a shell of its own; a `kernel.target.Stream`.
+    """Text lines of an instance's trace_pipe, read through a shell of its own; a `kernel.target.Stream`.
 
-    Nothing is read ahead: where nobody asks, the pipes fill, then the kernel's own ring buffer.
+    No data is read ahead: without `read` the pipes fill, then the kernel's own ring buffer.
     """
 
     def __init__(
@@ -45,10 +45,11 @@ class TextStream:
 
         Args:
             process: has a POSIX shell behind its stdin and stdout which reads its script there.
-            instance: folder of the instance over there.
-            loss: why the shell that works beside it is lost; empty: it is not. Without that one nobody would undo
-                anything over there, so its end is that of the stream.
-            patience: with the far side; a stream that has not begun when the command is to end is not waited for.
+            instance: folder of the trace instance on the remote host.
+            loss: returns why the working shell's connection is lost; empty: it works. The end of that shell ends the
+                stream too, since only that shell undoes effects.
+            patience: limit of waiting for the remote host; a stream that has not begun when the command is to end is
+                not waited for.
         """
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
@@ -59,7 +60,7 @@ class TextStream:
         self._loss = loss
         self._patience = patience or AnswerLimit()
         self.heard = time.monotonic()
-        """When the last byte came, by time.monotonic()."""
+        """Time of the last byte, by time.monotonic()."""
         self._closing = threading.Lock()
         self._reading = threading.Lock()
         token = secrets.token_hex(16)
@@ -73,14 +74,14 @@ class TextStream:
             if isinstance(error, TargetLost):
                 raise
             raise _no_stream() from None
-        """Processes over there that read for us; none once they have ended: another may get the number."""
+        """Remote processes that read for us; empty once they have ended, as their numbers may be reused."""
 
     def read(self, timeout: float) -> Batch | None:
         end = time.monotonic() + timeout
         with self._reading:
             while not self.closed:
-                if why := self._lost or self._loss():
-                    raise TargetLost(why)
+                if reason := self._lost or self._loss():
+                    raise TargetLost(reason)
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
@@ -92,16 +93,16 @@ class TextStream:
                 if len(self._rest) > 1 << 20:
                     raise TargetLost("the far side sent what makes no sense: a line without an end")
                 if newline:
-                    # Nobody can tell here whether the kernel has more; that nothing comes for a while says it.
+                    # Unknown here whether the kernel has more; only the absence of data for a while shows the end.
                     return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
         raise StreamClosed
 
-    def lose(self, why: str) -> None:
-        """Give the line up, for a reason: the next `read` raises TargetLost."""
-        self._lost = self._lost or why
+    def lose(self, reason: str) -> None:
+        """Give up the connection for a reason: the next `read` raises TargetLost."""
+        self._lost = self._lost or reason
 
     def close(self) -> None:
-        with self._closing:  # whoever comes second may count on it too that the buffers are let go
+        with self._closing:  # a second caller, too, may rely on the buffers being closed
             if not self.closed:
                 self.closed = True
                 self._end()
@@ -110,10 +111,10 @@ class TextStream:
     def _end(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
-        # The far dd holds the instance: wait until it is gone, throwing away what still comes.
+        # The remote dd holds the instance: wait until it is gone, discarding its output.
         end = time.monotonic() + 5
         with contextlib.suppress(OSError, ValueError):
-            while (left := end - time.monotonic()) > 0 and select.select([self._from], [], [], left)[0]:
+            while (remaining := end - time.monotonic()) > 0 and select.select([self._from], [], [], remaining)[0]:
                 if not os.read(self._from.fileno(), 1 << 18):
                     break
         try:
@@ -121,17 +122,17 @@ class TextStream:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        with self._reading:  # which the end of the process has woken
+        with self._reading:  # released by the reader when the process ends
             self._from.close()
 
     def _hello(self, source: int, token: bytes) -> tuple[int, ...]:
-        """Processes there: the shell, its dd, what waits for our end. What a login prints before is passed over."""
+        """Skip login output; return the remote processes: shell, dd, and the one that waits for our end."""
         line, end = bytearray(), time.monotonic() + _PATIENCE
         for _ in range(_NOISE):
-            while not (came := select.select([source], [], [], _LOOK)[0]) and time.monotonic() < end:
-                if why := self._loss() or "the target was left" * (time.monotonic() >= self._patience.ends):
-                    raise TargetLost(f"{why}, before the far side began to read trace_pipe")
-            if not came or not (byte := os.read(source, 1)):  # no more: what follows are events
+            while not (ready := select.select([source], [], [], _LOOK)[0]) and time.monotonic() < end:
+                if reason := self._loss() or "the target was left" * (time.monotonic() >= self._patience.ends):
+                    raise TargetLost(f"{reason}, before the far side began to read trace_pipe")
+            if not ready or not (byte := os.read(source, 1)):  # no more bytes: what follows are events
                 break
             line += byte
             if byte == b"\n":
