@@ -1,4 +1,4 @@
-"""BTF: bytes in, types out. Loading only indexes; a type is decoded when someone asks for it.
+"""Parse BTF. Loading only indexes the types; a type is decoded on first access.
 
 Split BTF (a module's) continues the ids and the strings of its base: ids and names below `base` are the base's.
 """
@@ -23,24 +23,24 @@ from foreign.text import encoded
 
 _VOID = Void(0, "void")
 UNREADABLE = "?"
-"""In the place of a name or a text that can't be read, where that is not raised: no name of C."""
-_NEAR = 4096
-"""Bytes of names of something else that may lie between those of two functions."""
-_NO_NAME = "\0" * MAX_NAME
-"""Stands behind the last string: no name, as it is too long."""
+"""Placeholder for an unreadable name or text where no error is raised: not a valid C name."""
+_MAX_NAME_DISTANCE = 4096
+"""Maximum bytes of other names between the names of two consecutive functions."""
+_END_MARKER = "\0" * MAX_NAME
+"""Placeholder after the last string: too long to be a name."""
 _LONGS = ("long int", "long unsigned int", "unsigned long", "long")
 
 
 class Btf:
-    """The types of a kernel, or of a module on top of it. Make one with `load`.
+    """Types of a kernel, or of a module on top of it. Make one with `load`.
 
     Attributes:
-        base: what this BTF is split from; None for a kernel's.
+        base: BTF that this one continues; None for a kernel's.
         byteorder: "little" or "big".
         start_id: first type id of its own (1 without a base).
         strings_end: offset of the first name that BTF split from this one may have.
-        index: the raw words, for walks over all types.
-        damage: takes the errors of types that lie; what is loaded without one shares its base's, or raises them.
+        index: raw words, for iteration over all types.
+        damage: handler of errors in types; by default the base's, or one that raises them.
     """
 
     def __init__(self, data: bytes, base: Btf | None = None, damage: Damage | None = None) -> None:
@@ -63,22 +63,27 @@ class Btf:
 
     @classmethod
     def load(cls, data: bytes, base: Btf | None = None, damage: Damage | None = None) -> Btf:
-        """Index raw BTF. Raises BtfError for what is no BTF, is cut off, or has a kind nobody knows."""
+        """Index raw BTF.
+
+        Raises:
+            BtfError: the data is no BTF, is truncated, or has an unknown kind.
+        """
         return cls(data, base, damage)
 
     @property
     def end_id(self) -> int:
-        """One behind the last type id."""
+        """Last type id plus one."""
         return self.start_id + len(self.index.functions) + len(self.index.others)
 
     def __len__(self) -> int:
         return self.end_id
 
     def type(self, type_id: int) -> Type:
-        """The type with this id, 0 being void.
+        """Return the type with this id; 0 is void.
 
         Raises:
-            BtfError: there is none, or one of its names lies outside the strings (void instead, by `damage`).
+            BtfError: there is no such type, or one of its names lies outside the strings (if `damage` does not raise:
+                void).
         """
         found = self._types.get(type_id)
         if found is None:
@@ -92,15 +97,22 @@ class Btf:
         return found
 
     def kind(self, type_id: int) -> int:
-        """Number of the kind (see `kinds.Kind`), without decoding the type. Raises BtfError."""
+        """Return the number of the kind (see `kinds.Kind`), without decoding the type.
+
+        Raises:
+            BtfError: as `type`.
+        """
         if self.start_id <= type_id < self.end_id:
             return self._words[self.index.positions[type_id - self.start_id] + 1] >> 24 & 0x1F
         return self.type(type_id).kind
 
     def name(self, name_off: int) -> str:
-        r"""The string at an offset of the string section (in split BTF: counted from the base's first string).
+        r"""Return the string at an offset of the string section (in split BTF: relative to the base's first string).
 
-        Bytes that are no UTF-8 come as `\xNN`. Raises BtfError where no string that a kernel would take begins.
+        Bytes that are not UTF-8 appear as `\xNN`.
+
+        Raises:
+            BtfError: no string that a kernel would accept begins there.
         """
         if not name_off:
             return ""
@@ -116,41 +128,44 @@ class Btf:
         return self._data[at:end].decode("utf-8", "backslashreplace")
 
     def has_name(self, name: str) -> bool:
-        """Whether anything has it: a type, a member, an enumerator of an enum without a name, ...; not in `base`."""
+        """Return whether a type, a member, an enumerator etc. has this name; `base` is not searched."""
         return self._data.find(encoded(f"\0{name}\0"), self._header.strings, self._header.strings_end) >= 0
 
     def find(self, name: str, kind: Kind | None = None) -> int | None:
-        """The lowest id of a type of this name, the base's before its own (like btf__find_by_name_kind); None."""
+        """Return the lowest id of a type of this name, the base's before its own (as btf__find_by_name_kind); None:
+        none.
+        """
         return next((i for i in self.find_all(name) if kind is None or self.kind(i) == kind), None)
 
     def find_all(self, name: str) -> list[int]:
-        """The ids of all types with this name, of any kind, in the order of ids."""
+        """Return the ids of all types with this name, of any kind, ascending."""
         found = self.base.find_all(name) if self.base else []
         ids = [*self._named.get(name, ())]
         ids += map(self._id_at, self._places.of(name))
         return found + sorted(ids)
 
     def names_of(self, kind: Kind) -> list[str]:
-        """Names of all types of a kind, the base's first; an index of all names is made for it."""
+        """Return the names of all types of a kind, the base's first; builds an index of all names."""
         found = self.base.names_of(kind) if self.base else []
         return found + [name for name, ids in self._named.items() if any(self.kind(i) == kind for i in ids)]
 
     @cached_property
     def functions(self) -> list[str]:
-        """Names of its own FUNCs (not the base's) in the order of the file."""
+        """Names of its own FUNCs (not the base's), in file order."""
         try:
             return self._neighbouring_names()
-        except (BtfError, UnicodeDecodeError, StopIteration):  # one by one, the first that is wrong is named
+        # one by one, so that the error names the first invalid one
+        except (BtfError, UnicodeDecodeError, StopIteration):
             return [self.name(self._words[at]) for at in self.index.functions]
 
     def _neighbouring_names(self) -> list[str]:
-        """Return the names of its own FUNCs: all strings behind the first of them are cut at once.
+        """Return the names of its own FUNCs by splitting all strings from the first one on in one step.
 
-        Writers of BTF add a string with its first user, so most names stand in the order of the functions. Any other
-        is looked up by itself.
+        Writers of BTF add a string with its first use, so most names are in the order of the functions. Other names
+        are looked up individually.
 
         Raises:
-            BtfError, UnicodeDecodeError, StopIteration: they can't be read so.
+            BtfError, UnicodeDecodeError, StopIteration: the names cannot be read this way.
         """
         functions, words = self.index.functions, self._words
         if not functions:
@@ -159,13 +174,13 @@ class Btf:
         begin = self._header.strings + at - self._strings_start
         if not self._header.strings <= begin < self._header.strings_end:
             return [self.name(words[position]) for position in functions]
-        # Without the last NUL, behind which there is no string any more.
+        # Without the last NUL, after which there is no further string.
         texts = iter(str(memoryview(self._data)[begin : self._header.strings_end - 1], "ascii").split("\0"))
         names, text = list[str](), next(texts)
         add = names.append
         for offset in map(getitem, repeat(words), functions):
             if offset != at:
-                while at < offset < at + _NEAR:
+                while at < offset < at + _MAX_NAME_DISTANCE:
                     at += len(text) + 1
                     text = next(texts)
                 if offset != at:
@@ -173,13 +188,13 @@ class Btf:
                     continue
             add(text)
             at += len(text) + 1
-            text = next(texts, _NO_NAME)
+            text = next(texts, _END_MARKER)
         if len(max(names, key=len)) >= MAX_NAME:
             raise StopIteration
         return names
 
     def function(self, name: str) -> Func | None:
-        """The function of this name, its own before its base's; None."""
+        """Return the function of this name, its own before the base's; None: there is none."""
         places = self._places.of(name)
         if not places:
             return self.base.function(name) if self.base else None
@@ -187,18 +202,19 @@ class Btf:
         return found if isinstance(found, Func) else None
 
     def has_function(self, name: str) -> bool:
-        """Whether `function` gives one; nothing is decoded."""
+        """Return whether `function` finds one, without decoding."""
         return bool(self._places.of(name)) or (self.base is not None and self.base.has_function(name))
 
     def functions_among(self, names: Set[str]) -> set[str]:
-        """Return those of some names for which `has_function`."""
+        """Return those of some names for which `has_function` is True."""
         found = self.base.functions_among(names) if self.base else set()
         return found.union(self._places.among(names))
 
     def is_ambiguous(self, name: str) -> bool:
-        """Whether there are functions of this name that take or return other types: which one is meant nobody says.
+        """Return whether functions of this name differ in parameter or return types, so that the one meant is
+        unknown.
 
-        Older pahole wrote them all, newer leaves such functions out.
+        Older pahole wrote all of them, newer versions omit such functions.
         """
         places = self._places.of(name)
         if len(places) < 2:
@@ -208,7 +224,11 @@ class Btf:
         return len({(proto.type_id, *(param.type_id for param in proto.params)) for proto in protos}) > 1
 
     def prototype(self, func: Func) -> FuncProto:
-        """What a function takes and returns. Raises BtfError where the file points at something else."""
+        """Return the parameters and the return type of a function.
+
+        Raises:
+            BtfError: the function's type is no FuncProto.
+        """
         proto = self.type(func.type_id)
         if not isinstance(proto, FuncProto):
             what = f"function {func.name} is no function but type {func.type_id}"
@@ -218,18 +238,21 @@ class Btf:
 
     @cached_property
     def pointer_size(self) -> int:
-        """Bytes of a pointer, which BTF doesn't say: those of a `long` (determine_ptr_size in libbpf), else 8."""
+        """Bytes of a pointer, which BTF does not contain: those of a `long` (determine_ptr_size in libbpf), else
+        8.
+        """
         if self.base:
             return self.base.pointer_size
         words, info = self._words, Kind.INT << 24
-        ints = (at for at in self.index.others if words[at + 1] == info)  # an index of all names takes 100 ms
+        # building the index of all names takes 100 ms
+        ints = (at for at in self.index.others if words[at + 1] == info)
         for found in map(self.type, map(self._id_at, ints)):
             if isinstance(found, Int) and found.name in _LONGS and found.size in (4, 8):
                 return found.size
         return 8
 
     def offset(self, type_id: int) -> int:
-        """Where a type stands in the file, in bytes; 0 for one that is not its own."""
+        """Return the byte offset of a type in the file; 0 for a type that is not its own."""
         if not self.start_id <= type_id < self.end_id:
             return 0
         return self._header.types + self.index.positions[type_id - self.start_id] * 4
@@ -242,7 +265,7 @@ class Btf:
         return FunctionPlaces(self.index.functions, self._words, lambda: self.functions, self._offsets_of)
 
     def _offsets_of(self, text: bytes, most: int) -> list[int]:
-        """Return the offsets in the strings, the base's first, at which some bytes stand; up to so many."""
+        """Return up to `most` offsets in the strings, the base's first, at which some bytes occur."""
         found = self.base._offsets_of(text, most) if self.base else []
         at = self._data.find(text, self._header.strings, self._header.strings_end)
         while at >= 0 and len(found) < most:
@@ -252,7 +275,7 @@ class Btf:
 
     @cached_property
     def _named(self) -> dict[str, list[int]]:
-        """Name -> ids of all its own named types that are no functions."""
+        """Ids by name of all its own named types except functions."""
         words, name, found = self._words, self.name, dict[str, list[int]]()
         for type_id, at in enumerate(self.index.positions, self.start_id):
             if words[at] and words[at + 1] >> 24 != Kind.FUNC:

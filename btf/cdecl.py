@@ -1,7 +1,8 @@
-"""C declarations, in the very words of bpftool (libbpf's btf_dump_emit_type_chain, tools/lib/bpf/btf_dump.c).
+"""Write C declarations with exactly the text of bpftool (libbpf's btf_dump_emit_type_chain,
+tools/lib/bpf/btf_dump.c).
 
-A declaration is a chain: `PTR -> CONST -> INT` is read from its end, the base type first, then outwards. Whatever a
-file makes of it, the text and the depth are bounded.
+A declaration is a chain: `PTR -> CONST -> INT` is processed from its end, the base type first, then outwards. Text
+and depth are bounded for any input.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from btf.types import (
 )
 
 MAX_CHAIN = 64
-"""Pointers, arrays and modifiers in one declaration."""
+"""Maximum number of pointers, arrays and modifiers in one declaration."""
 MAX_NESTING = 48
-"""Declarations in declarations: parameters of pointers to functions, members of anonymous structs."""
+"""Maximum nesting of declarations: parameters of function pointers, members of anonymous structs."""
 MAX_TEXT = 1 << 18
-"""Characters; the longest struct of a kernel has 22,000."""
+"""Maximum characters; the longest struct of a kernel has 22,000."""
 MAX_PIECES = 1 << 16
-"""Pieces of that text; that struct has 5,200."""
+"""Maximum pieces of that text; that struct has 5,200."""
 SPARSE = ("user", "kernel", "rcu", "percpu", "iomem")
-"""Type tags that C code spells with two underscores in front."""
+"""Type tags that C code writes with two leading underscores."""
 
 
 class Declarator:
-    """Writes one declaration; `text` gives it.
+    """Writer of one declaration; the result is `text`.
 
     Args:
         b: the types.
@@ -55,7 +56,7 @@ class Declarator:
         self.sparse = sparse
         self.inline = inline
         self.named = True
-        """Whether parameters get their names."""
+        """True if parameters are written with their names."""
         self._out: list[str] = []
         self._length = 0
         self._nesting = 0
@@ -65,14 +66,18 @@ class Declarator:
         return "".join(self._out)
 
     def put(self, text: str) -> None:
-        """Add to the text; raises BtfError when it grows out of all bounds."""
+        """Append to the text.
+
+        Raises:
+            BtfError: the text exceeds MAX_TEXT or MAX_PIECES.
+        """
         self._length += len(text)
         if self._length > MAX_TEXT or len(self._out) > MAX_PIECES:
             raise BtfError(f"a declaration of more than {len(self._out)} words")
         self._out.append(text)
 
     def declare(self, type_id: int, name: str, level: int = 0) -> None:
-        """Write a declaration of `name`, indented by `level` tabs where it has lines."""
+        """Write a declaration of `name`; its lines are indented by `level` tabs."""
         chain = [self.b.type(type_id)]
         while (target := _target(chain[-1])) is not None:
             chain.append(self.b.type(target))
@@ -110,7 +115,7 @@ class Declarator:
         self._nesting -= 1
 
     def _mods(self, chain: list[Type]) -> None:
-        """Modifiers of the base type stand in front of it."""
+        """Write the modifiers of the base type, which precede it."""
         while chain and isinstance(chain[-1], Const | Volatile | Restrict):
             self.put(f"{chain.pop().kind.name.lower()} ")
 
@@ -174,7 +179,7 @@ class Declarator:
                 self.declare(param.type_id, param.name if self.named else "", level)
 
     def struct(self, found: Struct, level: int) -> None:
-        """Write `struct name {...}` with its members; a subclass says what stands behind each."""
+        """Write `struct name {...}` with its members; a subclass may add comments after each."""
         self.put(f"{found.keyword}{' ' if found.name else ''}{found.name} {{")
         tabs = "\t" * (level + 1)
         for member in found.members:
@@ -199,13 +204,13 @@ class Declarator:
 
 
 def _drop_mods(chain: list[Type]) -> None:
-    """Arrays and functions have no modifiers, though some compilers write them (see btf_dump_drop_mods)."""
+    """Remove modifiers of arrays and functions, which some compilers write (see btf_dump_drop_mods)."""
     while chain and isinstance(chain[-1], Const | Volatile | Restrict):
         chain.pop()
 
 
 def _target(found: Type) -> int | None:
-    """What a link of a chain leads to; None at its end."""
+    """Return the type id that a link of a chain refers to; None at the end of the chain."""
     if isinstance(found, Typedef | Func | Var | DeclTag | Void):
         return None
     return found.type_id if isinstance(found, Ptr | Modifier | Array | FuncProto) else None

@@ -1,4 +1,4 @@
-"""Types that lie: the error is raised, or told once to somebody who goes on with what is left out."""
+"""Handle errors in types: raise them, or report the first and continue with an empty result."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ _EXACT: ContextVar[bool] = ContextVar("exact_types", default=False)
 
 
 class Damage:
-    """What comes of a BtfError in a kernel's types and in its modules'.
+    """Handler of BtfErrors in a kernel's types and those of its modules.
 
     Attributes:
-        first: the first error that was not raised; empty: there was none.
-        is_raised: each error is raised, and nothing told.
+        first: text of the first error that was not raised; empty: none.
+        is_raised: True if each error is raised and none reported.
     """
 
     def __init__(self, *, is_raised: bool = True) -> None:
         self.first = ""
         self.is_raised = is_raised
-        self._tell: Callable[[str], object] | None = None
+        self._report: Callable[[str], object] | None = None
 
     def met(self, error: BtfError) -> None:
-        """Raise an error, or remember it and tell the first: the caller goes on with an empty answer."""
+        """Raise an error, or record it and report the first; the caller then continues with an empty result."""
         if self.is_raised or _EXACT.get():
             raise error
         if not self.first:
             self.first = str(error)
-            if self._tell is not None:
-                self._tell(self.first)
+            if self._report is not None:
+                self._report(self.first)
 
-    def listen(self, tell: Callable[[str], object]) -> None:
-        """Have the first error told, from any thread; one that was met before is told now."""
-        self._tell = tell
+    def listen(self, report: Callable[[str], object]) -> None:
+        """Set the function that reports the first error, called from any thread; an earlier error is reported at
+        once.
+        """
+        self._report = report
         if self.first:
-            tell(self.first)
+            report(self.first)
 
 
 @contextmanager
 def exact_types() -> Iterator[None]:
-    """Have each BtfError raised in here: for what is written to a kernel, where an empty answer would be wrong."""
+    """Raise each BtfError within this context: for data written to a kernel, where an empty result would be wrong."""
     token = _EXACT.set(True)
     try:
         yield
@@ -66,17 +68,17 @@ _B = TypeVar("_B", bound=DamagedTypes)
 def instead(
     empty: Callable[[], _T],
 ) -> Callable[[Callable[Concatenate[_B, _P], _T]], Callable[Concatenate[_B, _P], _T]]:
-    """Give an empty answer where a question to types ends in a BtfError that is not to be raised."""
+    """Return an empty result if a function on types ends with a BtfError that is not to be raised."""
 
-    def decorate(ask: Callable[Concatenate[_B, _P], _T]) -> Callable[Concatenate[_B, _P], _T]:
-        @wraps(ask)
-        def answer(b: _B, /, *args: _P.args, **options: _P.kwargs) -> _T:
+    def decorate(function: Callable[Concatenate[_B, _P], _T]) -> Callable[Concatenate[_B, _P], _T]:
+        @wraps(function)
+        def wrapper(b: _B, /, *args: _P.args, **options: _P.kwargs) -> _T:
             try:
-                return ask(b, *args, **options)
+                return function(b, *args, **options)
             except BtfError as error:
                 b.damage.met(error)
                 return empty()
 
-        return answer
+        return wrapper
 
     return decorate

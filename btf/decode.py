@@ -1,4 +1,4 @@
-"""The words of one type -> its value. Names are resolved here, so a decoded type stands alone."""
+"""Decode the words of one type. Names are resolved here, so a decoded type is self-contained."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from btf.types import (
 
 Names = Callable[[int], str]
 Words: TypeAlias = memoryview
-"""Items of 32 bits."""
+"""32-bit items."""
 
 
 def decode(words: Words, at: int, type_id: int, names: Names) -> Type:
-    """Decode the type at word `at`, which a walk has found whole.
+    """Decode the type at word `at`, which `index.walk` found to be complete.
 
     Raises:
         BtfError: by `names`, for a name outside the strings.

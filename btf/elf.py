@@ -1,4 +1,4 @@
-"""The `.BTF` section of an ELF file: a vmlinux, a module's .ko, a BPF object. The layouts are pyelftools'."""
+"""Read the `.BTF` section of an ELF file: a vmlinux, a module's .ko, a BPF object. Uses pyelftools' layouts."""
 
 from __future__ import annotations
 
@@ -18,35 +18,39 @@ from btf.header import parse_header
 
 MAX_SECTIONS = 1 << 17
 MAX_SIZE = 256 << 20
-"""Bytes of a section; the BTF of a kernel has some 6 million."""
+"""Maximum bytes of a section; the BTF of a kernel has about 6 million."""
 
 
 class ElfBtf(NamedTuple):
-    """What an ELF file holds."""
+    """BTF sections of an ELF file."""
 
     data: bytes
-    """The section .BTF."""
+    """Section .BTF."""
     base: bytes | None = None
-    """The section .BTF.base: the piece of its base that an out-of-tree module brings along (Linux 6.11 on)."""
+    """Section .BTF.base: the part of its base that an out-of-tree module includes (since Linux 6.11)."""
 
     @property
     def split(self) -> bool:
-        """Whether the BTF continues that of a base."""
+        """True if the BTF continues that of a base."""
         return self.base is not None or is_split(self.data)
 
 
 def is_split(data: bytes) -> bool:
-    """Whether raw BTF is split BTF: only a base begins its strings with the empty one. Raises BtfError."""
+    """Return whether raw BTF is split BTF: only a base's strings begin with the empty string.
+
+    Raises:
+        BtfError: the header is invalid.
+    """
     header = parse_header(data)
     return data[header.strings : header.strings + 1] != b"\0"
 
 
 def read_elf(source: bytes | str | os.PathLike[str]) -> ElfBtf:
-    """Take the BTF out of an ELF file, given by its bytes or its path.
+    """Read the BTF of an ELF file, given by its bytes or its path.
 
     Raises:
         BtfError: no ELF file, a damaged one, or one without .BTF.
-        OSError: the path can't be read.
+        OSError: the path cannot be read.
     """
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
         try:
@@ -59,7 +63,9 @@ def read_elf(source: bytes | str | os.PathLike[str]) -> ElfBtf:
 
 
 def _sections(stream: IO[bytes], names: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    """Content of the sections with these names. Names are compared in place: a lying file can't make them long."""
+    """Return the content of the sections with these names. Names are compared in place, which bounds the length of
+    names read.
+    """
     elf = ELFFile(stream)
     number, offset, each = elf.num_sections(), elf["e_shoff"], elf["e_shentsize"]
     size = elf.structs.Elf_Shdr.sizeof()

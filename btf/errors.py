@@ -1,13 +1,13 @@
-"""The one error of this package."""
+"""Error raised by this package."""
 
 from __future__ import annotations
 
 
 class BtfError(Exception):
-    """BTF that can't be read: truncated, of an unknown kind, or lying.
+    """Error in BTF that is truncated, of an unknown kind, or inconsistent.
 
     Attributes:
-        offset: where in the file, in bytes; for ELF files in the ELF file, else in the BTF itself.
+        offset: byte offset in the ELF file, or else in the BTF.
     """
 
     def __init__(self, message: str, offset: int = 0) -> None:

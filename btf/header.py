@@ -1,4 +1,4 @@
-"""`struct btf_header`: where the two sections are, and in which byte order.
+"""Parse `struct btf_header`: the location of the two sections, and the byte order.
 
 Rules as in libbpf's btf_parse_hdr, btf_parse_type_sec and btf_parse_str_sec (tools/lib/bpf/btf.c).
 """
@@ -15,7 +15,7 @@ ByteOrder = Literal["little", "big"]
 
 
 class Header(NamedTuple):
-    """Absolute byte offsets in the file."""
+    """Byte order, and the sections as absolute byte offsets in the file."""
 
     byteorder: ByteOrder
     types: int
@@ -25,7 +25,11 @@ class Header(NamedTuple):
 
 
 def parse_header(data: bytes) -> Header:
-    """Read and check the header; raises BtfError."""
+    """Parse and check the header.
+
+    Raises:
+        BtfError: the header is invalid.
+    """
     if len(data) < HEADER_LENGTH:
         raise BtfError(f"{len(data)} bytes are no header, it has {HEADER_LENGTH}", len(data))
     byteorder = _byteorder(data)

@@ -1,7 +1,7 @@
-"""One walk over the type section: where each type begins. Nothing is decoded.
+"""Find the start of each type in one walk over the type section, without decoding.
 
-The file is not copied, and positions are kept as 32-bit numbers: in a fresh process a page that is touched for the
-first time costs as much as twenty types. The kind of a type is read from a string of every word's top byte.
+The file is not copied, and positions are stored as 32-bit numbers: in a new process the first access to a memory page
+costs as much as twenty types. The kind of a type is read from a string of every word's top byte.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from btf.kinds import SHAPE
 
 _LITTLE = sys.byteorder == "little"
 _KIND = 7 if _LITTLE else 4
-"""Byte of a type that has its kind, in host byte order."""
+"""Offset of the byte with the kind in a type, in host byte order."""
 _VLEN = 2 if _LITTLE else 3
-"""Half word of a type that has its vlen, in host byte order."""
+"""Index of the half word with the vlen in a type, in host byte order."""
 
 _SHAPES = [SHAPE.get(byte & 0x1F, (0, 0)) for byte in range(256)]
 _FIXED = [3 + fixed if byte & 0x1F in SHAPE and not each else 0 for byte, (fixed, each) in enumerate(_SHAPES)]
-"""Words of a type by the top byte of its info word; 0: it depends on its vlen, or the kind is unknown."""
+"""Words of a type by the top byte of its info word; 0: depends on its vlen, or the kind is unknown."""
 _EACH = [each for _, each in _SHAPES]
-"""Words for each of vlen, behind the first three; 0: none, or the kind is unknown."""
+"""Words per unit of vlen, after the first three; 0: none, or the kind is unknown."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """Word indexes of types."""
+    """Word indexes of all types."""
 
     words: memoryview
-    """The type section in host byte order, as items of 32 bits."""
+    """Type section in host byte order, as 32-bit items."""
     functions: array[int]
     """Word index of each FUNC, ascending."""
     others: array[int]
@@ -42,12 +42,16 @@ class Index:
 
     @cached_property
     def positions(self) -> array[int]:
-        """Word index of each type, in the order of their ids."""
+        """Word index of each type, in the order of ids."""
         return array("I", sorted([*self.functions, *self.others]))
 
 
 def walk(data: bytes, header: Header) -> Index:
-    """Index the type section; raises BtfError at an unknown kind or where a type passes the end."""
+    """Index the type section.
+
+    Raises:
+        BtfError: a kind is unknown, or a type extends beyond the section.
+    """
     if header.types == header.types_end:
         return Index(memoryview(array("I")), array("I"), array("I"))
     section, start, end = data, header.types, header.types_end
@@ -62,12 +66,12 @@ def walk(data: bytes, header: Header) -> Index:
     try:
         while True:
             kind = kinds[at]
-            if kind == 12:  # Kind.FUNC: an attribute would cost a tenth of the walk
+            if kind == 12:  # Kind.FUNC: an attribute access would cost a tenth of the walk
                 add_function(at)
                 at += 3
             else:
                 add(at)
-                if kind == 13:  # Kind.FUNC_PROTO, the most frequent of the others
+                if kind == 13:  # Kind.FUNC_PROTO, the next most frequent kind
                     at += 3 + 2 * vlens[at]
                 elif step := fixed[kind]:
                     at += step
@@ -82,7 +86,9 @@ def walk(data: bytes, header: Header) -> Index:
 
 
 def _refuse_cut(found: Index, at: int, header: Header) -> NoReturn:
-    """Raise for the type that passes the end: the last that was found, unless not even its info word is there."""
+    """Raise an error for the type that extends beyond the end: the last one found, unless even its info word is
+    missing.
+    """
     last = max((*found.functions[-1:], *found.others[-1:]), default=0)
     begin = last if at > len(found.words) else at
     raise BtfError("a type is cut off by the end of its section", header.types + begin * 4) from None

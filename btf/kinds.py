@@ -1,4 +1,4 @@
-"""Numbers of the format, with the kernel's names (include/uapi/linux/btf.h)."""
+"""Constants of the format, with the kernel's names (include/uapi/linux/btf.h)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ MAGIC = 0xEB9F
 VERSION = 1
 HEADER_LENGTH = 24
 MAX_NAME = 512
-"""KSYM_NAME_LEN: the kernel takes no longer name, with its NUL."""
+"""Maximum bytes of a name including its NUL (KSYM_NAME_LEN of the kernel)."""
 MAX_DEPTH = 32
-"""MAX_RESOLVE_DEPTH of libbpf and the kernel: links followed before a chain of types counts as a loop."""
+"""Links followed before a chain of types counts as a loop (MAX_RESOLVE_DEPTH of libbpf and the kernel)."""
 
 
 class Kind(enum.IntEnum):
-    """BTF_KIND_*; VOID is type id 0, which stands in no file."""
+    """Numbers BTF_KIND_*; VOID is type id 0, which is in no file."""
 
     VOID = 0
     INT = 1
@@ -43,7 +43,7 @@ INT_CHAR = 2
 INT_BOOL = 4
 
 MODIFIERS = frozenset({Kind.TYPEDEF, Kind.VOLATILE, Kind.CONST, Kind.RESTRICT, Kind.TYPE_TAG})
-"""Kinds that the kernel's btf_type_skip_modifiers looks through."""
+"""Kinds skipped by the kernel's btf_type_skip_modifiers."""
 
 SHAPE: dict[int, tuple[int, int]] = {
     Kind.INT: (1, 0),
@@ -66,4 +66,4 @@ SHAPE: dict[int, tuple[int, int]] = {
     Kind.TYPE_TAG: (0, 0),
     Kind.ENUM64: (0, 3),
 }
-"""32-bit words behind `struct btf_type`: a fixed number, and a number for each of vlen."""
+"""Number of 32-bit words after `struct btf_type`: a fixed number, and a number per unit of vlen."""

@@ -1,4 +1,4 @@
-"""Where the fields of structs and unions lie, and what a path like `->f_path.dentry` comes to."""
+"""Compute the layout of fields in structs and unions, and resolve paths like `->f_path.dentry`."""
 
 from __future__ import annotations
 
@@ -13,66 +13,67 @@ from btf.types import Array, Member, Ptr, Struct
 from btf.walk import is_complete, size_of, strip, stripped
 
 MAX_FIELDS = 1 << 14
-"""More fields than this, flattened, has no struct (a kernel's have up to 300); lies could nest exponentially many."""
+"""Maximum number of fields of a flattened struct (a kernel's have up to 300); invalid BTF could nest exponentially
+many."""
 ANON_STACK = 16
-"""BTF_ANON_STACK_MAX of kernel/trace/trace_btf.c."""
+"""Limit BTF_ANON_STACK_MAX of kernel/trace/trace_btf.c."""
 
 
 class Field(NamedTuple):
-    """A named field, as reached from the outermost struct."""
+    """Named field, relative to the outermost struct."""
 
     name: str
     type_id: int
     bit_offset: int
-    """From the start of the outermost struct."""
+    """Offset in bits from the start of the outermost struct."""
     bit_size: int
-    """0: no bit-field."""
+    """Size in bits; 0: no bit-field."""
     anonymous: tuple[int, ...] = ()
-    """Ids of the anonymous structs and unions around it, outermost first."""
+    """Ids of the enclosing anonymous structs and unions, outermost first."""
 
     @property
     def byte_offset(self) -> int:
-        """Byte in which the field begins."""
+        """Index of the byte in which the field begins."""
         return self.bit_offset // 8
 
 
 class Children(NamedTuple):
-    """What lies one step below a value."""
+    """Values one step below a value."""
 
     op: str
-    """How C gets there: `->`, `.`, `[]`; empty where nothing is below."""
+    """C operator of the step: `->`, `.`, `[]`; empty if there is nothing below."""
     fields: tuple[Field, ...]
-    """Offsets are from the struct, or (for `[]`) from the first element; names of elements are their indices."""
+    """Fields, with offsets from the struct, or (for `[]`) from the first element; elements are named by their
+    indices."""
 
 
 class Resolved(NamedTuple):
-    """What a path comes to."""
+    """Result of following a path."""
 
     type_id: int
-    """Of the last field, as declared."""
+    """Type id of the last field, as declared."""
     derefs: tuple[int, ...]
-    """Byte offset of each load, innermost first, the last being that of the field: `p->a.b->c` gives
-    (offset of a.b, offset of c), which is `+C(+AB(p))`. Empty for an empty path: the value itself.
-    """
+    """Byte offset of each load, innermost first, the last being that of the field: `p->a.b->c` gives (offset of a.b,
+    offset of c), which is `+C(+AB(p))`. Empty for an empty path: the value itself."""
     bit_offset: int
     """Bits from `derefs[-1]` to the field: 0 to 7."""
     bit_size: int
-    """0: no bit-field."""
+    """Size in bits; 0: no bit-field."""
     kernel_agrees: bool = True
-    """False: the kernel's own field access gets this wrong or doesn't find it. It reads the kind flag of the outer
-    struct for a bit-field of an anonymous inner one (parse_btf_field), and looks into no more than 16 anonymous
-    members at a time (btf_find_struct_member). Or: the path has a `[]`, which the kernel doesn't know.
-    """
+    """False if the kernel's own field access reads this field wrongly or does not find it. The kernel uses the kind
+    flag of the outer struct for a bit-field of an anonymous inner one (parse_btf_field), and searches at most 16
+    anonymous members at a time (btf_find_struct_member). Also False if the path has a `[]`, which the kernel does not
+    support."""
 
 
 class PathError(Exception):
-    """A path that can't be followed.
+    """Error for a path that cannot be followed.
 
     Attributes:
         code: the kernel's name (ERRORS in kernel/trace/trace_probe.h): NO_PTR_STRCT, NOSUP_DAT_ARG, NO_BTF_FIELD or
-            BAD_BTF_TID; ours: `no_such_element`, an index behind an array's last.
-        hop_index: which step of the path.
-        struct_id: the struct that was looked into, for NO_BTF_FIELD; None else.
+            BAD_BTF_TID; or our own `no_such_element`, for an index beyond an array's last.
+        hop_index: index of the step in the path.
+        struct_id: searched struct, for NO_BTF_FIELD; else None.
     """
 
     def __init__(self, code: str, hop_index: int, struct_id: int | None = None) -> None:
@@ -83,35 +84,39 @@ class PathError(Exception):
 
 
 def members(b: Btf, struct_id: int) -> tuple[Member, ...]:
-    """The members as declared; anonymous ones have no name. Empty for what is no struct or union."""
+    """Return the members as declared; anonymous members have no name. Empty if the type is no struct or union."""
     found = stripped(b, struct_id)
     return found.members if isinstance(found, Struct) else ()
 
 
 @instead(tuple[Field, ...])
 def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
-    """All fields that C reaches by one name, in order: those of anonymous structs and unions stand in their place.
+    """Return all fields that C code accesses by one name, in order, with those of anonymous structs and unions in
+    place.
 
-    Empty for what is no struct or union. Raises BtfError for structs that contain themselves.
+    Empty if the type is no struct or union.
+
+    Raises:
+        BtfError: the struct contains itself.
     """
     outer = stripped(b, struct_id)
     found: list[Field] = []
     if not isinstance(outer, Struct):
         return ()
     open_structs = [_Open(iter(outer.members), 0, ())]
-    left = MAX_FIELDS
+    budget = MAX_FIELDS
     while open_structs:
-        rest, base, around = open_structs[-1]
+        rest, base, enclosing = open_structs[-1]
         for member in rest:
-            left -= 1
-            if left < 0 or len(open_structs) > MAX_DEPTH:
+            budget -= 1
+            if budget < 0 or len(open_structs) > MAX_DEPTH:
                 raise BtfError(f"{outer.keyword} {outer.name} has no end", b.offset(outer.id))
             at = base + member.bit_offset
             inner = None if member.name else stripped(b, member.type_id)
             if isinstance(inner, Struct):
-                open_structs.append(_Open(iter(inner.members), at, (*around, inner.id)))
+                open_structs.append(_Open(iter(inner.members), at, (*enclosing, inner.id)))
                 break
-            found.append(Field(member.name, member.type_id, at, member.bit_size, around))
+            found.append(Field(member.name, member.type_id, at, member.bit_size, enclosing))
         else:
             open_structs.pop()
     return tuple(found)
@@ -124,9 +129,10 @@ class _Open(NamedTuple):
 
 
 def children(b: Btf, type_id: int, limit: int = 256) -> Children:
-    """What is one step below a value of this type: fields of a struct or behind a pointer, elements of an array.
+    """Return the values one step below a value of this type: fields of a struct or of a pointer's target, or array
+    elements.
 
-    An array shows its first `limit` elements, a flexible one its first.
+    An array has its first `limit` elements, a flexible array its first one.
     """
     found = stripped(b, type_id)
     if isinstance(found, Struct):
@@ -135,8 +141,8 @@ def children(b: Btf, type_id: int, limit: int = 256) -> Children:
         return Children("->", fields(b, found.type_id))
     if isinstance(found, Array) and is_complete(b, found.type_id):
         bits = size_of(b, found.type_id) * 8
-        shown = range(min(found.nelems or 1, limit))
-        return Children("[]", tuple(Field(str(i), found.type_id, i * bits, 0) for i in shown))
+        indexes = range(min(found.nelems or 1, limit))
+        return Children("[]", tuple(Field(str(i), found.type_id, i * bits, 0) for i in indexes))
     return Children("", ())
 
 
@@ -145,11 +151,11 @@ def resolve(b: Btf, type_id: int, hops: Sequence[tuple[str, str]]) -> Resolved:
 
     Args:
         b: the types.
-        type_id: type of the value the path begins at.
-        hops: (`->` | `.` | `[]`, name or index). `[]` goes beyond the kernel's language.
+        type_id: type of the value at which the path begins.
+        hops: (`->` | `.` | `[]`, name or index). `[]` is an extension of the kernel's syntax.
 
     Raises:
-        PathError: with the code that the kernel gives, at the step it gives it.
+        PathError: with the kernel's error code and step.
     """
     at = strip(b, type_id)
     declared, offset, bit_size, agrees = type_id, 0, 0, True
@@ -183,21 +189,21 @@ def resolve(b: Btf, type_id: int, hops: Sequence[tuple[str, str]]) -> Resolved:
 
 
 class Found(NamedTuple):
-    """A field by its name."""
+    """Field found by its name."""
 
     type_id: int
     bit_offset: int
-    """From the struct that was searched."""
+    """Offset in bits from the searched struct."""
     bit_size: int
     kernel_agrees: bool
-    """See `Resolved`."""
+    """True if the kernel finds the same; see `Resolved`."""
 
 
 def find_field(b: Btf, struct_id: int, name: str, hop_index: int = 0) -> Found:
-    """The field of this name, also in anonymous members, searched in the order of btf_find_struct_member.
+    """Return the field of this name, searched also in anonymous members, in the order of btf_find_struct_member.
 
     Raises:
-        PathError: BAD_BTF_TID where this is no struct or union, NO_BTF_FIELD where it has no such field.
+        PathError: BAD_BTF_TID if the type is no struct or union, NO_BTF_FIELD if it has no such field.
     """
     outer = stripped(b, struct_id)
     if not isinstance(outer, Struct):
@@ -227,7 +233,7 @@ class _Element(NamedTuple):
 
 
 def _element(b: Btf, at: int, index: str, hop_index: int) -> _Element:
-    """One element of an array, or of what a pointer points at (`->`)."""
+    """Return an element of an array, or of the memory that a pointer points to (`->`)."""
     found = b.type(at)
     if not isinstance(found, Array | Ptr):
         raise PathError("NO_PTR_STRCT", hop_index)
@@ -237,13 +243,13 @@ def _element(b: Btf, at: int, index: str, hop_index: int) -> _Element:
         raise PathError("NO_BTF_FIELD", hop_index) from None
     if not is_complete(b, found.type_id):
         raise PathError("BAD_BTF_TID", hop_index)
-    if isinstance(found, Array) and 1 < found.nelems <= number:  # one of a single element may stand for any number
+    if isinstance(found, Array) and 1 < found.nelems <= number:  # an array of one element may stand for any number
         raise PathError("no_such_element", hop_index)
     op = "." if isinstance(found, Array) else "->"
     return _Element(op, found.type_id, number * size_of(b, found.type_id) * 8)
 
 
 def _load(derefs: list[int], offset: int, hop_index: int) -> None:
-    """Load the pointer at `offset` of what the last load reached; the first pointer is the value itself."""
+    """Append the load of the pointer at `offset`; at the first step the pointer is the value itself."""
     if hop_index:
         derefs.append(offset // 8)

@@ -1,7 +1,7 @@
-"""Types as C: declarations, prototypes of functions, whole structs with the offsets of their members.
+"""Print types as C: declarations, function prototypes, whole structs with the offsets of their members.
 
-As default the text is bpftool's (`bpftool btf dump ... format c`), to which the tests hold it. All functions raise
-BtfError for types that lie.
+The default text equals bpftool's (`bpftool btf dump ... format c`), as checked by tests. All functions raise BtfError
+for invalid types.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from btf.types import Enum, Enum64, Func, Struct, Typedef
 from btf.walk import is_complete, size_of, strip
 
 _WIDEST = 80
-"""Declarations that are wider don't push the comments of all others to the right."""
+"""Maximum width of a declaration that affects the alignment of comments."""
 _GAP = "\0"
-"""Stands between a declaration and its comment until they are aligned; no name holds one."""
+"""Separator between a declaration and its comment until they are aligned; no name contains it."""
 
 
 def c_type(b: Btf, type_id: int, *, sparse: bool = False) -> str:
-    """The type without a name: `struct file *`. Anonymous structs are `struct {...}`."""
+    """Return the type without a name: `struct file *`. Anonymous structs are `struct {...}`."""
     return declaration(b, type_id, "", sparse=sparse)
 
 
 @instead(lambda: UNREADABLE)
 def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline: bool = False) -> str:
-    """Declare `name`: `char *buf`, `int (*show)(struct seq_file *, void *)`.
+    """Return a declaration of `name`: `char *buf`, `int (*show)(struct seq_file *, void *)`.
 
     Args:
         b: the types.
-        type_id: of the thing declared.
-        name: may be empty.
+        type_id: type to declare.
+        name: declared name; may be empty.
         sparse: write `char __user *buf`, not `char __attribute__((btf_type_tag("user"))) *buf`.
         inline: write out anonymous structs, unions and enums (over several lines).
     """
@@ -42,7 +42,7 @@ def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline
 
 @instead(lambda: UNREADABLE)
 def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, inline: bool = False) -> str:
-    """`ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)`, or without the names."""
+    """Return `ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)`, or without the names."""
     writer = Declarator(b, sparse, inline)
     writer.named = names
     writer.declare(b.prototype(func).id, func.name)
@@ -51,10 +51,10 @@ def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, i
 
 @instead(lambda: UNREADABLE)
 def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
-    """A struct or union written out, with anonymous members inside.
+    """Return the definition of a struct or union, with anonymous members inside.
 
-    Behind each member stands its offset and size in bytes, `/* offset size */`, for a bit-field the byte and bit it
-    begins at and its bits, `/* offset:bit bits */`, much as in pahole; holes are named.
+    Each member is followed by its offset and size in bytes, `/* offset size */`, a bit-field by the byte and bit at
+    which it begins and its bits, `/* offset:bit bits */`, similar to pahole; holes are marked.
     """
     found = b.type(strip(b, type_id))
     if not isinstance(found, Struct):
@@ -66,7 +66,7 @@ def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) 
 
 @instead(lambda: UNREADABLE)
 def definition(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
-    """What a name stands for, written out: struct, enum, typedef, function, or just the type."""
+    """Return the definition of a struct, enum, typedef or function, or else just the type."""
     found = b.type(type_id)
     match found:
         case Struct():
@@ -86,12 +86,12 @@ def definition(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = Fal
 
 
 class _Commented(Declarator):
-    """Writes structs with an offset and a size behind each member."""
+    """Writer of structs with an offset and a size after each member."""
 
     def __init__(self, b: Btf, sparse: bool) -> None:
         super().__init__(b, sparse, inline=True)
         self._start = 0
-        """Bits from the outermost struct to the one being written."""
+        """Bits from the outermost struct to the current one."""
 
     def struct(self, found: Struct, level: int) -> None:
         self.put(f"{found.keyword}{' ' if found.name else ''}{found.name} {{")
@@ -126,7 +126,7 @@ class _Commented(Declarator):
 
 
 def _align(text: str) -> str:
-    """Put the comments one under the other; tabs count as 8."""
+    """Align the comments in a column; tabs count as 8."""
     lines = [line.partition(_GAP) for line in text.split("\n")]
     widths = [len(line.expandtabs(8)) if gap else 0 for line, gap, _ in lines]
     column = max((width for width in widths if width <= _WIDEST), default=0) + 1

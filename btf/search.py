@@ -1,7 +1,7 @@
-"""Search over the names of functions: ranked, forgiving, at each key.
+"""Search over the names of functions: ranked, tolerant of typing errors, fast enough for each keystroke.
 
-Names are kept in the order of their lengths, so that hits come out short before long and nothing needs sorting. A
-term that stands in no name is taken for a slip of one letter (`vfs_raed`), or for letters in their order (`vfsrd`).
+Names are stored in the order of their lengths, so that short hits precede long ones without sorting. A term found in
+no name is searched with one wrong letter (`vfs_raed`), or as a subsequence (`vfsrd`).
 """
 
 from __future__ import annotations
@@ -14,54 +14,55 @@ from itertools import accumulate
 from typing import NamedTuple
 
 _SEPARATORS = re.compile(r"[^\w.$]+")
-"""Between terms: blanks, `*`, `()`, `:`, `/`; what people paste along with a name."""
-_COMMON = "zjqxwvkyhb0123456789.$gfmulcpdonaisrte_"
-"""Letters in the order of how rare they are in the names of a kernel; others (-1) are rarer still."""
-_LONG = 6
-"""Letters a term needs before a wrong letter is looked for."""
+"""Separators of terms: blanks, `*`, `()`, `:`, `/`, as are often pasted along with a name."""
+_BY_RARITY = "zjqxwvkyhb0123456789.$gfmulcpdonaisrte_"
+"""Characters from rare to frequent in the names of a kernel; others (-1) are rarer still."""
+_MIN_TOLERANT_LENGTH = 6
+"""Minimum length of a term for which wrong letters are tolerated."""
 _CANDIDATES = 750
-"""Names that are looked at more closely for one term, the shortest first."""
+"""Maximum number of names examined closely for one term, the shortest first."""
 _BLOCK = 4096
-"""Names that are looked at before it is asked whether enough were found."""
-_RARE = 1500
-"""So many hits are found faster one by one than by a look at each name."""
+"""Names examined between checks whether enough were found."""
+_FEW_HITS = 1500
+"""Number of hits below which individual search is faster than examining each name."""
 
 
 class Found(NamedTuple):
-    """What a query found."""
+    """Result of a query."""
 
     indices: Sequence[int]
-    """Into the names, best first; up to the limit."""
+    """Indexes into the names, best first; up to the limit."""
     total: int
-    """How many there are without a limit."""
+    """Number of matches without a limit."""
 
 
 class Search:
-    """Search over fixed names. Threads may share one: what it remembers is replaced as a whole."""
+    """Search over fixed names. Thread-safe: the cache is replaced as a whole."""
 
     def __init__(self, names: Sequence[str]) -> None:
         lowered = [name.lower().replace("\n", " ") for name in names]
         order = sorted(range(len(lowered)), key=[len(name) for name in lowered].__getitem__)
         self._text = "\n".join([lowered[i] for i in order])
-        # Made anew, the strings lie in this order in memory: a pass over them takes a third of the time.
+        # Newly created strings are adjacent in memory in this order: a pass over them takes a third of the time.
         self._names = self._text.split("\n") if names else []
-        """From here on a name is known by its rank, which is its place in here."""
+        """Names by length; the index in this list is a name's rank."""
         self._starts = array("I", accumulate([len(name) + 1 for name in self._names], initial=0))
-        """Rank -> where the name begins in the text."""
+        """Offset of each name in the text, by rank."""
         self._order = array("I", order)
-        """Rank -> index."""
+        """Original index, by rank."""
         self._alphabet = sorted(range(len(order)), key=self._names.__getitem__)
-        """Ranks in the order of the names."""
+        """Ranks in alphabetical order of the names."""
         self._last: tuple[str, list[int]] = ("", [])
-        """The last query of one term that stands in names, and the ranks of those."""
+        """Last single-term query that occurs in names, and the ranks of those names."""
 
     def find(self, query: str, limit: int | None = None) -> Found:
-        """Rank the names that have all terms of a query: beginning, at a word, anywhere; short before long.
+        """Return the names that contain all terms of a query, ranked: prefix, at a word, anywhere; short before long.
 
         Args:
-            query: terms, separated by anything that stands in no name, in any case. Empty: all names, as given.
-            limit: for the number of indices, not for the total. Where a term had to be forgiven, the total counts
-                those of the nearest that were looked at.
+            query: terms in any case, separated by characters that no name contains. Empty: all names, in the given
+                order.
+            limit: maximum number of indexes; does not affect the total. If a term matched only approximately, the
+                total counts the examined near matches.
         """
         terms = list(dict.fromkeys(_SEPARATORS.sub(" ", query.lower()).split()))
         if not terms:
@@ -69,36 +70,36 @@ class Search:
             return Found(every[:limit], len(every))
         if (
             max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1
-        ):  # no slip makes it one of these; to look for some takes its square
+        ):  # no correction makes the term fit, and trying takes quadratic time
             return Found([], 0)
-        hits = self._having(terms[0])
-        ranked = self._rank(terms[0], hits) if hits else self._forgive(terms[0], range(len(self._names)))
+        hits = self._containing(terms[0])
+        ranked = self._rank(terms[0], hits) if hits else self._near_matches(terms[0], range(len(self._names)))
         names, order = self._names, self._order
         for term in terms[1:]:
             if not ranked:
                 break
-            ranked = [i for i in ranked if term in names[i]] or self._forgive(term, ranked)
+            ranked = [i for i in ranked if term in names[i]] or self._near_matches(term, ranked)
         return Found(list(map(order.__getitem__, ranked[:limit])), len(ranked))
 
     def forget(self) -> None:
-        """Forget the last query, from which the next could be narrowed."""
+        """Clear the cache of the last query, which speeds up its extension."""
         self._last = ("", [])
 
-    def _having(self, term: str) -> list[int]:
-        """The names in which the term stands."""
+    def _containing(self, term: str) -> list[int]:
+        """Return the names that contain the term."""
         last, before = self._last
         names = self._names
         if last and last in term:
             hits = [i for i in before if term in names[i]]
-        elif len(term) > 2 and self._text.count(term) < _RARE:
-            hits = self._where(term, _RARE)
+        elif len(term) > 2 and self._text.count(term) < _FEW_HITS:
+            hits = self._first_containing(term, _FEW_HITS)
         else:
             hits = [i for i, name in enumerate(names) if term in name]
         self._last = (term, hits)
         return hits
 
-    def _where(self, part: str, limit: int) -> list[int]:
-        """The first names in which a part stands; quicker than to look at each, as long as they are few."""
+    def _first_containing(self, part: str, limit: int) -> list[int]:
+        """Return the first names that contain a part; faster than examining each name if there are few."""
         find, starts, found, at = self._text.find, self._starts, list[int](), 0
         while len(found) < limit and (at := find(part, at)) >= 0:
             rank = bisect_right(starts, at)
@@ -116,7 +117,7 @@ class Search:
         for i in first:
             seen[i] = 1
         if len(term) == 1:
-            # One letter begins a word in most names: there it would sort nothing out.
+            # A single letter begins a word in most names: ranking by words would not help.
             return first + [i for i in hits if not seen[i]]
         names, word = self._names, f"_{term}"
         rest = [i for i in hits if not seen[i]]
@@ -125,34 +126,34 @@ class Search:
             seen[i] = 1
         return first + at_word + [i for i in rest if not seen[i]]
 
-    def _forgive(self, term: str, among: Sequence[int]) -> list[int]:
-        """Of the names in `among`, which all lack the term, those that come near to it."""
-        if len(term) >= _LONG:
+    def _near_matches(self, term: str, among: Sequence[int]) -> list[int]:
+        """Return the names in `among`, none of which contains the term, that nearly match it."""
+        if len(term) >= _MIN_TOLERANT_LENGTH:
             found = self._slips(term)
             if not isinstance(among, range):
                 found = sorted(set(found).intersection(among))
             if found:
                 return found
-        swappable = 3 < len(term) < _LONG
+        swappable = 3 < len(term) < _MIN_TOLERANT_LENGTH
         near = self._with_letters(term, among, 4 * _CANDIDATES if swappable else _CANDIDATES)
-        swapped = self._swapped(term, near) if swappable else []
-        return swapped + self._scattered(term, near[:_CANDIDATES], set(swapped))
+        swapped = self._with_swap(term, near) if swappable else []
+        return swapped + self._as_subsequence(term, near[:_CANDIDATES], set(swapped))
 
     def _with_letters(self, term: str, among: Sequence[int], limit: int) -> list[int]:
-        """The first names that have all letters of a term, in any order."""
+        """Return the first names that have all letters of a term, in any order."""
         names, near = self._names, list[int]()
-        rarest, *others = sorted(set(term), key=_COMMON.find)
+        rarest, *others = sorted(set(term), key=_BY_RARITY.find)
         for begin in range(0, len(among), _BLOCK):
-            some = [i for i in among[begin : begin + _BLOCK] if rarest in names[i]]
+            matching = [i for i in among[begin : begin + _BLOCK] if rarest in names[i]]
             for letter in others:
-                some = [i for i in some if letter in names[i]]
-            near += some
+                matching = [i for i in matching if letter in names[i]]
+            near += matching
             if len(near) >= limit:
                 break
         return near[:limit]
 
-    def _swapped(self, term: str, near: list[int]) -> list[int]:
-        """The names with two neighbouring letters in the wrong order."""
+    def _with_swap(self, term: str, near: list[int]) -> list[int]:
+        """Return the names that contain the term with two adjacent letters swapped."""
         names, found = self._names, set[int]()
         for at in range(len(term) - 1):
             variant = _swap(term, at)
@@ -160,22 +161,24 @@ class Search:
         return sorted(found)
 
     def _slips(self, term: str) -> list[int]:
-        """The names with two neighbouring letters in the wrong order, one letter wrong, or one too many."""
+        """Return the names that contain the term with two adjacent letters swapped, one letter wrong, or one
+        missing.
+        """
         names, half = self._names, len(term) // 2
         left, right = term[:half], term[half:]
         swapped = [_swap(term, at) for at in range(len(term) - 1)]
-        found = set(self._where(swapped.pop(half - 1), _CANDIDATES))
-        # The slip is in one half, so the other is right.
-        for i in self._where(left, _CANDIDATES):
+        found = set(self._first_containing(swapped.pop(half - 1), _CANDIDATES))
+        # The error is in one half, so the other half is right.
+        for i in self._first_containing(left, _CANDIDATES):
             if _one_off(names[i].partition(left)[2], right) or any(s in names[i] for s in swapped):
                 found.add(i)
-        for i in self._where(right, _CANDIDATES):
+        for i in self._first_containing(right, _CANDIDATES):
             if _one_off(names[i].partition(right)[0][::-1], left[::-1]) or any(s in names[i] for s in swapped):
                 found.add(i)
         return sorted(found)
 
-    def _scattered(self, term: str, near: list[int], seen: set[int]) -> list[int]:
-        """The names with all letters in their order, close together before far apart."""
+    def _as_subsequence(self, term: str, near: list[int], seen: set[int]) -> list[int]:
+        """Return the names that have all letters in order, closest together first."""
         names = self._names
         match = re.compile("".join(f"[^{c}]*+{c}" for c in map(re.escape, term))).match
         matches = ((match(names[i]), i) for i in near)
@@ -188,7 +191,7 @@ def _swap(term: str, at: int) -> str:
 
 
 def _one_off(text: str, typed: str) -> bool:
-    """Whether `text` begins with `typed` but for one letter that is another one, or should not be there."""
+    """Return whether `text` begins with `typed`, except that one letter differs or is superfluous in `typed`."""
     same = 0
     for a, b in zip(text, typed, strict=False):
         if a != b:

@@ -1,4 +1,4 @@
-"""The types as values: one frozen class a kind, named as in include/uapi/linux/btf.h.
+"""Represent BTF types as values: one frozen class per kind, named as in include/uapi/linux/btf.h.
 
 Every class has `id` (type id, 0 is void), `kind`, and `name` (empty: anonymous); `type_id` is the id of another type.
 Sizes are in bytes, offsets of members in bits.
@@ -14,7 +14,7 @@ from btf.kinds import INT_BOOL, INT_SIGNED, Kind
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """A type with an id and a name."""
+    """Type with an id and a name."""
 
     id: int
     name: str
@@ -22,7 +22,7 @@ class _Base:
 
 @dataclass(frozen=True, slots=True)
 class Void(_Base):
-    """No type: `void`, id 0."""
+    """Void type, id 0."""
 
     kind: ClassVar[Kind] = Kind.VOID
 
@@ -34,7 +34,7 @@ class Int(_Base):
     kind: ClassVar[Kind] = Kind.INT
     size: int
     encoding: int
-    """INT_SIGNED | INT_CHAR | INT_BOOL; pahole sets only SIGNED and BOOL."""
+    """Flags INT_SIGNED | INT_CHAR | INT_BOOL; pahole sets only SIGNED and BOOL."""
     bit_offset: int
     bits: int
 
@@ -49,7 +49,7 @@ class Int(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Float(_Base):
-    """BTF_KIND_FLOAT."""
+    """BTF_KIND_FLOAT: a floating-point number."""
 
     kind: ClassVar[Kind] = Kind.FLOAT
     size: int
@@ -63,29 +63,29 @@ class Array(_Base):
     type_id: int
     index_type_id: int
     nelems: int
-    """0: a flexible array, or one that really has no elements."""
+    """Number of elements; 0: a flexible array, or one that has no elements."""
 
 
 class Member(NamedTuple):
-    """A member as declared."""
+    """Member of a struct or union as declared."""
 
     name: str
     type_id: int
     bit_offset: int
-    """From the start of the struct."""
+    """Offset in bits from the start of the struct."""
     bit_size: int
-    """0: no bit-field."""
+    """Size in bits; 0: no bit-field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Struct(_Base):
-    """A struct or a union."""
+    """BTF_KIND_STRUCT or BTF_KIND_UNION: a struct or a union."""
 
     is_union: bool
     size: int
     members: tuple[Member, ...]
     kind_flag: bool
-    """Whether the file gives bit-field sizes with the offsets of this struct."""
+    """True if the file encodes bit-field sizes in the member offsets of this struct."""
 
     @property
     def kind(self) -> Kind:
@@ -97,11 +97,11 @@ class Struct(_Base):
 
 
 class Enumerator(NamedTuple):
-    """A name of an enum, with its value."""
+    """Enumerator of an enum."""
 
     name: str
     value: int
-    """With its sign."""
+    """Signed value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Enum64(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Fwd(_Base):
-    """Declared, never defined."""
+    """BTF_KIND_FWD: declared but not defined."""
 
     kind: ClassVar[Kind] = Kind.FWD
     is_union: bool
@@ -138,7 +138,7 @@ class Fwd(_Base):
 
 @dataclass(frozen=True, slots=True)
 class _Reference(_Base):
-    """A type made of another one, `type_id`."""
+    """Type that refers to another one, `type_id`."""
 
     type_id: int
 
@@ -180,41 +180,41 @@ class Restrict(_Reference):
 
 @dataclass(frozen=True, slots=True)
 class TypeTag(_Reference):
-    """`__attribute__((btf_type_tag("user")))` and the like; `name` is the tag."""
+    """BTF_KIND_TYPE_TAG: `__attribute__((btf_type_tag("user")))` and similar; `name` is the tag."""
 
     kind: ClassVar[Kind] = Kind.TYPE_TAG
     is_attribute: bool = False
-    """The tag is a whole attribute, `address_space(1)`, rather than the argument of btf_type_tag."""
+    """True if the tag is a whole attribute, `address_space(1)`, instead of the argument of btf_type_tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclTag(_Reference):
-    """`__attribute__((btf_decl_tag("..")))`; `name` is the tag, `type_id` what it is on."""
+    """BTF_KIND_DECL_TAG: `__attribute__((btf_decl_tag("..")))`; `name` is the tag, `type_id` the tagged type."""
 
     kind: ClassVar[Kind] = Kind.DECL_TAG
     component_idx: int = -1
-    """Member or parameter it is on; -1: the whole."""
+    """Index of the tagged member or parameter; -1: the type itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Func(_Reference):
-    """`type_id` is its FuncProto."""
+    """BTF_KIND_FUNC: a function; `type_id` is its FuncProto."""
 
     kind: ClassVar[Kind] = Kind.FUNC
     linkage: int = 0
 
 
 class Param(NamedTuple):
-    """A parameter of a function."""
+    """Parameter of a function."""
 
     name: str
     type_id: int
-    """0 with an empty name at the end: `...`."""
+    """Type id; 0 with an empty name at the end: `...`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuncProto(_Reference):
-    """`type_id` is what it returns."""
+    """BTF_KIND_FUNC_PROTO: a prototype; `type_id` is the return type."""
 
     kind: ClassVar[Kind] = Kind.FUNC_PROTO
     params: tuple[Param, ...] = ()
@@ -229,11 +229,11 @@ class Var(_Reference):
 
 
 class SectionVar(NamedTuple):
-    """A variable in a section."""
+    """Variable in a section."""
 
     type_id: int
     offset: int
-    """Bytes from the start of the section."""
+    """Offset in bytes from the start of the section."""
     size: int
 
 

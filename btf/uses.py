@@ -1,4 +1,4 @@
-"""Which functions take or return a type."""
+"""Find the functions that take or return a type."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _KEYWORDS = {
 
 
 class Uses(NamedTuple):
-    """Names of functions, in the order of the file."""
+    """Names of functions, in file order."""
 
     takes: tuple[str, ...]
-    """Have a parameter of the type, or of a pointer to it."""
+    """Functions that have a parameter of the type, or of a pointer to it."""
     returns: tuple[str, ...]
 
 
 def functions_using(b: Btf, name: str) -> Uses:
-    """Functions of `b` (not of its base) that take or return a type, itself or through pointers and typedefs.
+    """Return the functions of `b` (not of its base) that take or return a type, also through pointers and typedefs.
 
     Args:
         b: the types.
@@ -44,16 +44,16 @@ def functions_using(b: Btf, name: str) -> Uses:
         proto_id = words[at + 2]
         if proto_id not in protos:
             protos[proto_id] = _proto(b, proto_id, reach)
-        gives, wants = protos[proto_id]
-        if wants:
+        does_return, does_take = protos[proto_id]
+        if does_take:
             takes.append(function)
-        if gives:
+        if does_return:
             returns.append(function)
     return Uses(tuple(takes), tuple(returns))
 
 
 def _proto(b: Btf, proto_id: int, reach: dict[int, bool]) -> tuple[bool, bool]:
-    """Whether a prototype returns and takes one of the types that `reach` knows to be wanted."""
+    """Return whether a prototype returns, and whether it takes, a wanted type."""
     if b.kind(proto_id) != Kind.FUNC_PROTO:
         return False, False
     words, positions = b.index.words, b.index.positions
@@ -63,24 +63,26 @@ def _proto(b: Btf, proto_id: int, reach: dict[int, bool]) -> tuple[bool, bool]:
             return False, False
         returned, parameters = proto.type_id, [p.type_id for p in proto.params]
     else:
-        # Straight from the words: to decode all prototypes with their names would take three times as long.
+        # Read the words directly: decoding all prototypes with their names would take three times as long.
         at = positions[proto_id - b.start_id]
         returned, parameters = words[at + 2], words[at + 4 : at + 3 + 2 * (words[at + 1] & 0xFFFF) : 2].tolist()
     return _reaches(b, returned, reach), any(_reaches(b, p, reach) for p in parameters)
 
 
 def _reaches(b: Btf, type_id: int, reach: dict[int, bool]) -> bool:
-    """Whether a chain of pointers and modifiers meets a wanted type; `reach` remembers for all on the way."""
-    way = []
+    """Return whether a chain of pointers and modifiers reaches a wanted type; the result is cached in `reach` for
+    each link.
+    """
+    chain = []
     for _ in range(MAX_DEPTH):
-        known = reach.get(type_id)
-        if known is not None:
+        cached = reach.get(type_id)
+        if cached is not None:
             break
-        way.append(type_id)
+        chain.append(type_id)
         if b.kind(type_id) not in MODIFIERS and b.kind(type_id) not in (Kind.PTR, Kind.ARRAY):
             break
         found = b.type(type_id)
         type_id = found.type_id if isinstance(found, Ptr | Array | Modifier) else 0
     result = reach.get(type_id, False)
-    reach.update(dict.fromkeys(way, result))
+    reach.update(dict.fromkeys(chain, result))
     return result

@@ -1,4 +1,4 @@
-"""Names of values."""
+"""Name values of enums and recognize bools."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from btf.walk import stripped
 
 
 def enum_name(b: Btf, type_id: int, value: int) -> str | None:
-    """Name of a value of an enum: one enumerator, or flags joined by `|` where all of its enumerators are flags.
+    """Return the name of an enum's value: one enumerator, or flags joined by `|` if all enumerators are flags.
 
-    The value may come with or without its sign. None: no enum, or no name for it.
+    The value may be signed or unsigned. None: no enum, or no name for the value.
     """
     found = stripped(b, type_id)
     if not isinstance(found, Enum | Enum64):
@@ -24,7 +24,7 @@ def enum_name(b: Btf, type_id: int, value: int) -> str | None:
 
 
 def is_bool(b: Btf, type_id: int) -> bool:
-    """Whether C calls this type a bool."""
+    """Return whether a type is a bool in C."""
     found = stripped(b, type_id)
     return isinstance(found, Int) and found.is_bool
 
@@ -32,7 +32,7 @@ def is_bool(b: Btf, type_id: int) -> bool:
 def _flags(values: tuple[Enumerator, ...], wanted: int, mask: int) -> str | None:
     numbers = [number & mask for _, number in values]
     bits = [(name, number & mask) for name, number in values if (number & mask).bit_count() == 1]
-    # An enum that counts goes 1, 2, 3; one of flags has hardly any numbers but single bits.
+    # A counting enum has 1, 2, 3; an enum of flags has hardly any numbers except single bits.
     counts = (1, 2, 3) in zip(numbers, numbers[1:], numbers[2:], strict=False)
     if counts or len(bits) < 3 or len(bits) * 2 <= sum(number != 0 for number in numbers):
         return None

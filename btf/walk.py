@@ -1,4 +1,4 @@
-"""From one type to the next: through modifiers and typedefs, and what a type takes up in memory."""
+"""Follow types through modifiers and typedefs, and compute their sizes in memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH, MODIFIERS
 from btf.types import Array, Datasec, DeclTag, Enum, Enum64, Float, Int, Ptr, Struct, Type, Var
 
-_LARGEST = (1 << 32) - 1
-"""Bytes; libbpf refuses more, too."""
+_MAX_SIZE = (1 << 32) - 1
+"""Maximum size in bytes, as in libbpf."""
 
 
 def strip(b: Btf, type_id: int) -> int:
-    """The id without typedef, const, volatile, restrict and type tags (the kernel's btf_type_skip_modifiers).
+    """Return the id without typedef, const, volatile, restrict and type tags (the kernel's btf_type_skip_modifiers).
 
     Raises:
-        BtfError: no such type, or the chain doesn't end.
+        BtfError: there is no such type, or the chain does not end.
     """
     at = type_id
     for _ in range(MAX_DEPTH):
@@ -28,17 +28,21 @@ def strip(b: Btf, type_id: int) -> int:
 
 
 def stripped(b: Btf, type_id: int) -> Type:
-    """The type without typedefs and modifiers; raises BtfError."""
+    """Return the type without typedefs and modifiers.
+
+    Raises:
+        BtfError: as `strip`.
+    """
     return b.type(strip(b, type_id))
 
 
 @instead(int)
 def size_of(b: Btf, type_id: int) -> int:
-    """Bytes of a value of this type (libbpf's btf__resolve_size).
+    """Return the size in bytes of a value of this type (libbpf's btf__resolve_size).
 
     Raises:
-        BtfError: it has none (void, a function, a forward declaration), it is larger than 32 bits can say, or the
-            chain doesn't end.
+        BtfError: the type has no size (void, a function, a forward declaration), the size exceeds 32 bits, or the
+            chain does not end.
     """
     return _size(b, type_id)
 
@@ -57,7 +61,7 @@ def _size(b: Btf, type_id: int) -> int:
                 at = found.type_id
             case Ptr() | Int() | Float() | Struct() | Enum() | Enum64() | Datasec():
                 size = elements * (b.pointer_size if isinstance(found, Ptr) else found.size)
-                if size > _LARGEST:
+                if size > _MAX_SIZE:
                     raise BtfError(f"type {type_id} has {size} bytes", b.offset(type_id))
                 return size
             case _:
@@ -66,7 +70,7 @@ def _size(b: Btf, type_id: int) -> int:
 
 
 def is_complete(b: Btf, type_id: int) -> bool:
-    """Whether a value of this type has a size."""
+    """Return whether a value of this type has a size."""
     try:
         return _size(b, type_id) >= 0
     except BtfError:

@@ -1,4 +1,4 @@
-"""What a stream of a ring buffer hands over: bytes, never events."""
+"""Bytes read from a ring buffer in one pass, without decoding events."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from typing import NamedTuple
 
 
 class Chunk(NamedTuple):
-    """What was read from one CPU."""
+    """Data read from one CPU."""
 
     cpu: int
-    """-1 where the text does not belong to one CPU."""
+    """CPU number; -1 if the text is not of a single CPU."""
     data: bytes
-    """Whole sub-buffers one behind the other (each as read(2) of trace_pipe_raw gave it), or lines of trace_pipe."""
+    """Consecutive whole sub-buffers (each as returned by read(2) of trace_pipe_raw), or lines of trace_pipe."""
     text: bool = False
 
 
 class Batch(NamedTuple):
-    """One pass over all CPUs."""
+    """Data of one pass over all CPUs."""
 
     chunks: tuple[Chunk, ...]
     drained: bool
-    """True: every CPU was read until it was empty, so whatever comes later is younger than this pass."""
+    """True if every CPU was read until it was empty, so that all later events are younger than this pass."""
     after_gap: bool = False
-    """True: passes before this one were dropped; without chunks: a probe was taken away here, and calls went by."""
+    """True if passes before this one were dropped; without chunks: a probe was removed here, and calls were
+    missed."""
     booted: bool = False
-    """True: the machine was booted anew behind this pass: times that follow are of a clock that began again."""
+    """True if the machine rebooted after this pass: later times are of a new clock."""
     changed: bool = False
-    """True: that gap is only of a probe that was taken away or changed; nothing that was recorded is missing."""
+    """True if the gap is only of a removed or changed probe; no recorded events are missing."""

@@ -1,4 +1,4 @@
-"""Records into values: one precompiled `struct.Struct` a kind of event."""
+"""Decode records to values, with one precompiled `struct.Struct` per format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from events.subbuffer import DATA_BYTES, index, payload
 
 Scalar = int | str | bool | bytes | None
 Value = Scalar | tuple[Scalar, ...]
-"""None: the kernel could not read it (it prints `(fault)`), or the record ends before it."""
+"""Value of a field; None: the kernel could not read it (it prints `(fault)`), or the record ends before it."""
 
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _WHOLE = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL, FieldKind.CHAR)
@@ -18,25 +18,25 @@ _WHOLE = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL, Fi
 _NEVER = 1 << 62
 
 Convert = Callable[[bytes, int, int, Value], Value]
-"""(buffer, start of the record, its length, what struct gave) -> value."""
+"""Function (buffer, start of the record, its length, value unpacked by struct) -> value."""
 
 
 Row = tuple[int, EventFormat, tuple[Value, ...]]
-"""(time stamp, format, values in the order of `format.names`); a plain tuple, for speed."""
+"""Tuple (time stamp, format, values in the order of `format.names`); a plain tuple, for speed."""
 
 
 def text_of(raw: bytes) -> str:
-    r"""Bytes of the kernel as text, up to the first NUL; what is no UTF-8 stays visible as `\xNN`."""
+    r"""Return bytes of the kernel as text, up to the first NUL; bytes that are not UTF-8 appear as `\xNN`."""
     return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
 
 
 def char_of(value: int) -> str:
-    """One byte as the kernel's `%c` prints it."""
+    """Return one byte as the kernel's `%c` prints it."""
     return bytes((value & 0xFF,)).decode("utf-8", "backslashreplace")
 
 
 class Layout:
-    """How the records of one format become values."""
+    """Compiled decoder for the records of one format."""
 
     def __init__(self, fmt: EventFormat, byteorder: ByteOrder) -> None:
         self.format = fmt
@@ -48,10 +48,10 @@ class Layout:
         whole = self._compile()
         self.unpack = whole.unpack_from if whole else self._singles[0].unpack_from
         self.size = whole.size if whole else _NEVER
-        """Bytes that a record needs for `unpack`."""
+        """Minimum bytes of a record for `unpack`."""
 
     def _compile(self) -> struct.Struct | None:
-        """One struct for all fields; None where they overlap or are out of order."""
+        """Return one struct for all fields; None if they overlap or are out of order."""
         code, at = self._order, 0
         for field, single in zip(self.format.fields, self._singles, strict=True):
             if field.offset < at:
@@ -61,18 +61,18 @@ class Layout:
         return struct.Struct(code)
 
     def values(self, buffer: bytes, start: int, length: int) -> tuple[Value, ...]:
-        """Values of the record at `buffer[start:start + length]`, in the order of the fields."""
+        """Return the values of the record at `buffer[start:start + length]`, in the order of the fields."""
         if length < self.size:
             return self._one_by_one(buffer, start, length)
         values: tuple[Value, ...] = self.unpack(buffer, start)
         return self.finish(buffer, start, length, values) if self.special else values
 
     def named(self, record: bytes) -> dict[str, Value]:
-        """Values of a record by the names of its fields."""
+        """Return the values of a record by field name."""
         return dict(zip(self.format.names, self.values(record, 0, len(record)), strict=True))
 
     def finish(self, buffer: bytes, start: int, length: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Replace what `unpack` gave for strings, arrays and characters by their values."""
+        """Replace the results of `unpack` for strings, arrays and characters by their values."""
         row = list(values)
         for number, convert in self.special:
             row[number] = convert(buffer, start, length, row[number])
@@ -112,24 +112,24 @@ class Layout:
     def _dynamic(self, field: Field) -> Convert:
         element: Callable[[bytes], Value] = text_of if field.kind is FieldKind.STRING else self.elements(field)
         base = field.end if field.loc is FieldLocation.REL else 0
-        may_be_empty = field.kind is not FieldKind.STRING  # a string has its NUL at least, else it could not be read
+        may_be_empty = field.kind is not FieldKind.STRING  # a readable string has at least its NUL
 
-        def one(buffer: bytes, start: int, length: int, value: Value) -> Value:
+        def read_location(buffer: bytes, start: int, length: int, value: Value) -> Value:
             size, offset = value >> 16, base + (value & 0xFFFF)  # type: ignore[operator]
             if offset + size > length or not (size or may_be_empty):
                 return None
             return element(buffer[start + offset : start + offset + size])
 
         if field.kind is not FieldKind.STRING or field.count is None:
-            return one
-        several = struct.Struct(f"{self._order}{field.count}I")
+            return read_location
+        locations = struct.Struct(f"{self._order}{field.count}I")
         return lambda buffer, start, length, _: tuple(
-            one(buffer, start, length, loc)  # type: ignore[misc]
-            for loc in several.unpack_from(buffer, start + field.offset)
+            read_location(buffer, start, length, loc)  # type: ignore[misc]
+            for loc in locations.unpack_from(buffer, start + field.offset)
         )
 
     def elements(self, field: Field) -> Callable[[bytes], Value]:
-        """Reads an array out of its bytes."""
+        """Return a function that decodes an array from its bytes."""
         width = field.width
         if field.kind not in _WHOLE:
             return lambda raw: tuple(raw[at : at + width] for at in range(0, len(raw), width or 1))
@@ -151,7 +151,7 @@ def _element_code(field: Field) -> str:
 
 
 def _code(field: Field) -> str:
-    """Struct code of the whole field."""
+    """Return the struct code of a whole field."""
     if field.loc is not FieldLocation.INLINE:
         return "I" if field.size == 4 else f"{field.size}s"
     if field.count is None and field.kind in _WHOLE:
@@ -160,19 +160,19 @@ def _code(field: Field) -> str:
 
 
 class Decoder:
-    """Formats by id, compiled when first needed."""
+    """Formats by id, each compiled on first use."""
 
     def __init__(self, formats: Mapping[int, EventFormat], header: HeaderPage) -> None:
         """Take formats by id, and the layout of the pages."""
         self.formats: dict[int, EventFormat] = dict(formats)
-        """By id; more may be added while events come."""
+        """Formats by id; more may be added while events arrive."""
         self.header = header
         self._layouts: dict[int, Layout] = {}
         order = "<" if header.byteorder == "little" else ">"
         self._entry = struct.Struct(order + "HBBi")
 
     def layout(self, number: int) -> Layout:
-        """Compiled layout of a format.
+        """Return the compiled layout of a format.
 
         Raises:
             KeyError: no format has this id.
@@ -184,17 +184,17 @@ class Decoder:
         return layout
 
     def pid(self, record: bytes) -> int:
-        """`common_pid` of a record; -1 where the record is too short to have one."""
+        """Return `common_pid` of a record; -1 if the record is too short to have one."""
         if len(record) < self._entry.size:
             return -1
         return int(self._entry.unpack_from(record)[3])
 
     def values(self, number: int, record: bytes) -> dict[str, Value]:
-        """All fields of a record by name; empty where no format has this id."""
+        """Return all fields of a record by name; empty if no format has this id."""
         return self.layout(number).named(record) if number in self.formats else {}
 
     def page(self, page: bytes) -> list[Row]:
-        """All events of a page whose format is known."""
+        """Return all events of a page that have a known format."""
         rows: list[Row] = []
         header, layouts, formats = self.header, self._layouts, self.formats
         sizes = DATA_BYTES[header.byteorder]

@@ -1,7 +1,7 @@
-"""Format files of events, and the header of a ring-buffer page (Documentation/trace/events.rst, section 2.2).
+"""Parse format files of events, and the header of a ring-buffer page (Documentation/trace/events.rst, section 2.2).
 
-`events/SYSTEM/EVENT/format` says where each field of a record lies; `events/header_page` where a page keeps its time
-stamp, its length and its data.
+`events/SYSTEM/EVENT/format` gives the location of each field of a record; `events/header_page` that of a page's time
+stamp, length and data.
 """
 
 from __future__ import annotations
@@ -18,95 +18,95 @@ ByteOrder = Literal["little", "big"]
 
 
 class FormatError(ValueError):
-    """The text is no format file of the kernel."""
+    """Error in a text that is no format file of the kernel."""
 
 
 class FieldKind(enum.StrEnum):
-    """What one element of a field is."""
+    """Kind of one element of a field."""
 
     INT = "int"
     BOOL = "bool"
     CHAR = "char"
-    """One character, printed as `'%c'`; a plain number of type char is INT."""
+    """Character, printed as `'%c'`; a plain number of type char is INT."""
     STRING = "string"
-    """Bytes up to the first NUL."""
+    """String: bytes up to the first NUL."""
     SYMBOL = "symbol"
-    """An address the kernel prints as its symbol (%pS, %ps)."""
+    """Address that the kernel prints as its symbol (%pS, %ps)."""
     POINTER = "pointer"
     BYTES = "bytes"
-    """A structure, or an integer wider than 8 bytes."""
+    """Structure, or integer wider than 8 bytes."""
 
 
 class FieldLocation(enum.StrEnum):
-    """Where the data of a field is."""
+    """Location of the data of a field."""
 
     INLINE = ""
     DATA = "__data_loc"
-    """The field holds `length << 16 | offset` from the start of the record."""
+    """Indirect: the field holds `length << 16 | offset` from the start of the record."""
     REL = "__rel_loc"
-    """The same, the offset counts from the end of the field."""
+    """Indirect as DATA, but the offset counts from the end of the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record."""
+    """Field of a record."""
 
     name: str
     type: str
-    """As declared, without the name: `char[16]`, `__data_loc char[]`, `u64`."""
+    """Declared type, without the name: `char[16]`, `__data_loc char[]`, `u64`."""
     offset: int
-    """Bytes from the start of the record."""
+    """Offset in bytes from the start of the record."""
     size: int
-    """Bytes; 0: up to the end of the record."""
+    """Size in bytes; 0: up to the end of the record."""
     signed: bool
     kind: FieldKind
     width: int
-    """Bytes of one element; for strings 1."""
+    """Size of one element in bytes; for strings 1."""
     count: int | None = None
-    """None: one value. Else an array of so many; 0: as many as there are bytes."""
+    """Number of array elements; None: a single value; 0: as many elements as there are bytes for."""
     loc: FieldLocation = FieldLocation.INLINE
     spec: str = ""
-    """How `print fmt` prints it: `Lu`, `Lx`, `s`, `pS`; empty where that is not said."""
+    """Conversion in `print fmt`: `Lu`, `Lx`, `s`, `pS`; empty: unknown."""
 
     @property
     def end(self) -> int:
-        """Offset behind the field."""
+        """Offset after the field."""
         return self.offset + self.size
 
 
 @dataclass(frozen=True)
 class EventFormat:
-    """One kind of event."""
+    """Format of one kind of event."""
 
     id: int
-    """What the records carry in `common_type`."""
+    """Number in the records' `common_type`."""
     system: str
     name: str
     fields: tuple[Field, ...]
-    """Without the common ones."""
+    """Fields without the common ones."""
     print_fmt: str = ""
     common: tuple[Field, ...] = ()
     source: str = field(default="", repr=False, compare=False)
-    """The file's text."""
+    """Text of the file."""
 
     @property
     def path(self) -> str:
-        """`system/name`."""
+        """Path of the event, `system/name`."""
         return f"{self.system}/{self.name}" if self.system else self.name
 
     @cached_property
     def printing(self) -> PrintFormat | None:
-        """`print_fmt`, read."""
+        """Parsed `print_fmt`; None: it does not start with a string literal."""
         return parse_print_fmt(self.print_fmt)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the fields, in their order."""
+        """Names of the fields, in order."""
         return tuple(field.name for field in self.fields)
 
     @property
     def arguments(self) -> tuple[Field, ...]:
-        """The fields somebody asked for: without `__probe_ip` and its like."""
+        """Fields requested by the user: without `__probe_ip` and similar ones."""
         return tuple(field for field in self.fields if field.name not in PROBE_FIELDS)
 
     @property
@@ -116,12 +116,12 @@ class EventFormat:
 
     @property
     def is_probe(self) -> bool:
-        """Whether it is an event of a kprobe, fprobe or tracepoint probe."""
+        """True for an event of a kprobe, fprobe or tracepoint probe."""
         return "__probe_ip" in self.names or "__probe_func" in self.names
 
     @property
     def at_exit(self) -> bool:
-        """Whether it is an event of a return probe."""
+        """True for an event of a return probe."""
         return "__probe_ret_ip" in self.names
 
 
@@ -136,9 +136,9 @@ _PRINT = re.compile(r"^print fmt: (.*)$", re.MULTILINE)
 _DECLARED_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*+$")
 _ARRAY_TYPE = re.compile(r"\[([^\]]*)\]")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
-_LARGEST = 1 << 24
-_LONGEST = 1 << 20
-"""Characters of a format file; the kernel's longest has some 20,000."""
+_MAX_RECORD_BYTES = 1 << 24
+_MAX_FORMAT_CHARS = 1 << 20
+"""Maximum characters of a format file; the kernel's longest has about 20,000."""
 
 _WIDTHS = {
     **{f"{sign}{bits}": bits // 8 for sign in ("u", "s", "__u", "__s", "x") for bits in (8, 16, 32, 64)},
@@ -165,21 +165,21 @@ _CHARS = frozenset(("char", "signed char"))
 
 
 def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat:
-    """Read one `format` file.
+    """Parse a `format` file.
 
     Args:
-        text: the file.
-        system: folder the event is in; the file does not say.
-        long_size: bytes of a long of that kernel.
+        text: content of the file.
+        system: folder of the event, which the file does not contain.
+        long_size: bytes of a long in that kernel.
 
     Raises:
-        FormatError: no name, no id, or a field that cannot be.
+        FormatError: no name, no id, or an impossible field.
     """
     name, number = _NAME.search(text), _ID.search(text)
-    if not name or not number or len(text) > _LONGEST:
+    if not name or not number or len(text) > _MAX_FORMAT_CHARS:
         raise FormatError("a format file needs `name:` and `ID:`")
-    printed = _PRINT.search(text)
-    print_fmt = printed.group(1) if printed else ""
+    print_match = _PRINT.search(text)
+    print_fmt = print_match.group(1) if print_match else ""
     parsed = parse_print_fmt(print_fmt)
     specs = parsed.specs() if parsed else {}
     fields = [_field(match, specs, long_size) for match in _FIELD.finditer(text)]
@@ -190,27 +190,27 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common, text)
 
 
-_TEXTS = ("char[]", "const char[]")
+_STRING_TYPES = ("char[]", "const char[]")
 
 
 def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field:
     declared, dims = _without_dimensions(match.group(1).strip())
-    named = _DECLARED_NAME.search(declared)
-    if not named:
+    name_match = _DECLARED_NAME.search(declared)
+    if not name_match:
         raise FormatError(f"no field: {match.group(1)[:80]!r}")
-    ctype, name = declared[: named.start()].strip(), named[0]
+    ctype, name = declared[: name_match.start()].strip(), name_match[0]
     offset, size = int(match.group(2)), int(match.group(3))
-    if offset + size > _LARGEST:
+    if offset + size > _MAX_RECORD_BYTES:
         raise FormatError(f"field {name} ends at byte {offset + size}")
     base, loc = ctype, FieldLocation.INLINE
     for candidate in (FieldLocation.DATA, FieldLocation.REL):
         if ctype.startswith(candidate.value):
             base, loc = ctype[len(candidate.value) :].strip(), candidate
-    if loc is FieldLocation.DATA and size == 8 and base in _TEXTS:
-        size = 4  # of a synthetic event: in a slot of 8 bytes, in the first of them (trace_events_synth.c)
+    if loc is FieldLocation.DATA and size == 8 and base in _STRING_TYPES:
+        size = 4  # synthetic events use the first 4 bytes of a slot of 8 (trace_events_synth.c)
     element = base.split("[", 1)[0].removeprefix("const ").strip()
     bounds = _ARRAY_TYPE.findall(base + dims)
-    several = element in _CHARS and len(bounds) > 1  # strings
+    several = element in _CHARS and len(bounds) > 1  # array of strings
     if loc is not FieldLocation.INLINE and (size % 4 or not size or (size > 4 and not several)):
         raise FormatError(f"{name}: a location has 4 bytes, not {size}")
     signed, spec = match.group(4) == "1", specs.get(name, "")
@@ -220,7 +220,7 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
 
 
 def _without_dimensions(text: str) -> tuple[str, str]:
-    """`char name[2] [4]` -> `char name`, `[2][4]`."""
+    """Split `char name[2] [4]` into `char name` and `[2][4]`."""
     dims = ""
     while text.endswith("]") and (begin := text.rfind("[")) >= 0:
         dims = "".join(text[begin:].split()) + dims
@@ -229,12 +229,12 @@ def _without_dimensions(text: str) -> tuple[str, str]:
 
 
 def _width(element: str, size: int, bounds: list[str], loc: FieldLocation, long_size: int) -> int:
-    """Bytes of one element."""
-    known = long_size if "*" in element or element in _LONGS else _WIDTHS.get(element, 0)
+    """Return the bytes of one element."""
+    type_width = long_size if "*" in element or element in _LONGS else _WIDTHS.get(element, 0)
     if not bounds:
         return size
-    if known:
-        return known
+    if type_width:
+        return type_width
     number = bounds[-1]
     if loc is FieldLocation.INLINE and _NUMBER.fullmatch(number) and size % int(number) == 0:
         return size // int(number)
@@ -244,16 +244,17 @@ def _width(element: str, size: int, bounds: list[str], loc: FieldLocation, long_
 def _shape(
     element: str, size: int, bounds: list[str], loc: FieldLocation, width: int, spec: str
 ) -> tuple[FieldKind, int | None]:
-    """What an element is, and how many of them there are."""
+    """Return the kind of an element, and the number of elements."""
     kind = _kind(element, width, spec)
     if loc is not FieldLocation.INLINE:
         if element not in _CHARS:
             return kind, 0
-        # A probe's `name:string[2]` is `__data_loc char[][2] name`: two locations of 4 bytes.
+        # A probe's `name:string[2]` is `__data_loc char[][2] name`: two locations of 4 bytes each.
         return FieldKind.STRING, size // 4 if len(bounds) > 1 else None
     if not bounds:
         return kind, None
-    # The kernel prints no count for a probe's array of chars either (`char c[]; size:4`): there `%c` tells.
+    # The kernel prints no count for a probe's array of chars either (`char c[]; size:4`): there `%c` distinguishes
+    # it.
     if element in _CHARS and spec != "c":
         return FieldKind.STRING, None
     return kind, size // width if width else 0
@@ -273,15 +274,15 @@ def _kind(element: str, width: int, spec: str) -> FieldKind:
 
 @dataclass(frozen=True, slots=True)
 class HeaderPage:
-    """`events/header_page`: the layout of a sub-buffer. Offsets and sizes in bytes."""
+    """Layout of a sub-buffer, from `events/header_page`. Offsets and sizes in bytes."""
 
     byteorder: ByteOrder = "little"
     commit_size: int = 8
-    """Bytes of local_t, which are those of a long."""
+    """Bytes of local_t, equal to those of a long."""
     data_offset: int = 16
     data_size: int = 4080
     source: str = field(default="", repr=False, compare=False)
-    """The file's text; empty where the layout was not read."""
+    """Text of the file; empty if the layout was not read."""
 
     @property
     def page_size(self) -> int:
@@ -290,15 +291,15 @@ class HeaderPage:
 
     @property
     def long_size(self) -> int:
-        """Bytes of a long of that kernel."""
+        """Bytes of a long in that kernel."""
         return self.commit_size
 
     @classmethod
     def parse(cls, text: str, byteorder: str = "little") -> HeaderPage:
-        """Read the file; `overwrite` may be an int or a char there.
+        """Parse the file, where `overwrite` may be an int or a char.
 
         Raises:
-            FormatError: time stamp, commit or data is missing or elsewhere than in any kernel.
+            FormatError: time stamp, commit or data is missing, or not where all kernels have it.
         """
         found = {}
         for match in _FIELD.finditer(text):
@@ -306,6 +307,6 @@ class HeaderPage:
             found["".join(name)] = (int(match.group(2)), int(match.group(3)))
         commit, data = found.get("commit", (0, 0)), found.get("data", (0, 0))
         fits = found.get("timestamp") == (0, 8) and commit in ((8, 4), (8, 8)) and data[0] == 8 + commit[1]
-        if not fits or data[1] % 4 or not 0 < data[1] <= _LARGEST - 16:
+        if not fits or data[1] % 4 or not 0 < data[1] <= _MAX_RECORD_BYTES - 16:
             raise FormatError("this header_page is none that is known")
         return cls("big" if byteorder == "big" else "little", commit[1], data[0], data[1], text)

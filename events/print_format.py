@@ -1,8 +1,8 @@
-"""The `print fmt:` line of a format file, as far as probe events use it.
+"""Parse the `print fmt:` line of a format file, as far as probe events use it.
 
 kernel/trace/trace_probe.c:__set_print_fmt writes `"(%lx) a=%Lu b={%d,%d}", REC->__probe_ip, REC->a, REC->b[0], ...`.
-Other events put whole C expressions there (`__print_flags(...)`); such an argument keeps its conversion and has no
-field. Nothing here evaluates C.
+Other events have C expressions there (`__print_flags(...)`); such an argument keeps its conversion and has no field.
+C is never evaluated.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d{1,6})\])?\)$")
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One `%` conversion and the field it prints."""
+    """Conversion (`%...`) with the field that it prints."""
 
     spec: str
-    """Without the percent sign and width: `Lu`, `x`, `s`, `c`, `pS`."""
+    """Conversion without the percent sign and width: `Lu`, `x`, `s`, `c`, `pS`."""
     text: str
-    """As written: `%03d`."""
+    """Conversion as written: `%03d`."""
     field: str
-    """Empty where the argument is more than one field."""
+    """Field name; empty if the argument is not a single field."""
     index: int | None
-    """Element, for one element of an array."""
+    """Array index, for one element of an array."""
 
 
 class PrintFormat(NamedTuple):
-    """Literals and conversions in turn: `literals[0] conversions[0] literals[1] ... literals[-1]`."""
+    """Alternating literals and conversions: `literals[0] conversions[0] literals[1] ... literals[-1]`."""
 
     literals: tuple[str, ...]
     conversions: tuple[Conversion, ...]
 
     def specs(self) -> dict[str, str]:
-        """Conversion type by field name, the first where there are more."""
+        """Return the conversion type by field name; of several conversions the first."""
         found: dict[str, str] = {}
         for conversion in self.conversions:
             if conversion.field:
@@ -49,7 +49,7 @@ class PrintFormat(NamedTuple):
 
 
 def parse_print_fmt(text: str) -> PrintFormat | None:
-    """Read what follows `print fmt: `; None where it does not start with one string literal."""
+    """Parse the text after `print fmt: `; return None if it does not start with one string literal."""
     end = _string_end(text)
     if end is None:
         return None
@@ -83,7 +83,7 @@ def _conversion(text: str, argument: str) -> Conversion:
 
 
 def _string_end(text: str) -> int | None:
-    """Position of the quote that closes the literal at the start of `text`."""
+    """Return the position of the quote that closes the literal at the start of `text`."""
     if not text.startswith('"'):
         return None
     at = 1

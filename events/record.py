@@ -1,4 +1,4 @@
-"""One event, decoded only when someone looks at it."""
+"""Represent one event, decoded on demand."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from events.text import text_values
 
 @dataclass(frozen=True)
 class Record:
-    """One event of the ring buffer, or one line of trace_pipe."""
+    """Event of the ring buffer, or line of trace_pipe."""
 
     seq: int
-    """Sequence number in its store."""
+    """Sequence number in the event's store."""
     ts: int
-    """Nanoseconds, or ticks where another trace clock was chosen. From text: whole microseconds."""
+    """Nanoseconds, or ticks of some trace clocks; from text: whole microseconds."""
     cpu: int
     pid: int
     """Thread id; -1: the record has none."""
     comm: str
-    """Name of the task; `<...>`: not known."""
+    """Name of the task; `<...>`: unknown."""
     event: str
-    """`group/name`; from text without a known format only `name`."""
+    """Event path `group/name`; from text without a known format only `name`."""
     format: EventFormat | None = field(repr=False)
-    """None: text of an event whose format is not known."""
+    """Format; None: text of an event whose format is unknown."""
     raw: bytes = b""
-    """The record from `common_type` on; empty for text."""
+    """Bytes of the record from `common_type` on; empty for text."""
     text: str = ""
-    """What the kernel printed after the time stamp; empty where it did not print."""
+    """Text that the kernel printed after the time stamp; empty for binary records."""
     layout: Layout | None = field(default=None, repr=False, compare=False)
-    """How `raw` is read; None for text."""
+    """Decoder for `raw`; None for text."""
     stacks: tuple[Record, ...] = field(default=(), repr=False, compare=False)
-    """Stacks of the kernel or of a program, recorded behind the event; see `events.stacks.stack`."""
+    """Kernel or user stacks recorded after the event; see `events.stacks.stack`."""
 
     @cached_property
     def values(self) -> Mapping[str, Value]:
-        """Fields by name."""
+        """Values by field name."""
         if self.layout:
             return self.layout.named(self.raw)
         return text_values(self.text, self.format)
 
 
 class Detail(NamedTuple):
-    """One field of one record, with where it was found."""
+    """Field of one record, with its bytes."""
 
     field: Field
     raw: bytes
-    """The bytes of the field itself."""
+    """Bytes of the field itself."""
     data: bytes
-    """The bytes it points to (`__data_loc`, `__rel_loc`); else `raw`."""
+    """Bytes that the field refers to (`__data_loc`, `__rel_loc`); else `raw`."""
     value: Value
 
 
 def detail(record: Record) -> tuple[Detail, ...]:
-    """Every field of a record, the common ones first; of text only those that were printed."""
+    """Return every field of a record, the common ones first; for text only the printed fields."""
     fmt = record.format
     if fmt is None:
         return ()

@@ -1,15 +1,15 @@
-"""Sub-buffers of the ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h): where the events lie.
+"""Locate events in sub-buffers of the ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h).
 
-A sub-buffer is a page header and events one behind the other. Each event starts with a word of 5 bits `type_len` and
-27 bits `time_delta` (the low bits first on a little-endian machine, the high bits first on a big-endian one):
+A sub-buffer is a page header followed by events. Each event starts with a word of 5 bits `type_len` and 27 bits
+`time_delta` (the low bits first on a little-endian machine, the high bits first on a big-endian one):
 
     1..28  data of type_len words
-    0      data, the length in bytes (itself included) in the next word
-    29     padding; with no delta up to the end of the page, else a discarded event, length in the next word
+    0      data, the length in bytes (including the length word) in the next word
+    29     padding; with delta 0 up to the end of the page, else a discarded event, length in the next word
     30     time extend: delta += next word << 27
-    31     absolute stamp: next word << 27 | delta, its top five bits are those of the time before it
+    31     absolute stamp: next word << 27 | delta; the top five bits are those of the time before it
 
-Nothing here raises on bytes that are no sub-buffer: what cannot be read is counted.
+Invalid bytes raise no error: what cannot be read is counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from events.batch import Chunk
 from events.format import HeaderPage
 
 WORD_BITS = 22
-"""A key is `number of the slab << WORD_BITS | word of the event's header in the slab`; see `events.store.blocks`."""
+"""Number of key bits for the word offset: a key is `slab number << WORD_BITS | word offset of the event's header`;
+see `events.store.blocks`."""
 WORD_MASK = (1 << WORD_BITS) - 1
 
 MISSED_EVENTS = 1 << 31
@@ -32,11 +33,11 @@ _MISSED_STORED = 1 << 30
 COMMIT_MASK = (1 << 30) - 1
 TS_MSB = 0xF8 << 56
 TS_LIMIT = (1 << 63) - (1 << 50)
-"""All deltas of one sub-buffer together are less than 1 << 50, so that no time stamp is 1 << 63 or above."""
+"""Limit of time stamps: all deltas of one sub-buffer sum to less than 1 << 50, so no time stamp reaches 1 << 63."""
 _DELTA_MASK = (1 << 27) - 1
 _PADDING, _TIME_EXTEND = 29, 30
 
-# Words from one header to the next by type_len, and bytes by the byte that holds it; 0: that alone can't say.
+# Words to the next header by type_len, and bytes by the byte that holds it; 0: depends on the next word.
 _WORD_STEP = [type_len + 1 if 1 <= type_len <= 28 else 0 for type_len in range(32)]
 _STEP_LITTLE = [_WORD_STEP[byte & 31] * 4 for byte in range(256)]
 _STEP_BIG = [_WORD_STEP[byte >> 3] * 4 for byte in range(256)]
@@ -44,29 +45,29 @@ DATA_BYTES = {
     "little": [max(step - 4, 0) for step in _STEP_LITTLE],
     "big": [max(step - 4, 0) for step in _STEP_BIG],
 }
-"""Bytes of data behind the first word of an event, by the byte that holds type_len; 0: ask `payload`."""
+"""Bytes of data after the first word of an event, by the byte that holds type_len; 0: call `payload`."""
 
 
 class SubbufferEvents(NamedTuple):
-    """Events of some sub-buffers, one sequence a column; all have one length."""
+    """Events of some sub-buffers, as columns of the same length."""
 
     stamps: Sequence[int]
-    """Nanoseconds (or ticks of the clock that was chosen), < 2**63."""
+    """Time stamps in nanoseconds (or ticks of some clocks), < 2**63."""
     keys: Sequence[int]
-    """See WORD_BITS."""
+    """Keys; see WORD_BITS."""
     ids: Sequence[int]
-    """`common_type`: the id of the event's format."""
+    """Format ids (`common_type`)."""
     undecodable: int
-    """Sub-buffers that broke off; what follows the break in them is lost."""
+    """Number of sub-buffers with invalid contents; their events after the fault are missing."""
 
 
 def stamp(page: bytes, header: HeaderPage) -> int:
-    """Time of the first event, in nanoseconds or ticks of the clock that was chosen."""
+    """Return the time of the first event, in nanoseconds or ticks of the trace clock."""
     return int.from_bytes(page[:8], header.byteorder)
 
 
 def commit(page: bytes, header: HeaderPage) -> int:
-    """Bytes of data the page says it has."""
+    """Return the number of data bytes according to the page header."""
     return _commit_word(page, header) & COMMIT_MASK
 
 
@@ -76,7 +77,7 @@ def _commit_word(page: bytes, header: HeaderPage) -> int:
 
 
 def _data_end(page: bytes, header: HeaderPage) -> tuple[int, bool]:
-    """Offset behind the last event, and whether the page can be believed."""
+    """Return the offset after the last event, and whether the page header is plausible."""
     end = header.data_offset + commit(page, header)
     room = min(len(page), header.page_size)
     if len(page) < header.data_offset:
@@ -85,7 +86,7 @@ def _data_end(page: bytes, header: HeaderPage) -> tuple[int, bool]:
 
 
 def missed(page: bytes, header: HeaderPage) -> int:
-    """Events that were overwritten before this page; -1: some, and the kernel had no room to say how many."""
+    """Return the number of events overwritten before this page; -1: the kernel had no room to store the number."""
     word = _commit_word(page, header)
     if not word & MISSED_EVENTS:
         return 0
@@ -97,13 +98,13 @@ def missed(page: bytes, header: HeaderPage) -> int:
 
 
 def trim(page: bytes, header: HeaderPage) -> bytes:
-    """The page without what lies behind its data; a page that lies is left whole."""
-    end, honest = _data_end(page, header)
-    return page[:end] if honest and len(page) > end else page
+    """Return the page without the bytes after its data; an implausible page is returned unchanged."""
+    end, plausible = _data_end(page, header)
+    return page[:end] if plausible and len(page) > end else page
 
 
 def count(page: bytes, header: HeaderPage) -> int:
-    """Number of events in the page; the cheapest walk there is."""
+    """Return the number of events in the page, by the fastest walk."""
     at, (end, _) = header.data_offset, _data_end(page, header)
     steps = _STEP_LITTLE if header.byteorder == "little" else _STEP_BIG
     found = step = 0
@@ -114,18 +115,18 @@ def count(page: bytes, header: HeaderPage) -> int:
         else:
             word = int.from_bytes(page[at : at + 4], header.byteorder)
             second = int.from_bytes(page[at + 4 : at + 8], header.byteorder)
-            _, words, is_event = _rare(*_split(word, header), second, 0)
+            _, words, is_event = _special_event(*_split(word, header), second, 0)
             if words <= 0:
                 break
             found += is_event
             step = words * 4
         at += step
-    # The last event may claim to end behind the data: then it is none.
+    # If the last event extends beyond the data, it is no event.
     return found - bool(step and at > end and _type_len(page[at - step], header) < _PADDING)
 
 
 def events_in(chunk: Chunk, header: HeaderPage) -> int:
-    """Number of events in what one CPU gave; of text, lines."""
+    """Return the number of events in a chunk; for text, of lines."""
     if chunk.text:
         return chunk.data.count(b"\n")
     size = header.page_size
@@ -133,13 +134,13 @@ def events_in(chunk: Chunk, header: HeaderPage) -> int:
 
 
 def walk(page: bytes, header: HeaderPage) -> list[tuple[int, int, int]]:
-    """(time stamp, offset of the record in the page, bytes of the record) of each event, in the page's order."""
+    """Return (time stamp, offset of the record in the page, bytes of the record) of each event, in page order."""
     walked = index(page, (0, len(page)), header)
     return [(ts, *payload(page, word, header)) for ts, word in zip(walked.stamps, walked.keys, strict=True)]
 
 
 def payload(page: bytes, word: int, header: HeaderPage) -> tuple[int, int]:
-    """(offset, length) in bytes of the record whose header is word number `word` of the page."""
+    """Return (offset, length) in bytes of the record whose header is at word `word` of the page."""
     at = word * 4
     type_len = _type_len(page[at], header)
     if type_len:
@@ -148,16 +149,16 @@ def payload(page: bytes, word: int, header: HeaderPage) -> tuple[int, int]:
 
 
 Lists = tuple[list[int], list[int], list[int]]
-"""Stamps, keys and ids."""
+"""Lists of time stamps, keys and ids."""
 
 
 def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0) -> SubbufferEvents:
-    """All events of sub-buffers that lie one behind the other.
+    """Index all events of consecutive sub-buffers.
 
     Args:
-        data: their bytes.
-        bounds: offset of each, multiples of 4, and of the end of the last.
-        header: their layout.
+        data: bytes of the sub-buffers.
+        bounds: offset of each sub-buffer, a multiple of 4, and of the end of the last.
+        header: layout of the sub-buffers.
         base: key of the first word of `data`.
     """
     lists: Lists = ([], [], [])
@@ -172,17 +173,17 @@ def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0)
 
 
 def go_on(page: bytes, header: HeaderPage, base: int, at: int, ts: int, lists: Lists) -> bool:
-    """Add the events of one page from word `at` on to the lists; False: the page broke off.
+    """Append the events of one page from word `at` on to the lists; return False if the page has invalid contents.
 
     Args:
-        page: its bytes.
-        header: its layout.
-        base: key of its first word.
-        at: word where an event begins.
-        ts: time of what stands before it.
-        lists: to be added to.
+        page: bytes of the page.
+        header: layout of the page.
+        base: key of the page's first word.
+        at: word offset of an event.
+        ts: time before that event.
+        lists: extended in place.
     """
-    end, honest = _data_end(page, header)
+    end, plausible = _data_end(page, header)
     end >>= 2
     words = words_of(page, header)
     run, id_shift = (_run_little, 0) if header.byteorder == "little" else (_run_big, 16)
@@ -193,9 +194,9 @@ def go_on(page: bytes, header: HeaderPage, base: int, at: int, ts: int, lists: L
             step = moved or step
             if at >= end:
                 break
-            ts, step, is_event = _rare(*_split(words[at], header), words[at + 1], ts)
+            ts, step, is_event = _special_event(*_split(words[at], header), words[at + 1], ts)
             if step <= 0:
-                return step < 0 and honest
+                return step < 0 and plausible
             if is_event:
                 lists[2].append((words[at + 2] >> id_shift) & 0xFFFF)
                 lists[0].append(ts)
@@ -206,14 +207,16 @@ def go_on(page: bytes, header: HeaderPage, base: int, at: int, ts: int, lists: L
     if at > end and lists[1] and lists[1][-1] == base + at - step:
         for column in lists:
             column.pop()
-    return honest and at == end
+    return plausible and at == end
 
 
-# The two loops below are where the time goes, 150 ns an event: the byte order is not asked for in them.
+# The following two loops dominate the run time, 150 ns per event: each is for one byte order.
 
 
 def _run_little(words: array[int], at: int, end: int, ts: int, base: int, lists: Lists) -> tuple[int, int, int]:
-    """Add events from word `at` on while their first word says their length; (time, word, length of the last one)."""
+    """Append events from word `at` on while their first word has their length; return (time, word, length of the
+    last).
+    """
     stamps, keys, ids = lists
     steps, step = _WORD_STEP, 0
     while at < end:
@@ -248,25 +251,25 @@ def _run_big(words: array[int], at: int, end: int, ts: int, base: int, lists: Li
 
 
 def _type_len(byte: int, header: HeaderPage) -> int:
-    """The type in the first byte of an event."""
+    """Return the type in the first byte of an event."""
     return byte & 31 if header.byteorder == "little" else byte >> 3
 
 
 def _split(word: int, header: HeaderPage) -> tuple[int, int]:
-    """(type_len, time_delta) of the word an event starts with."""
+    """Return (type_len, time_delta) of an event's first word."""
     return (word & 31, word >> 5) if header.byteorder == "little" else (word >> 27, word & _DELTA_MASK)
 
 
-def _rare(type_len: int, delta: int, second: int, ts: int) -> tuple[int, int, bool]:
-    """What an event without a length in its first word does.
+def _special_event(type_len: int, delta: int, second: int, ts: int) -> tuple[int, int, bool]:
+    """Evaluate an event whose first word does not have its length.
 
     Returns:
-        (time, words to the next header, whether it is data); words 0: this cannot be, -1: the page ends here.
+        (time, words to the next header, True for data); words 0: invalid, -1: end of the page.
     """
     if type_len == 0:
         return ts + delta, (((second + 3) >> 2) + 1 if second >= 8 else 0), True
     if type_len == _PADDING:
-        # rb_event_discard() puts 1 where the delta was 0; check_buffer() counts any other.
+        # rb_event_discard() writes 1 where the delta was 0; check_buffer() counts any other.
         return ts + (delta if delta != 1 else 0), (((second + 3) >> 2) + 1 if delta else -1), False
     moved = (second << 27) + delta
     if type_len == _TIME_EXTEND:
@@ -280,7 +283,7 @@ def _rare(type_len: int, delta: int, second: int, ts: int) -> tuple[int, int, bo
 
 
 def words_of(page: bytes, header: HeaderPage) -> array[int]:
-    """The page as words of 32 bits (an array is indexed faster than a memoryview)."""
+    """Return the page as 32-bit words (an array is indexed faster than a memoryview)."""
     words = array("I", page if len(page) % 4 == 0 else page[: len(page) & ~3])
     if header.byteorder != sys.byteorder:
         words.byteswap()

@@ -1,4 +1,4 @@
-"""Read lines of trace and trace_pipe: the event, its fields, and notes of lost events.
+"""Parse lines of trace and trace_pipe: the event, its fields, and messages about lost events.
 
 Format: kernel/trace/trace_output.c:trace_print_context; records are turned into the same text by
 `events.names.kernel_text`.
@@ -17,9 +17,9 @@ from events.print_format import PrintFormat
 FAULT = "(fault)"
 
 _TASK_BYTES = 16
-"""A task's name is filled up to so many (trace_print_context: `%16s-%-7d`)."""
+"""Width to which a task name is padded (trace_print_context: `%16s-%-7d`)."""
 _BYTE = re.compile(r"\\x[89a-f][0-9a-f]|.", re.DOTALL)
-r"""A letter of text that was decoded; what is no UTF-8 is `\xNN` there."""
+r"""Pattern of one letter of decoded text; a byte that is not UTF-8 appears as `\xNN`."""
 _REST = (
     r"-(?P<pid>\d{1,10})\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,6})\]\s+"
     r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d{1,20}(?:\.\d{6})?): (?P<text>.*)$"
@@ -33,23 +33,23 @@ _LARGEST_TS = 1 << 63
 
 
 class TextLine(NamedTuple):
-    """One line of trace_pipe."""
+    """Line of trace_pipe."""
 
     comm: str
     pid: int
     cpu: int
     flags: str
-    """Latency flags, `d..2.`; empty where the option irq-info is off."""
+    """Latency flags, `d..2.`; empty if the option irq-info is off."""
     ts: int
-    """Nanoseconds where the clock counts seconds, else its ticks."""
+    """Nanoseconds if the clock counts seconds, else ticks."""
     event: str
-    """Name without group; empty where the text does not begin with one."""
+    """Event name without group; empty if the text does not begin with one."""
     text: str
-    """Everything behind the time stamp."""
+    """Text after the time stamp."""
 
 
 def parse_line(line: str) -> TextLine | None:
-    """Read one line; None where it is none of an event (headers, stack entries, lost events)."""
+    """Parse one line; return None if it is no event (headers, stack entries, lost events)."""
     found = parse_padded(line)
     if found is None and (match := _LINE.match(line.rstrip("\n"))):
         found = _read(match["comm"], match)
@@ -57,9 +57,9 @@ def parse_line(line: str) -> TextLine | None:
 
 
 def parse_padded(line: str) -> TextLine | None:
-    """Read one line in which the task's name ends where the kernel ends it; None where it does not.
+    """Parse a line by the width of the task name; return None if the name does not end there.
 
-    One like `a-1 [000] 1: x:` forges nothing then, nor does one with a line's end in it.
+    A task name like `a-1 [000] 1: x:` cannot forge a line then, nor can one that contains a line break.
     """
     line = line.rstrip("\n")
     ends = dict.fromkeys((_end_of_task(line), _TASK_BYTES))
@@ -72,13 +72,13 @@ def _read(comm: str, match: re.Match[str]) -> TextLine | None:
     ts = int(seconds) * 1_000_000_000 + int(fraction) * 1000 if dot else int(seconds)
     if ts >= _LARGEST_TS:
         return None
-    named = _EVENT.match(match["text"])
-    name = named.group(1) if named else ""
+    name_match = _EVENT.match(match["text"])
+    name = name_match.group(1) if name_match else ""
     return TextLine(comm, int(match["pid"]), int(match["cpu"]), match["flags"] or "", ts, name, match["text"])
 
 
 def _end_of_task(line: str) -> int:
-    """Place of the letter behind the bytes that a task's name is filled up to."""
+    """Return the position after the padded task name."""
     if line[:_TASK_BYTES].isascii() and "\\" not in line[:_TASK_BYTES]:
         return _TASK_BYTES
     size = 0
@@ -90,22 +90,22 @@ def _end_of_task(line: str) -> int:
 
 
 def parse_lost(line: str) -> tuple[int, int] | None:
-    """(CPU, number of lost events) of a line `CPU:1 [LOST 23 EVENTS]`; -1: some, `CPU:1 [LOST EVENTS]`.
+    """Return (CPU, number of lost events) for a line `CPU:1 [LOST 23 EVENTS]`; number -1 for `CPU:1 [LOST EVENTS]`.
 
-    print_trace_line() in kernel/trace/trace.c.
+    See print_trace_line() in kernel/trace/trace.c.
     """
     match = _LOST.match(line)
     return (int(match[1]), int(match[2] or -1)) if match else None
 
 
 def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
-    """Values out of `name: (symbol) a=1 b="x"`: typed by the format, else as they were printed."""
-    named = _EVENT.match(text)
-    body = named.group(2) if named else text
+    """Parse the values in `name: (symbol) a=1 b="x"`: typed by the format, otherwise as printed."""
+    name_match = _EVENT.match(text)
+    body = name_match.group(2) if name_match else text
     if fmt is None or fmt.printing is None:
         return {match.group(1): match.group(2) for match in _PAIR.finditer(body)}
-    if not fmt.is_probe and (printed := _parts(body, fmt.printing)):
-        return _of_parts(printed, fmt, fmt.printing)
+    if not fmt.is_probe and (printed_parts := _parts(body, fmt.printing)):
+        return _typed_parts(printed_parts, fmt, fmt.printing)
     body = f" {body}"
     places = _places(body, fmt.arguments)
     quoted = any('"' in literal or "'" in literal for literal in fmt.printing.literals)
@@ -113,10 +113,10 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
 
 
 def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:
-    """Where each value begins and ends, in the order of the format, which is that of the text.
+    """Return the start and end of each value, in the order of the format and the text.
 
-    The kernel quotes nothing inside a string, and that may be ` name=1`, too: each value ends where the next name
-    begins, a string with its quote before that, and the numbers behind the last string are looked for from the end.
+    The kernel does not escape strings, which may contain ` name=1`: each value ends where the next name begins, a
+    string with its quote before that, and the numbers after the last string are searched from the end.
     """
     texts = next((n for n in range(len(fields), 0, -1) if fields[n - 1].kind is FieldKind.STRING), 0)
     numbers: list[tuple[Field, int, int]] = []
@@ -140,10 +140,11 @@ def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:
 
 
 def _parts(body: str, printing: PrintFormat) -> list[str] | None:
-    """What is printed by each conversion of the print fmt of a tracepoint, which names fields as it likes; or None.
+    """Return the text printed by each conversion of a tracepoint's print fmt, which is free to name fields; None: no
+    match.
 
-    Each ends where what comes behind it first is, and what is behind the last string is looked for from the end: the
-    kernel quotes nothing.
+    Each part ends at the first occurrence of the literal after it, and parts after the last string are searched from
+    the end: the kernel escapes nothing.
     """
     first, *others = printing.literals
     if not body.startswith(first):
@@ -159,18 +160,18 @@ def _parts(body: str, printing: PrintFormat) -> list[str] | None:
         at = stop + len(literal)
     if not body.endswith(others[-1] if others else ""):
         return None
-    behind: list[str] = []
+    later: list[str] = []
     end = len(body)
     for literal in reversed(others[last:]):
         stop = body.rfind(literal, at, end)
         if stop < at:
             return None
-        behind.append(body[stop + len(literal) : end])
+        later.append(body[stop + len(literal) : end])
         end = stop
-    return [*parts, body[at:end], *reversed(behind[1:])] if behind else parts
+    return [*parts, body[at:end], *reversed(later[1:])] if later else parts
 
 
-def _of_parts(texts: Sequence[str], fmt: EventFormat, printing: PrintFormat) -> dict[str, Value]:
+def _typed_parts(texts: Sequence[str], fmt: EventFormat, printing: PrintFormat) -> dict[str, Value]:
     fields = {field.name: field for field in fmt.arguments}
     found: dict[str, Value] = {}
     for text, conversion in zip(texts, printing.conversions, strict=True):
@@ -196,7 +197,7 @@ def _scalar(field: Field, text: str, *, quoted: bool) -> Scalar:
     if quoted and len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     if field.kind is FieldKind.STRING:
-        return text.removeprefix('"') if quoted else text  # the end of such a one did not come
+        return text.removeprefix('"') if quoted else text  # its end is missing
     try:
         return int(text, 0)
     except ValueError:
@@ -204,7 +205,7 @@ def _scalar(field: Field, text: str, *, quoted: bool) -> Scalar:
 
 
 def show(value: Value) -> str:
-    """A value as plain text: arrays in braces, `(fault)` where there is none."""
+    """Return a value as plain text: arrays in braces, `(fault)` for None."""
     if value is None:
         return FAULT
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""Tar files with bounds on members, names and bytes, read in one pass: POSIX ustar, GNU long names, pax paths.
+"""Read tar files with bounds on members, names and bytes, in one pass: POSIX ustar, GNU long names, pax paths.
 
-Only regular files are given; links, devices and sparse files are passed over. `tarfile` believes the sizes of long
-names and pax headers, and keeps every member it has seen. Layout: POSIX.1-2017, pax, "ustar Interchange Format".
+Only regular files are returned; links, devices and sparse files are skipped. `tarfile` trusts the sizes of long names
+and pax headers, and keeps every member in memory. Layout: POSIX.1-2017, pax, "ustar Interchange Format".
 """
 
 from __future__ import annotations
@@ -14,32 +14,36 @@ from foreign.refusal import InputRefusal
 
 _BLOCK = 512
 _LONGEST_NAME = 4096
-"""Bytes of a member's name, as PATH_MAX."""
+"""Maximum bytes of a member's name, as PATH_MAX."""
 _LONGEST_EXTRA = 64 << 10
-"""Bytes of a pax header."""
+"""Maximum bytes of a pax header."""
 _FILES = (b"0", b"\0", b"7")
 _LONG_NAME, _PAX = b"L", b"x"
 
 
 class TarBounds(NamedTuple):
-    """What of a tar file is taken."""
+    """Limits for reading a tar file."""
 
     largest: int = 64 << 20
-    """Bytes of one file; a larger one is passed over."""
+    """Maximum bytes of one file; larger files are skipped."""
     total: int = 192 << 20
-    """Bytes that come out of the archive, headers and what is passed over included, are at most four times this; of
-    the files that are kept, this."""
+    """Maximum bytes of the files returned; the unpacked archive, including headers and skipped members, may have at
+    most four times as many."""
     members: int = 20_000
 
 
-_USUAL = TarBounds()
+_DEFAULT_BOUNDS = TarBounds()
 
 
-def read_tar(data: bytes, source: str, bounds: TarBounds = _USUAL) -> dict[str, bytes]:
-    """Return the regular files of a tar file, plain or packed by gzip or xz, by name. Raises InputRefusal."""
+def read_tar(data: bytes, source: str, bounds: TarBounds = _DEFAULT_BOUNDS) -> dict[str, bytes]:
+    """Return the regular files of a tar file, plain or compressed by gzip or xz, by name.
+
+    Raises:
+        InputRefusal: the archive is damaged or exceeds a bound.
+    """
     tar = _Tar(unpacked_pieces(data, source), source, 4 * bounds.total)
     files: dict[str, bytes] = {}
-    kept, longer = 0, ""
+    total, longer = 0, ""
     for _ in range(2 * bounds.members):
         head = tar.take(_BLOCK)
         if not head.strip(b"\0"):
@@ -59,8 +63,8 @@ def read_tar(data: bytes, source: str, bounds: TarBounds = _USUAL) -> dict[str, 
         if kind not in _FILES or size > bounds.largest or name.endswith("/"):
             tar.skip(padded)
             continue
-        kept += size
-        if kept > bounds.total:
+        total += size
+        if total > bounds.total:
             raise InputRefusal(source, "its files have more", f"{bounds.total} bytes")
         if len(files) >= bounds.members:
             break
@@ -69,32 +73,32 @@ def read_tar(data: bytes, source: str, bounds: TarBounds = _USUAL) -> dict[str, 
 
 
 class _Tar:
-    """The bytes of an archive, in order."""
+    """Stream of an archive's bytes."""
 
     def __init__(self, pieces: Iterator[bytes], source: str, most: int) -> None:
         self._pieces = pieces
         self._source = source
         self._most = self._left = most
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def take(self, size: int) -> bytes:
-        """The next bytes; at the end of a file that has no end mark, zeros."""
-        while len(self._held) < size and self._more(self._held):
+        """Return the next bytes; zeros at the end of a file without an end mark."""
+        while len(self._buffer) < size and self._more(self._buffer):
             pass
-        if self._held and len(self._held) < size:
+        if self._buffer and len(self._buffer) < size:
             raise InputRefusal(self._source, "cut short")
-        found = bytes(self._held[:size]) if self._held else bytes(min(size, _BLOCK))
-        del self._held[:size]
+        found = bytes(self._buffer[:size]) if self._buffer else bytes(min(size, _BLOCK))
+        del self._buffer[:size]
         return found
 
     def skip(self, size: int) -> None:
-        """Pass over bytes."""
-        while size > len(self._held):
-            size -= len(self._held)
-            self._held.clear()
-            if not self._more(self._held):
+        """Skip bytes."""
+        while size > len(self._buffer):
+            size -= len(self._buffer)
+            self._buffer.clear()
+            if not self._more(self._buffer):
                 raise InputRefusal(self._source, "cut short")
-        del self._held[:size]
+        del self._buffer[:size]
 
     def _more(self, to: bytearray) -> bool:
         piece = next(self._pieces, None)
@@ -108,13 +112,13 @@ class _Tar:
 
 
 def _check(head: bytes, source: str) -> None:
-    """Raise where the sum of a header is wrong: all its bytes, its own field as blanks."""
+    """Raise an error if the checksum of a header is wrong: the sum of its bytes, with its own field as blanks."""
     if sum(head[:148]) + sum(head[156:]) + 8 * 32 != _number(head[148:156], source):
         raise InputRefusal(source, "no tar file, or a damaged one")
 
 
 def _number(field: bytes, source: str) -> int:
-    """Octal digits, or GNU's binary form behind a first byte of 0x80."""
+    """Parse octal digits, or GNU's binary form after a first byte of 0x80."""
     if field[:1] == b"\x80":
         return int.from_bytes(field[1:], "big")
     digits = field.replace(b"\0", b" ").strip()
@@ -129,7 +133,7 @@ def _own_name(head: bytes) -> str:
 
 
 def _pax_path(extra: bytes) -> str:
-    """The `path` of a pax header, whose lines are `LENGTH KEY=VALUE`; empty where it has none."""
+    """Return the `path` of a pax header, whose lines are `LENGTH KEY=VALUE`; empty: it has none."""
     at, found = 0, ""
     while at < len(extra):
         blank = extra.find(b" ", at, at + 20)

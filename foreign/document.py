@@ -1,4 +1,4 @@
-"""JSON from outside: bounds on bytes, nesting and digits; no numbers without end, no lone surrogates."""
+"""Read JSON from outside with bounds on bytes, nesting and digits; without infinite numbers and lone surrogates."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from foreign.refusal import InputRefusal
 from foreign.text import MOST_DIGITS, without_surrogates
 
 Json: TypeAlias = Any
-"""What `json.loads` gives."""
+"""Result of `json.loads`."""
 
 MOST_BYTES = 16 << 20
 _MOST_VALUES = 1 << 20
-_DEEPEST = 64
-"""Lists and objects within each other."""
+_MAX_DEPTH = 64
+"""Maximum nesting of lists and objects."""
 
 
 def read_json(data: bytes | str, source: str, most: int = MOST_BYTES) -> Json:
-    """Read one JSON value of at most `most` bytes. Raises InputRefusal."""
+    """Parse one JSON value of at most `most` bytes.
+
+    Raises:
+        InputRefusal: the text is no JSON, or exceeds a bound.
+    """
     if len(data) > most:
         raise InputRefusal(source, f"{len(data)} bytes of JSON", f"{most} bytes")
     if isinstance(data, bytes):
@@ -44,7 +48,7 @@ def read_json(data: bytes | str, source: str, most: int = MOST_BYTES) -> Json:
     except InputRefusal:
         raise
     except RecursionError:
-        raise InputRefusal(source, "JSON too deeply nested", f"{_DEEPEST} levels") from None
+        raise InputRefusal(source, "JSON too deeply nested", f"{_MAX_DEPTH} levels") from None
     except ValueError as error:
         raise InputRefusal(source, f"no JSON: {error}") from None
     if isinstance(value, list | dict):
@@ -53,7 +57,11 @@ def read_json(data: bytes | str, source: str, most: int = MOST_BYTES) -> Json:
 
 
 def read_object(data: bytes | str, source: str, most: int = MOST_BYTES) -> dict[str, Any]:
-    """Read one JSON object, as `read_json`. Raises InputRefusal."""
+    """Parse one JSON object, as `read_json`.
+
+    Raises:
+        InputRefusal: the text is no JSON object, or exceeds a bound.
+    """
     value = read_json(data, source, most)
     if not isinstance(value, dict):
         raise InputRefusal(source, "JSON, but no object")
@@ -61,33 +69,41 @@ def read_object(data: bytes | str, source: str, most: int = MOST_BYTES) -> dict[
 
 
 def require_plain_numbers(value: Json, source: str) -> None:
-    """Raise InputRefusal where a table of TOML holds a number beyond 64 bits, or one without end."""
-    waiting: list[Json] = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-        elif isinstance(one, float) and not math.isfinite(one):
-            raise InputRefusal(source, f"{one} is no number that is taken")
-        elif isinstance(one, int) and not -(1 << 63) <= one < 1 << 64:
+    """Check the numbers of a TOML table.
+
+    Raises:
+        InputRefusal: a number exceeds 64 bits, or is infinite.
+    """
+    pending: list[Json] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise InputRefusal(source, f"{item} is no number that is taken")
+        elif isinstance(item, int) and not -(1 << 63) <= item < 1 << 64:
             raise InputRefusal(source, "a number beyond 64 bits")
 
 
 def _clean(value: Json, source: str) -> Json:
-    """The same, changed in place, with texts that can be written anywhere. Raises InputRefusal."""
-    waiting: list[tuple[Any, int]] = [(value, 1)]
-    while waiting:
-        inside, depth = waiting.pop()
-        if depth > _DEEPEST:
-            raise InputRefusal(source, "JSON too deeply nested", f"{_DEEPEST} levels")
-        if isinstance(inside, dict):
-            for key in [key for key in inside if not key.isascii()]:
-                inside[without_surrogates(key)] = inside.pop(key)
-        for key, one in inside.items() if isinstance(inside, dict) else enumerate(inside):
-            if isinstance(one, str) and not one.isascii():
-                inside[key] = without_surrogates(one)
-            elif isinstance(one, list | dict):
-                waiting.append((one, depth + 1))
+    """Return a value, changed in place, whose texts have no lone surrogates.
+
+    Raises:
+        InputRefusal: the value is too deeply nested.
+    """
+    pending: list[tuple[Any, int]] = [(value, 1)]
+    while pending:
+        container, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            raise InputRefusal(source, "JSON too deeply nested", f"{_MAX_DEPTH} levels")
+        if isinstance(container, dict):
+            for key in [key for key in container if not key.isascii()]:
+                container[without_surrogates(key)] = container.pop(key)
+        for key, item in container.items() if isinstance(container, dict) else enumerate(container):
+            if isinstance(item, str) and not item.isascii():
+                container[key] = without_surrogates(item)
+            elif isinstance(item, list | dict):
+                pending.append((item, depth + 1))
     return value

@@ -1,4 +1,4 @@
-"""Files that somebody named: no devices, and at most so many bytes."""
+"""Read files given by name, with bounds: no devices, and a maximum number of bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     """Return the bytes of a regular file or a pipe, at most `most`.
 
     Raises:
-        InputRefusal: it is something else (a device has no end), or has more bytes.
-        OSError: it can't be read.
+        InputRefusal: the path is something else (a device has no end), or has more bytes.
+        OSError: the file cannot be read.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
@@ -38,9 +38,10 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def files_below(folder: Path, most: int) -> list[str]:
-    """Return the paths of the regular files below a folder, relative to it, no links followed.
+    """Return the paths of the regular files below a folder, relative to it, without following links.
 
-    Raises InputRefusal for more than `most` files or folders.
+    Raises:
+        InputRefusal: there are more than `most` files or folders.
     """
     found: list[str] = []
     seen = 0

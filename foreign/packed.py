@@ -1,4 +1,4 @@
-"""Decompression with a bound on what comes out: gzip, zlib, xz and lzma, zstd by its program."""
+"""Decompress with a bound on the output: gzip, zlib, xz and lzma, and zstd by its program."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import subprocess
 
 LARGEST = 256 << 20
-"""Bytes that come out of any packed input, where its reader allows no fewer."""
+"""Default for the maximum number of decompressed bytes."""
 LZMA_MEMORY = 128 << 20
-"""Bytes that a decoder of xz may take; `xz -9` needs 65 MiB."""
+"""Maximum memory of an xz decoder in bytes; `xz -9` needs 65 MiB."""
 _PIECE = 1 << 18
 _MOST_STREAMS = 1024
-"""Gzip members or xz streams behind each other in one input."""
+"""Maximum number of consecutive gzip members or xz streams in one input."""
 
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 
@@ -33,7 +33,7 @@ class _Decoder(Protocol):
 
 
 class _Zlib:
-    """`zlib.decompressobj`, which keeps what it did not get to, as `lzma` does."""
+    """Wrapper of `zlib.decompressobj` that keeps unprocessed input, as `lzma` does."""
 
     def __init__(self, bits: int) -> None:
         self._decoder = zlib.decompressobj(bits)
@@ -67,42 +67,55 @@ class _Xz:
 
 
 def gunzip(data: bytes, source: str, most: int = LARGEST) -> bytes:
-    """Unpack gzip data, at most `most` bytes. Raises InputRefusal."""
+    """Decompress gzip data, at most `most` bytes.
+
+    Raises:
+        InputRefusal: the data is damaged, or unpacks to more.
+    """
     return _whole(_pieces(data, _gzip, source, most + 1), source, most)
 
 
 def inflate(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
-    """Unpack a zlib stream, at most `most` bytes; with `part`, its first ones. Raises InputRefusal."""
+    """Decompress a zlib stream, at most `most` bytes; with `part`, its first bytes.
+
+    Raises:
+        InputRefusal: the data is damaged, or unpacks to more.
+    """
     return _whole(_pieces(data, _zlib, source, most + 1, 1), source, most, part)
 
 
 def unxz(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
-    """As `inflate`, for xz data; its dictionary takes at most LZMA_MEMORY. Raises InputRefusal."""
+    """Decompress xz data, at most `most` bytes, with at most LZMA_MEMORY; with `part`, its first bytes.
+
+    Raises:
+        InputRefusal: the data is damaged, or unpacks to more.
+    """
     return _whole(_pieces(data, _Xz, source, most + 1), source, most, part)
 
 
 def unzstd(data: bytes, source: str, most: int = LARGEST) -> bytes:
-    """Unpack zstd data by the program zstd (Python has none before 3.14), at most `most` bytes.
+    """Decompress zstd data with the program zstd (Python has no zstd before 3.14), at most `most` bytes.
 
-    Raises InputRefusal, also where there is no such program.
+    Raises:
+        InputRefusal: the data is damaged, unpacks to more, or there is no such program.
     """
-    import subprocess  # which takes longer to import than all else here
+    import subprocess  # slow to import
 
     command, pipe = ["zstd", "-dc", "--memory=128MB"], subprocess.PIPE
     try:
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as run:
-            found, late = _through(run, data, most)
+            found, exceeds = _run_filter(run, data, most)
     except OSError as error:
         raise InputRefusal(source, f"zstd can't be started: {error.strerror}") from None
-    if late:
+    if exceeds:
         raise InputRefusal(source, "unpacks to more", f"{most} bytes")
     if run.returncode:
         raise InputRefusal(source, "damaged zstd data")
     return found
 
 
-def _through(run: subprocess.Popen[bytes], data: bytes, most: int) -> tuple[bytes, bool]:
-    """Output of a program for some input, and whether there was more; a thread writes while this one reads."""
+def _run_filter(run: subprocess.Popen[bytes], data: bytes, most: int) -> tuple[bytes, bool]:
+    """Return a program's output for some input, and whether there was more; a thread writes while this one reads."""
     import threading
 
     to, output = run.stdin, run.stdout
@@ -112,22 +125,26 @@ def _through(run: subprocess.Popen[bytes], data: bytes, most: int) -> tuple[byte
     writer = threading.Thread(target=_write, args=(to, data), daemon=True)
     writer.start()
     found = output.read(most + 1)
-    late = len(found) > most
-    if late:
+    exceeds = len(found) > most
+    if exceeds:
         run.kill()
     writer.join()
-    return found, late
+    return found, exceeds
 
 
 def _write(to: IO[bytes], data: bytes) -> None:
-    with contextlib.suppress(OSError, ValueError):  # it has ended
+    with contextlib.suppress(OSError, ValueError):  # the process has ended
         to.write(data)
     with contextlib.suppress(OSError, ValueError):
         to.close()
 
 
 def unpack(data: bytes, source: str, most: int = LARGEST) -> bytes:
-    """Unpack what its first bytes say it is; anything else is given back as it is. Raises InputRefusal."""
+    """Decompress data in the format given by its first bytes; other data is returned unchanged.
+
+    Raises:
+        InputRefusal: the data is damaged, or unpacks to more.
+    """
     if data.startswith(_GZIP):
         return gunzip(data, source, most)
     if data.startswith(_XZ):
@@ -140,7 +157,11 @@ def unpack(data: bytes, source: str, most: int = LARGEST) -> bytes:
 
 
 def unpacked_pieces(data: bytes, source: str) -> Iterator[bytes]:
-    """Give the content of gzip, xz or plain data piece by piece, each of at most 256 KiB. Raises InputRefusal."""
+    """Yield the content of gzip, xz or plain data in pieces of at most 256 KiB.
+
+    Raises:
+        InputRefusal: the data is damaged.
+    """
     if data.startswith(_GZIP):
         yield from _pieces(data, _gzip, source)
     elif data.startswith(_XZ):
@@ -161,7 +182,7 @@ def _zlib() -> _Zlib:
 def _pieces(
     data: bytes, decoder: Callable[[], _Decoder], source: str, largest: int = _PIECE, streams: int = _MOST_STREAMS
 ) -> Iterator[bytes]:
-    """Give the content of all streams that stand one behind the other; zeros behind them are padding."""
+    """Yield the content of all consecutive streams; zeros after them are padding."""
     for number in range(1, streams + 1):
         unpacking, rest = decoder(), data
         while not unpacking.eof:

@@ -1,15 +1,15 @@
-"""The one error for input that is damaged or beyond a bound."""
+"""Error for input that is damaged or exceeds a bound."""
 
 from __future__ import annotations
 
 
 class InputRefusal(ValueError):
-    """Input from outside that is not taken; the message is one line with source, thing and bound.
+    """Rejection of input from outside; the message is one line with source, thing and bound.
 
     Attributes:
         source: file, path on a target, or name of a setting.
-        thing: what of it is refused: `member vmlinux.btf has 90000000 bytes`.
-        bound: what is allowed, `67108864 bytes`; empty where it is no question of size.
+        thing: the rejected part: `member vmlinux.btf has 90000000 bytes`.
+        bound: the allowed maximum, `67108864 bytes`; empty if the size is not the reason.
     """
 
     def __init__(self, source: str, thing: str, bound: str = "") -> None:

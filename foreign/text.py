@@ -1,32 +1,35 @@
-"""Text, lines and numbers from outside, with bounds on how many and how long."""
+"""Read text, lines and numbers from outside, with bounds on count and length."""
 
 from __future__ import annotations
 
 from foreign.refusal import InputRefusal
 
 MOST_DIGITS = 40
-"""Digits of a number; 2^128 has 39. (`int` refuses more than 4300 by ValueError.)"""
+"""Maximum digits of a number; 2^128 has 39. (`int` raises ValueError for more than 4300.)"""
 
 
 def without_surrogates(text: str) -> str:
-    r"""Return a text that every encoding of Unicode can hold: lone surrogates become `\udcNN`."""
+    r"""Return a text that every Unicode encoding can represent: lone surrogates become `\udcNN`."""
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes that a text was read from or stands for; those of any text, though no name may have them."""
+    """Return the bytes that a text was decoded from or stands for; lone surrogates that stand for no byte are encoded
+    too.
+    """
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # the half of a pair that no byte was read as
+    except UnicodeEncodeError:  # a lone surrogate that does not stand for a byte
         return text.encode("utf-8", "surrogatepass")
 
 
 def lines_of(text: str, source: str, most: int) -> list[str]:
-    """Return the lines of a text, each without its newline, like a file's of the kernel: only newlines end them.
+    """Return the lines of a text without their newlines; as in files of the kernel, only newlines end a line.
 
-    Raises InputRefusal for more than `most` lines.
+    Raises:
+        InputRefusal: there are more than `most` lines.
     """
     number = text.count("\n")
     if number > most:
@@ -38,7 +41,9 @@ def lines_of(text: str, source: str, most: int) -> list[str]:
 
 
 def whole_number(text: str, base: int = 10) -> int | None:
-    """Return an unsigned number of at most MOST_DIGITS ASCII digits (base 10 or 16); None: it is none."""
+    """Parse an unsigned number of at most MOST_DIGITS ASCII digits (base 10 or 16); None: the text is no such
+    number.
+    """
     if not 0 < len(text) <= MOST_DIGITS or not text.isascii() or not text.isalnum():
         return None
     try:

@@ -1,7 +1,7 @@
-"""DWARF as far as one question needs it: debugging entries one after the other, with a few of their attributes.
+"""Read those parts of DWARF that are needed to find inlined functions: entries in sequence, with a few attributes.
 
-Every entry's size comes from its abbreviation, so that the many that don't matter are stepped over: one microsecond
-each, where a general reader takes two hundred. DWARF 4 and 5 with 32-bit offsets, which is what kernels have.
+Every entry's size is computed from its abbreviation, so that irrelevant entries are skipped: one microsecond each,
+where a general reader takes two hundred. Supports DWARF 4 and 5 with 32-bit offsets, as kernels have.
 """
 
 from __future__ import annotations
@@ -16,54 +16,58 @@ NAME, LOW_PC, ABSTRACT_ORIGIN, ENTRY_PC = 0x03, 0x11, 0x31, 0x52
 _SIZES = {0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x10: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8}
 _SIZES |= {0x17: 4, 0x19: 0, 0x1C: 4, 0x1D: 4, 0x1E: 16, 0x1F: 4, 0x20: 8, 0x21: 0, 0x24: 8, 0x25: 1, 0x26: 2}
 _SIZES |= {0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4, 0x1F20: 4, 0x1F21: 4}
-"""DW_FORM_* of a fixed size -> bytes."""
+"""Sizes in bytes of the DW_FORM_* of fixed size."""
 _LEB = frozenset({0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23})
 _BLOCKS = {0x03: 2, 0x04: 4, 0x0A: 1, 0x09: 0, 0x18: 0}
-"""DW_FORM_block* and exprloc -> bytes of the length in front; 0: a LEB128."""
+"""Bytes of the length prefix of DW_FORM_block* and exprloc; 0: a LEB128."""
 _STRING, _IMPLICIT_CONST = 0x08, 0x21
 _ADDR, _STRP, _REF_ADDR = 0x01, 0x0E, 0x10
 _RELATIVE = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8}
-"""DW_FORM_ref* that count from the unit."""
+"""Forms DW_FORM_ref* relative to the unit, with their sizes in bytes."""
 _HEADER5, _HEADER4 = Struct("<IHBBI"), Struct("<IHIB")
 
 
 class DwarfError(Exception):
-    """Bytes that make no sense, or a kind of DWARF that isn't read here."""
+    """Error for invalid bytes, or a kind of DWARF that is not supported."""
 
 
 class Unit(NamedTuple):
-    """A compilation unit in .debug_info."""
+    """Compilation unit in .debug_info."""
 
     start: int
     first: int
-    """Where its first entry is."""
+    """Offset of the unit's first entry."""
     end: int
     abbreviations: int
     """Offset in .debug_abbrev."""
 
 
 class Entry(NamedTuple):
-    """A debugging entry with those attributes that were asked for."""
+    """Debugging entry with its requested attributes."""
 
     offset: int
-    """In .debug_info."""
+    """Offset in .debug_info."""
     tag: int
     values: dict[int, int]
-    """Attribute -> address, offset of a string, or offset of another entry in .debug_info."""
+    """Value of each attribute: an address, or the offset of a string, or of another entry in .debug_info."""
 
 
 class Abbreviation(NamedTuple):
-    """What entries of one code look like."""
+    """Layout of the entries with one abbreviation code."""
 
     tag: int
     forms: tuple[tuple[int, int], ...]
-    """Attribute and DW_FORM."""
+    """Attributes with their DW_FORM."""
     size: int | None
-    """Of the entry behind its code; None: it has to be walked through."""
+    """Size of the entry after its code; None: variable."""
 
 
 def units(info: bytes | memoryview) -> Iterator[Unit]:
-    """All units of .debug_info. Raises DwarfError."""
+    """Yield all units of .debug_info.
+
+    Raises:
+        DwarfError: the data is invalid or not supported.
+    """
     at = 0
     while at + _HEADER5.size <= len(info):
         length, version, kind, size, abbreviations = _HEADER5.unpack_from(info, at)
@@ -80,7 +84,11 @@ def units(info: bytes | memoryview) -> Iterator[Unit]:
 
 
 def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
-    """The table of .debug_abbrev at an offset. Raises DwarfError."""
+    """Return the table of .debug_abbrev at an offset.
+
+    Raises:
+        DwarfError: the table is truncated.
+    """
     table: dict[int, Abbreviation] = {}
     try:
         while True:
@@ -109,9 +117,10 @@ def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
 def entries(
     info: bytes | memoryview, unit: Unit, table: dict[int, Abbreviation], tags: frozenset[int]
 ) -> Iterator[Entry]:
-    """Entries of a unit that have one of `tags`, with attributes that are addresses, strings or references.
+    """Yield the entries of a unit that have one of `tags`, with attributes that are addresses, strings or references.
 
-    Raises DwarfError.
+    Raises:
+        DwarfError: the data is invalid or not supported.
     """
     at, end = unit.first, unit.end
     try:
@@ -131,7 +140,7 @@ def entries(
                 at += size
             else:
                 for _, form in forms:
-                    at = _behind(info, at, form)
+                    at = _value_end(info, at, form)
     except (IndexError, KeyError):
         raise DwarfError(f"an entry that makes no sense at {at:#x}") from None
 
@@ -141,17 +150,17 @@ def _values(
 ) -> tuple[dict[int, int], int]:
     values = {}
     for attribute, form in forms:
-        behind = _behind(info, at, form)
+        value_end = _value_end(info, at, form)
         if form in _RELATIVE:
-            values[attribute] = unit + int.from_bytes(info[at:behind], "little")
+            values[attribute] = unit + int.from_bytes(info[at:value_end], "little")
         elif form in (_ADDR, _STRP, _REF_ADDR):
-            values[attribute] = int.from_bytes(info[at:behind], "little")
-        at = behind
+            values[attribute] = int.from_bytes(info[at:value_end], "little")
+        at = value_end
     return values, at
 
 
-def _behind(info: bytes | memoryview, at: int, form: int) -> int:
-    """Where a value ends."""
+def _value_end(info: bytes | memoryview, at: int, form: int) -> int:
+    """Return the offset after a value."""
     size = _SIZES.get(form)
     if size is not None:
         return at + size
@@ -171,7 +180,7 @@ def _behind(info: bytes | memoryview, at: int, form: int) -> int:
 
 
 def _leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """An unsigned LEB128, and where it ends; a signed one ends at the same place."""
+    """Decode an unsigned LEB128; return it and its end, which is also correct for a signed one."""
     value = shift = 0
     while True:
         byte = data[at]

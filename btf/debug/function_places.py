@@ -1,6 +1,6 @@
-"""Word indexes of a BTF's own functions by name: a few questions are answered from the strings, many from a table.
+"""Look up a BTF's own functions by name: a few queries are answered from the strings, many from a table.
 
-The table of a kernel's names takes 7 MB, which a command that asks for three functions does not want to hold.
+The table of a kernel's names takes 7 MB, too much for a command that looks up three functions.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from btf.kinds import MAX_NAME
 from foreign.text import encoded
 
 _FEW = 64
-"""Questions that are answered without the table."""
+"""Number of queries answered without the table."""
 _MOST = 64
-"""Strings that end like a name, from which on the table is quicker."""
+"""Number of strings with the name as suffix above which the table is faster."""
 
 
 class FunctionPlaces:
-    """Positions of FUNCs by their names; twins in the order of the file."""
+    """Positions of FUNCs by their names; duplicates are in file order."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class FunctionPlaces:
 
         Args:
             positions: word index of each FUNC, ascending.
-            words: of the type section; that of a FUNC's position is the offset of its name.
-            names: gives the name of each FUNC.
-            offsets: gives where in the strings some bytes stand, up to so many places.
+            words: type section; the word at a FUNC's position is the offset of its name.
+            names: returns the name of each FUNC.
+            offsets: returns the offsets in the strings of some bytes, up to a maximum number.
         """
         self._positions = positions
         self._words = words
@@ -48,7 +48,7 @@ class FunctionPlaces:
         if "_first" not in self.__dict__ and self._asked < _FEW:
             self._asked += 1
             ends = self._offsets(encoded(name) + b"\0", _MOST + 1)
-            # A text that stands for a name that can't be read, or is cut, stands in no string as it is.
+            # The placeholder for an unreadable or truncated name is in no string itself.
             if name.isidentifier() and name.isascii() and len(name) < MAX_NAME and len(ends) <= _MOST:
                 return sorted(place for end in ends for place in self._at(end))
         if name in self._several:
@@ -77,7 +77,7 @@ class FunctionPlaces:
 
     @cached_property
     def _first(self) -> dict[str, int]:
-        """Name -> word index; of twins the first."""
+        """Word index by name; of duplicates the first."""
         return dict(zip(reversed(self._names()), reversed(self._positions), strict=True))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where a function was inlined, from the debug information of a kernel's vmlinux."""
+"""Find where a function was inlined, from the debug information of a kernel's vmlinux."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from foreign.text import encoded
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
 _MOST_STRINGS = 2000
-"""Places in the table of strings that may be the name: it is the end of other names as well."""
+"""Maximum occurrences of the name in the string table, where it is a suffix of other names as well."""
 _BUILD_ID = 3
-"""NT_GNU_BUILD_ID."""
+"""Note type NT_GNU_BUILD_ID."""
 
 
 class Inlined(NamedTuple):
-    """What debug information says of a function."""
+    """Debug information about a function."""
 
     known: bool
-    """Whether there is a function of that name."""
+    """True if there is a function of that name."""
     addresses: tuple[int, ...]
-    """Where copies of its code begin, as the linker placed them; by address."""
+    """Link-time start addresses of the inlined copies, ascending."""
 
 
 class _Part:
-    """A section: to be searched, and to be looked into."""
+    """Section that can be searched and viewed."""
 
     def __init__(self, source: mmap.mmap | bytes, start: int, size: int) -> None:
         self._source, self._start, self._end = source, start, start + size
         self.view = memoryview(source)[start : self._end]
 
     def places(self, wanted: bytes) -> Iterator[int]:
-        """Every place of some bytes."""
+        """Yield the offset of every occurrence of some bytes."""
         at = self._source.find(wanted, self._start, self._end)
         while at >= 0:
             yield at - self._start
@@ -59,10 +59,15 @@ class _Part:
 
 
 class DebugFile:
-    """A vmlinux with debug information, mapped; close() lets go."""
+    """Memory-mapped vmlinux with debug information; `close` unmaps it."""
 
     def __init__(self, path: Path) -> None:
-        """Open it. Raises DwarfError where there is none in it, OSError."""
+        """Open the file.
+
+        Raises:
+            DwarfError: it has no usable debug information.
+            OSError: it cannot be read.
+        """
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._parts: list[_Part] = []
@@ -93,28 +98,30 @@ class DebugFile:
         return part
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Unmap the file; repeated calls are allowed."""
         for part in self._parts:
             part.view.release()
         self._map.close()
 
     def inlined(self, name: str, go_on: Callable[[float], bool] = lambda _: True) -> Inlined | None:
-        """Find a function and its inlined copies; None: `go_on`, which takes the share that is done, said no.
+        """Find a function and its inlined copies; return None if `go_on`, called with the share that is done,
+        returned False.
 
-        Raises DwarfError.
+        Raises:
+            DwarfError: the data is invalid or not supported.
         """
         strings = list(itertools.islice(self._strings.places(encoded(name) + b"\0"), _MOST_STRINGS))
         wanted = self._units_with(strings)
-        known, found = False, set[int]()
+        is_any_known, found = False, set[int]()
         for done, unit in enumerate(wanted):
             if not go_on(done / len(wanted)):
                 return None
-            here, addresses = self._in_unit(unit, frozenset(strings))
-            known, found = known or here, found | addresses
-        return Inlined(known, tuple(sorted(found)))
+            is_known, addresses = self._in_unit(unit, frozenset(strings))
+            is_any_known, found = is_any_known or is_known, found | addresses
+        return Inlined(is_any_known, tuple(sorted(found)))
 
     def _units_with(self, strings: list[int]) -> list[Unit]:
-        """Units that have one of the strings, and whatever else has the same four bytes."""
+        """Return the units that contain one of the string offsets, or by chance the same four bytes."""
         starts = [unit.start for unit in self._units]
         places = (at for string in strings for at in self._info.places(string.to_bytes(4, "little")))
         return [self._units[i] for i in sorted({bisect_right(starts, at) - 1 for at in places}) if i >= 0]
@@ -135,7 +142,7 @@ class DebugFile:
 
 
 def build_id(notes: bytes) -> bytes:
-    """The build id in ELF notes (a section, or /sys/kernel/notes); empty: none."""
+    """Return the build id in ELF notes (a section, or /sys/kernel/notes); empty: none."""
     at = 0
     while at + 12 <= len(notes):
         name_size, size, kind = (int.from_bytes(notes[at + i : at + i + 4], "little") for i in (0, 4, 8))

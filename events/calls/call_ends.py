@@ -1,4 +1,4 @@
-"""Which events are ends of calls, and what of them pairs one with another, as columns."""
+"""Extract the ends of calls from columns of events, with the values that identify matching ends."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from events.store.store import Store
 
 _MASK = (1 << 64) - 1
-_ODD = 0x9E3779B97F4A7C15
-"""Spreads the bits of a value over all of a proof."""
+_MULTIPLIER = 0x9E3779B97F4A7C15
+"""Odd multiplier (2^64 / golden ratio) that spreads the bits of a value over a whole proof."""
 
 
 class CallEnds(NamedTuple):
-    """Ends in the order of time; all arrays have one length."""
+    """Ends of calls in order of time; all arrays have the same length."""
 
     seqs: NDArray[np.int64]
     stamps: NDArray[np.int64]
     tasks: NDArray[np.int64]
-    """As `events.calls.call_values.End.task`."""
+    """Task of each end, as `events.calls.call_values.End.task`."""
     functions: NDArray[np.int64]
-    """As `events.calls.call_values.End.function`."""
+    """Function of each end, as `events.calls.call_values.End.function`."""
     at_exit: NDArray[np.bool_]
     proofs: NDArray[np.uint64]
     frames: NDArray[np.int64]
@@ -37,79 +37,82 @@ class CallEnds(NamedTuple):
     cpus: NDArray[np.int64]
 
     def part(self, start: int, stop: int) -> CallEnds:
-        """Some of them; a view."""
+        """Return a view of the ends from index `start` to before `stop`."""
         return CallEnds._make(column[start:stop] for column in self)
 
     def of(self, places: NDArray[np.intp]) -> CallEnds:
-        """Those at some places, in this order."""
+        """Return the ends at some indexes, in that order."""
         return CallEnds._make(column[places] for column in self)
 
 
 def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> CallEnds:
-    """The ends among rows that are there as columns."""
+    """Return the ends of calls among the rows of some columns, in order of time."""
     parts = [
-        _of_table(table, end)
+        _ends_of_table(table, end)
         for number, table in columns.tables.items()
-        if (end := ends.get(store.event(number))) and _has({f.name for f in table.layout.format.fields}, end)
+        if (end := ends.get(store.event(number))) and _has_fields({f.name for f in table.layout.format.fields}, end)
     ]
     parts += [
-        _of_text(record, found, end)
+        _ends_of_text(record, found, end)
         for place in np.flatnonzero(columns.is_text).tolist()
         if (end := ends.get(store.event(int(columns.run.ids[place]))))
         and (found := end_of(record := store.record(columns.first + place), end))
     ]
     if not parts:
-        none = np.empty(0, np.int64)
-        return CallEnds(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64), none, none)
-    together = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.argsort(together[0], kind="stable")
-    return CallEnds(*together).of(order)
+        empty = np.empty(0, np.int64)
+        return CallEnds(empty, empty, empty, empty, empty.astype(np.bool_), empty.astype(np.uint64), empty, empty)
+    columns_of_ends = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns_of_ends[0], kind="stable")
+    return CallEnds(*columns_of_ends).of(order)
 
 
-def _has(names: Container[str], end: EndRole) -> bool:
-    """Whether an event has what proves a call; not where a probe of its name had other fields before."""
+def _has_fields(names: Container[str], end: EndRole) -> bool:
+    """Return whether an event has the fields that identify a call; an earlier probe of the same name may have lacked
+    them.
+    """
     return all(name in names for name in (end.frame, *end.kept))
 
 
-def _of_table(table: FormatTable, end: EndRole) -> CallEnds:
+def _ends_of_table(table: FormatTable, end: EndRole) -> CallEnds:
     fields = {field.name: field for field in table.layout.format.fields}
     proofs = frames = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
     for name in end.kept:
         if is_number(fields[name]):
-            proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_ODD)
+            proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_MULTIPLIER)
     tasks = np.where(table.pids == 0, idle_task(0) - table.cpus, table.pids)
     functions = np.full(len(table.seqs), end.function, np.int64)
     if end.address in fields:
         functions |= _unsigned(table.column(fields[end.address]).values).view(np.int64) << PROBE_BITS
     cpus = table.cpus.astype(np.int64)
     stack_pointers = frames.view(np.int64)
-    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
+    return _make_ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
 
 
 def end_of(record: Record, end: EndRole) -> End | None:
-    """The end of a call that one event is; None where it lacks what proves a call.
+    """Return the end of a call that an event is; None if the event lacks a field that identifies a call.
 
-    Its proof compares with others from here; `ends_among` has its own for events that came as bytes.
+    Compare its proof only with proofs made by this function: `ends_among` computes proofs of binary events
+    differently.
     """
-    if not _has(record.values, end):
+    if not _has_fields(record.values, end):
         return None
     proof = frame = (_number(record.values.get(end.frame)) - end.shift) & _MASK
     for name in end.kept:
-        proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
+        proof = (proof ^ _number(record.values.get(name))) * _MULTIPLIER & _MASK
     task = record.pid or idle_task(record.cpu)
     address = record.values.get(end.address)
     function = function_of(end.function, address if isinstance(address, int) else 0)
     return End(record.seq, record.ts, task, function, end.at_exit, proof & _MASK, frame)
 
 
-def _of_text(record: Record, found: End, end: EndRole) -> CallEnds:
+def _ends_of_text(record: Record, found: End, end: EndRole) -> CallEnds:
     numbers = (found.seq, found.ts, found.task, found.function, record.cpu)
     seq, stamp, task, function, cpu = (np.array([number], np.int64) for number in numbers)
     proof, frames = (np.array([number], np.uint64) for number in (found.proof, found.frame))
-    return _ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu)
+    return _make_ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu)
 
 
-def _ends(
+def _make_ends(
     end: EndRole,
     seqs: NDArray[np.int64],
     stamps: NDArray[np.int64],

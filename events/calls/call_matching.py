@@ -1,7 +1,7 @@
-"""Ends of calls as columns into the calls that are over, in bounded steps.
+"""Match the ends of calls, given as columns, and return the finished calls, in bounded steps.
 
-Most calls end before their task begins another one: those are found by columns (80 ns an end); what is left goes
-through `events.calls.pairing` (2 us an end), which says what proves a pair.
+Most calls end before their task begins another call: these are matched by column operations (80 ns per end). The rest
+goes through `events.calls.pairing` (2 us per end), which defines when a pair is proven.
 """
 
 from __future__ import annotations
@@ -27,42 +27,43 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_LEAST = np.iinfo(np.int64).min
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_ONE_BY_ONE = 256
-"""Ends that go through `events.calls.pairing` where some were lost among them; of more, each half is asked about."""
+_INT64_MIN = np.iinfo(np.int64).min
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MAX_ONE_BY_ONE = 256
+"""Maximum ends passed one by one to `events.calls.pairing` if events were lost among them; longer runs are halved
+first."""
 
 
 class FinishedCalls(NamedTuple):
-    """Calls that are over. Of proven pairs all arrays have one length; they are in no order."""
+    """Finished calls, in no order. The arrays describe the proven pairs and have the same length."""
 
     entries: Ints
-    """Sequence numbers of their entries."""
+    """Sequence numbers of the entries."""
     exits: Ints
-    """Those of their exits."""
+    """Sequence numbers of the exits."""
     functions: Ints
-    """Numbers of their probes, as `EndRole.function`."""
+    """Probe numbers, as `EndRole.function`."""
     took: Ints
     """Nanoseconds from entry to exit."""
     alone: list[Call]
-    """Ends without a partner, in the order in which that was known."""
+    """Ends without a partner, in the order in which they were found to have none."""
     shown_by: list[int]
-    """Sequence numbers of the events that showed each of them to be alone."""
+    """Sequence number, for each of `alone`, of the event that proved that it has no partner."""
 
 
 class CallMatching:
-    """Pairs the rows of a store, piece by piece."""
+    """Matches the ends of calls among the rows of a store, in steps."""
 
     def __init__(self, store: Store, limit: int = 1 << 16) -> None:
-        """Begin with the oldest row; at most `limit` calls are open at once."""
+        """Start with the oldest row. At most `limit` calls are open at the same time."""
         self.at = store.first_seq
-        """Sequence number of the first row that was not looked at."""
+        """Sequence number of the first row that has not been processed."""
         self.unseen = store.evicted
-        """Events that the store dropped before they were looked at."""
+        """Number of events that the store dropped before they were processed."""
         self.paired = 0
-        """Proven pairs."""
+        """Number of proven pairs."""
         self.alone: Counter[UnpairedReason] = Counter()
-        """Ends without a partner, by the reason."""
+        """Number of ends without a partner, by reason."""
         self._store = store
         self._pairing = Pairing(store.lost_between, limit, events_lost=store.events_lost)
         if store.evicted:
@@ -72,77 +73,79 @@ class CallMatching:
 
     @property
     def open(self) -> int:
-        """Calls that have begun and not ended yet."""
+        """Number of calls that have begun and not ended yet."""
         return self._pairing.open
 
     @property
     def waiting(self) -> int:
-        """Exits of which it is not known yet whether others follow at once; see `events.calls.pairing`."""
+        """Number of exits held back until it is known whether more exits follow directly; see
+        `events.calls.pairing`.
+        """
         return self._pairing.waiting
 
     @property
     def open_entries(self) -> list[int]:
-        """Sequence numbers of their entries."""
+        """Sequence numbers of the entries of open calls."""
         return self._pairing.open_entries
 
     def use(self, ends: Mapping[str, EndRole]) -> None:
-        """Take what the events are, by their `group/name`."""
+        """Set the roles of events by `group/name`."""
         self._ends = ends
-        self._judge()
+        self._update_missing_exits()
 
-    def _judge(self) -> None:
-        """Take what is known of exits that are not there: left out by filters, or missed by the kernel."""
+    def _update_missing_exits(self) -> None:
+        """Pass on which exits may be missing: left out by filters, or missed by the kernel."""
         self._missed = self._store.missed
         self._pairing.judge(self._ends, self._missed)
 
     def take(self, columns: Columns) -> list[FinishedCalls]:
-        """The calls that are over by rows that follow what was looked at; those that rows show which are dropped by
-        now come first.
+        """Return the calls that finished within the given rows, which follow those already processed. Unfinished
+        calls of rows dropped unprocessed come first.
         """
         if self._store.missed is not self._missed:
-            self._judge()
-        found = list(self._ended(columns))
-        for ended in found:
-            self.paired += len(ended.exits)
-            reasons = [call.alone for call in ended.alone]
+            self._update_missing_exits()
+        found = list(self._take_columns(columns))
+        for finished in found:
+            self.paired += len(finished.exits)
+            reasons = [call.alone for call in finished.alone]
             self.alone.update({reason: number for reason in UnpairedReason if (number := reasons.count(reason))})
         return found
 
-    def _ended(self, columns: Columns) -> Iterator[FinishedCalls]:
-        if self.at < columns.first:  # some were dropped before they were looked at
+    def _take_columns(self, columns: Columns) -> Iterator[FinishedCalls]:
+        if self.at < columns.first:  # rows were dropped before they were processed
             self.unseen += columns.first - self.at
-            yield self._forgotten(columns.first)
+            yield self._abandon_open(columns.first)
         ends, begin = ends_among(self._store, columns, self._ends), 0
         self.at = columns.first + len(columns)
         for boot in self._store.anew:
-            if columns.first <= boot < self.at:  # no call outlives it
+            if columns.first <= boot < self.at:  # no call survives a reboot
                 until = int(np.searchsorted(ends.seqs, boot))
-                yield from self._matched(ends.part(begin, until))
-                yield self._forgotten(boot)
+                yield from self._match(ends.part(begin, until))
+                yield self._abandon_open(boot)
                 self._pairing.starts.begin_anew(self._store.row(boot)[0])
                 begin = until
-        yield from self._matched(ends.part(begin, len(ends.seqs)))
+        yield from self._match(ends.part(begin, len(ends.seqs)))
 
-    def _forgotten(self, seq: int) -> FinishedCalls:
-        """All that is open, from a row on."""
-        none, calls = np.empty(0, np.int64), self._pairing.forget()
-        return FinishedCalls(none, none, none, none, calls, [seq] * len(calls))
+    def _abandon_open(self, seq: int) -> FinishedCalls:
+        """Return all open calls as ends without a partner, ended by row `seq`."""
+        empty, calls = np.empty(0, np.int64), self._pairing.forget()
+        return FinishedCalls(empty, empty, empty, empty, calls, [seq] * len(calls))
 
-    def _matched(self, ends: CallEnds) -> Iterator[FinishedCalls]:
+    def _match(self, ends: CallEnds) -> Iterator[FinishedCalls]:
         size = len(ends.seqs)
         if not size:
             return
         if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
             unsure = self._pairing.starts.hides_of(ends)
-            yield self._one_by_one(ends, *matched(ends, self._pairing), unsure)
-        elif size > _ONE_BY_ONE:
+            yield self._finish(ends, *matched(ends, self._pairing), unsure)
+        elif size > _MAX_ONE_BY_ONE:
             for half in (ends.part(0, size // 2), ends.part(size // 2, size)):
-                yield from self._matched(half)
+                yield from self._match(half)
         else:
-            none = np.empty(0, np.intp)
-            yield self._one_by_one(ends, none, none, np.arange(size), np.zeros(size, np.bool_), by_columns=False)
+            empty = np.empty(0, np.intp)
+            yield self._finish(ends, empty, empty, np.arange(size), np.zeros(size, np.bool_), by_columns=False)
 
-    def _one_by_one(
+    def _finish(
         self,
         ends: CallEnds,
         entries: Places,
@@ -153,9 +156,16 @@ class CallMatching:
         *,
         by_columns: bool = True,
     ) -> FinishedCalls:
-        """Return the pairs that were found by columns, and the outcome of the other ends.
+        """Return the pairs matched by column operations, and the results for the remaining ends.
 
-        `unsure`: `End.unsure` of each; None: of none. Where not `by_columns`, that is found out here.
+        Args:
+            ends: ends of calls in order of time.
+            entries: indexes of the entries of matched pairs.
+            exits: indexes of their exits.
+            places: indexes of the ends to process one by one.
+            went_by: mask of `places`: entries of matched pairs, which may prove that other calls ended.
+            unsure: `End.unsure` of each end; None: False for all.
+            by_columns: True if `unsure` was computed for all ends at once; else it is determined per end.
         """
         pairs: list[tuple[int, int, int, int]] = []
         alone: list[Call] = []
@@ -173,122 +183,131 @@ class CallMatching:
             others = [call for call in calls if call.alone] if pairing.pairs else calls
             alone += others
             shown_by += [end.seq] * len(others)
-            pairs += [(one.seq, two.seq, one.function, two.ts - one.ts) for one, two in pairing.pairs]
+            pairs += [
+                (pair_entry.seq, pair_exit.seq, pair_entry.function, pair_exit.ts - pair_entry.ts)
+                for pair_entry, pair_exit in pairing.pairs
+            ]
         stamps, seqs = ends.stamps, ends.seqs
         found = np.stack((seqs[entries], seqs[exits], ends.functions[exits], stamps[exits] - stamps[entries]))
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
-        entered, left, functions, took = found
-        return FinishedCalls(entered, left, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
+        entry_seqs, exit_seqs, functions, took = found
+        return FinishedCalls(entry_seqs, exit_seqs, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
 
 
 def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
-    """Where an exit follows its entry in its task with nothing between them but such pairs.
+    """Match each exit that follows its entry in its task with only matched pairs in between.
 
-    Gives the places of the entries and of the exits, and those that `events.calls.pairing` has to look at, in order:
-    the ends that are left, and entries that have their exit (the mask says which) but may show a call to be over that
-    has none. Of a task of which several calls may have been in one place, nothing is paired here.
+    Return the indexes of the entries and of the exits, then the indexes of the ends that `events.calls.pairing` must
+    process, in order, and a mask of these: True for the entry of a matched pair that may prove that an unmatched call
+    ended. Tasks in which several calls may share one position on the stack are not matched here.
     """
-    order = _by_task(ends.tasks)
+    order = _order_by_task(ends.tasks)
     ends = ends.of(order)
-    left = np.arange(len(order))
-    entries, exits = [left[:0]], [left[:0]]
-    while len(left) > 1:
-        one, other = (left[:-1], left[1:]) if entries[1:] else (slice(-1), slice(1, None))
+    unmatched = np.arange(len(order))
+    entries, exits = [unmatched[:0]], [unmatched[:0]]
+    while len(unmatched) > 1:
+        earlier, later = (unmatched[:-1], unmatched[1:]) if entries[1:] else (slice(-1), slice(1, None))
         pairs = np.flatnonzero(
-            (ends.at_exit[other] > ends.at_exit[one])
-            & (ends.tasks[one] == ends.tasks[other])
-            & (ends.functions[one] == ends.functions[other])
-            & (ends.proofs[one] == ends.proofs[other])
+            (ends.at_exit[later] > ends.at_exit[earlier])
+            & (ends.tasks[earlier] == ends.tasks[later])
+            & (ends.functions[earlier] == ends.functions[later])
+            & (ends.proofs[earlier] == ends.proofs[later])
         )
         if entries[1:]:
-            pairs = pairs[_holds(ends, left[pairs], left[pairs + 1])]
+            pairs = pairs[_undisturbed(ends, unmatched[pairs], unmatched[pairs + 1])]
         if not len(pairs):
             break
-        entries.append(left[pairs])
-        exits.append(left[pairs + 1])
-        stays = np.ones(len(left), np.bool_)
-        stays[pairs] = stays[pairs + 1] = False
-        left = left[stays]
-    begun, ended = np.concatenate(entries), np.concatenate(exits)
+        entries.append(unmatched[pairs])
+        exits.append(unmatched[pairs + 1])
+        remains = np.ones(len(unmatched), np.bool_)
+        remains[pairs] = remains[pairs + 1] = False
+        unmatched = unmatched[remains]
+    entry_places, exit_places = np.concatenate(entries), np.concatenate(exits)
     innermost = len(entries[1]) if entries[1:] else 0
-    tasks = _ambiguous(ends, begun, ended, innermost, left, pairing)
+    tasks = _ambiguous_tasks(ends, entry_places, exit_places, innermost, unmatched, pairing)
     if len(tasks):
-        stays = ~np.isin(ends.tasks[begun], tasks)
-        begun, ended = begun[stays], ended[stays]
-        is_left = np.ones(len(order), np.bool_)
-        is_left[begun] = is_left[ended] = False
-        left = np.flatnonzero(is_left)
-    between = _between(ends, begun, left, pairing.has_open)
-    places = np.concatenate((order[left], order[between]))
+        remains = ~np.isin(ends.tasks[entry_places], tasks)
+        entry_places, exit_places = entry_places[remains], exit_places[remains]
+        is_unmatched = np.ones(len(order), np.bool_)
+        is_unmatched[entry_places] = is_unmatched[exit_places] = False
+        unmatched = np.flatnonzero(is_unmatched)
+    between = _entries_between(ends, entry_places, unmatched, pairing.has_open)
+    places = np.concatenate((order[unmatched], order[between]))
     in_time = np.argsort(places)
-    return order[begun], order[ended], places[in_time], in_time >= len(left)
+    return order[entry_places], order[exit_places], places[in_time], in_time >= len(unmatched)
 
 
-def _ambiguous(
-    ends: CallEnds, begun: Places, ended: Places, innermost: int, left: Places, pairing: Pairing
+def _ambiguous_tasks(
+    ends: CallEnds, entry_places: Places, exit_places: Places, innermost: int, unmatched: Places, pairing: Pairing
 ) -> NDArray[np.int64]:
-    """Tasks of which a pair's entry may be that of another call in the same place; see `events.calls.pairing`.
+    """Return the tasks in which the entry of a pair may belong to another call in the same position on the stack;
+    see `events.calls.pairing`.
 
-    `innermost`: of the pairs those that come first, with none inside of them.
+    `innermost`: number of pairs, at the start of `entry_places`, that enclose no other pair.
     """
     tasks = [task for task in np.unique(ends.tasks).tolist() if pairing.has_open(task)]
-    opened = [(task, proof) for task in tasks for proof in pairing.open_proofs(task)]
+    open_keys = [(task, proof) for task in tasks for proof in pairing.open_proofs(task)]
     keys = _keys(ends.tasks, ends.proofs)
-    entered = keys[left[~ends.at_exit[left]]]
-    if opened:
-        of_tasks, proofs = zip(*opened, strict=True)
-        entered = np.append(entered, _keys(np.array(of_tasks, np.int64), np.array(proofs, np.uint64)))
+    entry_keys = keys[unmatched[~ends.at_exit[unmatched]]]
+    if open_keys:
+        of_tasks, proofs = zip(*open_keys, strict=True)
+        entry_keys = np.append(entry_keys, _keys(np.array(of_tasks, np.int64), np.array(proofs, np.uint64)))
     found = [np.array([task for task in tasks if pairing.is_waiting(task)], np.int64)]
-    if len(entered):
-        found.append(ends.tasks[begun[np.isin(keys[begun], entered)]])
-    if len(begun) > innermost:
-        same = np.flatnonzero(np.isin(keys[begun], keys[begun[innermost:]]))
-        same = same[np.lexsort((begun[same], keys[begun[same]]))]
-        one, other = same[:-1], same[1:]
-        inside = (keys[begun[one]] == keys[begun[other]]) & (begun[other] < ended[one])
-        found.append(ends.tasks[begun[one[inside]]])
+    if len(entry_keys):
+        found.append(ends.tasks[entry_places[np.isin(keys[entry_places], entry_keys)]])
+    if len(entry_places) > innermost:
+        same = np.flatnonzero(np.isin(keys[entry_places], keys[entry_places[innermost:]]))
+        same = same[np.lexsort((entry_places[same], keys[entry_places[same]]))]
+        earlier, later = same[:-1], same[1:]
+        inside = (keys[entry_places[earlier]] == keys[entry_places[later]]) & (
+            entry_places[later] < exit_places[earlier]
+        )
+        found.append(ends.tasks[entry_places[earlier[inside]]])
     return np.unique(np.concatenate(found))
 
 
 def _keys(tasks: NDArray[Any], proofs: NDArray[Any]) -> NDArray[np.uint64]:
-    """Numbers that are the same where task and proof are."""
-    return proofs.astype(np.uint64) ^ (tasks.astype(np.int64).view(np.uint64) * _ODD)
+    """Return a number for each task and proof that is equal where both are equal."""
+    return proofs.astype(np.uint64) ^ (tasks.astype(np.int64).view(np.uint64) * _MULTIPLIER)
 
 
-def _by_task(tasks: Ints) -> Places:
-    """Places of the ends of each task together, in order: numbers of 16 bits are put in order by counting."""
+def _order_by_task(tasks: Ints) -> Places:
+    """Return the indexes that sort the ends by task, stable. Sorts 16 bits at a time, as numpy uses radix sort for
+    them.
+    """
     order = np.argsort(tasks.astype(np.uint16), kind="stable")
     high = (tasks >> 16).astype(np.uint16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
-def _holds(ends: CallEnds, entries: Places, exits: Places) -> Mask:
-    """Which pairs have nothing between them that may show their entry to be over before; see `events.calls.pairing`.
+def _undisturbed(ends: CallEnds, entries: Places, exits: Places) -> Mask:
+    """Return a mask of the pairs without an event in between that may prove that their entry's call had already
+    ended.
 
-    Ends are in the order of their tasks.
+    The ends are sorted by task; see `events.calls.pairing`.
     """
     holds: Mask = (entries + 1 == exits) | (ends.frames[entries] >= 0)
     if not holds.all():
-        begun = np.where(ends.at_exit, _LEAST, np.minimum(ends.frames, 0))
-        highest = np.maximum.reduceat(begun, np.stack((entries + 1, exits), axis=1).ravel())[::2]
+        entry_frames = np.where(ends.at_exit, _INT64_MIN, np.minimum(ends.frames, 0))
+        highest = np.maximum.reduceat(entry_frames, np.stack((entries + 1, exits), axis=1).ravel())[::2]
         holds |= highest < ends.frames[entries]
     return holds
 
 
-def _between(ends: CallEnds, entries: Places, left: Places, has_open: Callable[[int], bool]) -> Places:
-    """Entries of pairs that may show a call to be over that is none: of each task, function and stack the highest
-    between two of the ends that are left. Ends are in the order of their tasks.
+def _entries_between(ends: CallEnds, entries: Places, unmatched: Places, has_open: Callable[[int], bool]) -> Places:
+    """Return the entries of pairs that may prove that an unmatched call ended: for each task, function and stack the
+    one with the highest frame between two unmatched ends. The ends are sorted by task.
     """
     begins = np.ones(len(ends.tasks), np.bool_)
     begins[1:] = ends.tasks[1:] != ends.tasks[:-1]
     task = np.cumsum(begins) - 1
     has_calls = np.array([has_open(number) for number in ends.tasks[begins].tolist()], np.bool_)
-    has_calls[task[left[~ends.at_exit[left]]]] = True
+    has_calls[task[unmatched[~ends.at_exit[unmatched]]]] = True
     entries = np.sort(entries[has_calls[task[entries]] & (ends.frames[entries] < 0)])
     if not len(entries):
         return entries
-    begins[left] = True
+    begins[unmatched] = True
     piece = np.cumsum(begins)[entries]
     frames = ends.frames[entries]
     keys = (frames >> STACK_BITS, ends.functions[entries], piece)

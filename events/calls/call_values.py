@@ -1,4 +1,4 @@
-"""Ends of calls, and calls as pairs of two ends, as values."""
+"""Represent ends of calls, and calls as pairs of two ends, as values."""
 
 from __future__ import annotations
 
@@ -8,98 +8,101 @@ from typing import Final, NamedTuple
 from events.losses import Loss
 
 PROBE: Final = (1 << 16) - 1
-"""Bits of `End.function` that say the number of the probe."""
+"""Mask of the bits of `End.function` that hold the probe number."""
 OF_THE_TRACER: Final = -1
-"""`End.function` of records of the function_graph tracer, of which there is one call in a place (a depth)."""
+"""`End.function` of records of the function_graph tracer, which has one call per position (a depth)."""
 PROBE_BITS: Final = PROBE.bit_length()
-"""Of `End.function`, which say the number of the probe; the others are those of the function's address."""
+"""Number of low bits of `End.function` that hold the probe number; the bits above hold the function's address."""
 _MASK: Final = (1 << 64) - 1
 
 
 class UnpairedReason(enum.Enum):
-    """Why an end has no other end."""
+    """Reason why an end has no partner."""
 
     NO_ENTRY = "its entry was not seen"
-    """It began before the probe was armed, or the entry was missed or filtered out."""
+    """The call began before the probe was armed, or its entry was missed or filtered out."""
     NO_EXIT = "its exit was not seen"
-    """Calls around it have ended, or what stood on the stack in its place, so it has too, and the exit was missed or
-    filtered out."""
+    """Calls around this one have ended, or its position on the stack was reused, so it has ended too, and its exit
+    was missed or filtered out."""
     LOST = "what came between may be missing"
-    """What matches it may belong to another call, whose other end is among the lost."""
+    """The matching end may belong to another call whose own other end is among the lost events."""
     TOO_MANY = "too many calls are open"
-    """It was forgotten to stay within bounds."""
+    """The call was dropped to limit memory."""
     UNKNOWN = "exit unknown: several calls were in this place on the stack"
-    """There were fewer exits than calls in one place, which may each be of any of them; nothing was lost."""
+    """There were fewer exits than calls at one position, so each exit may belong to any of the calls; no event was
+    lost."""
 
 
 class EndRole(NamedTuple):
-    """How an event is an end of a call."""
+    """Role of an event as an end of a call."""
 
     function: int
-    """Number of the probe."""
+    """Probe number."""
     at_exit: bool
     frame: str
-    """Field with the stack pointer."""
+    """Name of the field with the stack pointer."""
     shift: int
-    """Bytes by which it is above the one at the entry."""
+    """Bytes by which the stack pointer is above that at the entry."""
     kept: tuple[str, ...]
-    """Fields with values that both ends have in common."""
+    """Names of fields whose values are equal at both ends."""
     address: str = ""
-    """Field with the address of the function, where the probe is on several."""
+    """Name of the field with the function's address, if the probe is on several functions."""
     chosen: bool = False
-    """A filter leaves exits out, by what was returned."""
+    """True if a filter removes exits by their return value."""
 
 
 class End(NamedTuple):
-    """One end of a call."""
+    """End of a call: its entry or its exit."""
 
     seq: int
-    """Row of the event."""
+    """Sequence number of the event's row."""
     ts: int
-    """Its time stamp."""
+    """Time stamp of the event."""
     task: int
-    """Thread id; of an idle task, which all have the id 0, `idle_task`."""
+    """Thread id; for the idle tasks, which all have id 0, the result of `idle_task`."""
     function: int
-    """Made by `function_of`."""
+    """Result of `function_of`."""
     at_exit: bool
     proof: int
-    """Made of what both ends of one call have in common, see the module."""
+    """Value computed from the data that both ends of a call have in common; see `events.calls.pairing`."""
     frame: int = 0
-    """Stack pointer at the call, with or without sign; 0: not known."""
+    """Stack pointer at the call, signed or unsigned; 0: unknown."""
     unsure: bool = False
-    """Whether the entry of a call around this one, in its place, may have been lost; of entries only."""
+    """True for an entry if the entry of an outer call at the same stack position may have been lost."""
 
 
 class Call(NamedTuple):
-    """A pair, or an end that stays alone."""
+    """Pair, or end without a partner."""
 
     entry: int | None
-    """Row of the entry."""
+    """Row of the entry; None: unknown."""
     exit: int | None
-    """Row of the exit."""
+    """Row of the exit; None: unknown."""
     alone: UnpairedReason | None = None
-    """None: a proven pair."""
+    """Reason why the end has no partner; None: a proven pair."""
     loss: Loss | None = None
-    """It is no call, but what the ring buffer lost before the row `exit`."""
+    """Ring-buffer loss before row `exit`, if this is a mark of lost events instead of a call."""
 
     @property
     def is_mark(self) -> bool:
-        """Whether it is no call: `loss`, or else the mark of a cut line, which is the row `exit`."""
+        """True for the mark of lost events (`loss`), or of an outage, whose row is `exit`."""
         return self.entry is None and self.alone is None
 
 
 def function_of(probe: int, address: int = 0) -> int:
-    """One number for a probe and the function, where it is on several; with a sign, as columns have it."""
+    """Return one signed number for a probe and, if the probe is on several functions, the function's address."""
     number = (address << PROBE_BITS | probe) & _MASK
     return number - (1 << 64) if number >> 63 else number
 
 
 def probe_and_address(function: int) -> tuple[int, int]:
-    """Number of the probe and address of the function, without sign, that `function_of` was given; 0: it has one."""
+    """Return the probe number and the unsigned function address encoded by `function_of`; address 0: the probe has
+    one function.
+    """
     number = function - (1 << 64) if function >> 63 == 1 else function
     return number & PROBE, (number >> PROBE_BITS) & _MASK
 
 
 def idle_task(cpu: int) -> int:
-    """The idle task of a CPU, for `End.task`."""
+    """Return the value of `End.task` for the idle task of a CPU."""
     return -1 - cpu

@@ -1,8 +1,7 @@
-"""The calls that a store's events belong to, as rows in the order in which they ended.
+"""List the calls of a store's events as rows, in the order in which the calls ended.
 
-Between them stand the marks of a cut line, and where the ring buffer lost events: what came before is no call with
-what came after a cut, nor where something was lost that may have belonged to it.
-Rows of the store are paired when somebody looks at calls, in bounded steps.
+The rows also include the marks of outages and of ring-buffer losses: no call is paired across an outage, nor across a
+loss that may have included its ends. Rows of the store are paired in bounded steps when calls are displayed.
 """
 
 from __future__ import annotations
@@ -28,110 +27,112 @@ if TYPE_CHECKING:
 
 _NONE = -1
 _REASONS = (None, *UnpairedReason)
-_MARK = len(_REASONS)
-_LOSS = _MARK + 1
-"""In the place of a reason."""
+_OUTAGE = len(_REASONS)
+_LOSS = _OUTAGE + 1
+"""Row codes after the reasons: mark of an outage, mark of lost events."""
 _PIECE = 1 << 13
-"""Events between two looks at the clock."""
+"""Events processed between two checks of the time."""
 
 
 class CallNumbers(NamedTuple):
-    """Calls; all arrays have one length."""
+    """Columns of call rows; all arrays have the same length."""
 
     entries: NDArray[np.int64]
-    """Sequence numbers of their entries; -1: not seen."""
+    """Sequence numbers of the entries; -1: unknown."""
     exits: NDArray[np.int64]
-    """Those of their exits."""
+    """Sequence numbers of the exits; -1: unknown."""
     took: NDArray[np.int64]
-    """Nanoseconds from entry to exit, of pairs."""
+    """Nanoseconds from entry to exit, for pairs."""
     paired: NDArray[np.bool_]
-    """Whether they are proven."""
+    """Mask of the proven pairs."""
     marks: NDArray[np.bool_]
-    """Those that are marks of a cut line or of lost events, and no calls."""
+    """Mask of the rows that are marks of an outage or of lost events instead of calls."""
 
     @property
     def last(self) -> NDArray[np.int64]:
-        """Sequence numbers of their last events."""
+        """Sequence number of each row's last event."""
         return np.maximum(self.entries, self.exits)
 
 
 class NonCallRow(NamedTuple):
-    """A row that is no call."""
+    """Row that is not a call."""
 
     seq: int
-    """Event that says that a line was cut, or the first one behind lost events."""
+    """Sequence number of the mark of an outage, or of the first event after lost ones."""
     loss: Loss | None = None
 
 
 class Calls:
-    """Rows `first` to `next - 1`; a row is dropped when its last event is."""
+    """List of calls as rows `first` to `next - 1`; a row is dropped together with its last event."""
 
     def __init__(self, store: Store, limit: int = 1 << 16) -> None:
-        """Pair the rows of a store; at most `limit` calls are open at once."""
+        """Pair the rows of a store. At most `limit` calls are open at the same time."""
         self.first = 0
         self._store = store
         self._matching = CallMatching(store, limit)
-        self._from = store.first_seq
-        """Row before which nothing is shown, nor what was lost there."""
+        self._first_seq = store.first_seq
+        """Sequence number before which neither rows nor losses are displayed."""
         self._entries = array("q")
         self._exits = array("q")
         self._reasons = bytearray()
         self._took = array("q")
         self._marks: list[int] = []
-        """Rows of marks."""
+        """Rows that are marks."""
         self._losses: dict[int, Loss] = {}
-        """Those of them that stand for lost events."""
-        self._read = 0
-        """Losses of the store that are rows by now, or wait."""
+        """Loss by row, for marks of lost events."""
+        self._losses_read = 0
+        """Number of losses taken from the store, each of which has a row or waits."""
         self._waiting: deque[Loss] = deque()
-        """Losses behind which no event was looked at yet, in the order in which they were read."""
+        """Losses in the order read, for which no later event has been processed yet."""
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number that the next row will get."""
         return self.first + len(self._entries)
 
     @property
     def paired(self) -> int:
-        """Proven pairs."""
+        """Number of proven pairs."""
         return self._matching.paired
 
     @property
     def alone(self) -> Counter[UnpairedReason]:
-        """Ends without a partner, by the reason."""
+        """Number of ends without a partner, by reason."""
         return self._matching.alone
 
     @property
     def unseen(self) -> int:
-        """Events that the store dropped before they were looked at."""
+        """Number of events that the store dropped before they were processed."""
         return self._matching.unseen
 
     @property
     def open(self) -> int:
-        """Calls that have begun and not ended yet."""
+        """Number of calls that have begun and not ended yet."""
         return self._matching.open
 
     @property
     def waiting(self) -> int:
-        """Exits of which it is not known yet whether others follow at once; see `events.calls.pairing`."""
+        """Number of exits held back until it is known whether more exits follow directly; see
+        `events.calls.pairing`.
+        """
         return self._matching.waiting
 
     @property
     def open_entries(self) -> list[int]:
-        """Sequence numbers of their entries."""
+        """Sequence numbers of the entries of open calls."""
         return self._matching.open_entries
 
     @property
     def behind(self) -> int:
-        """Events that were not looked at yet."""
+        """Number of events not processed yet."""
         return self._store.next_seq - max(self._matching.at, self._store.first_seq)
 
     def use(self, ends: Mapping[str, EndRole]) -> None:
-        """Take what the events are, by their `group/name`."""
+        """Set the roles of events by `group/name`."""
         self._matching.use(ends)
 
     def tick(self, budget: float = 0.01) -> int:
-        """Look at events that came, for about so many seconds; gives the number of new rows."""
+        """Process new events for about `budget` seconds and return the number of new rows."""
         before = self.next
         deadline = time.monotonic() + budget
         while self.behind:
@@ -144,21 +145,21 @@ class Calls:
         return new
 
     def take(self, columns: Columns) -> None:
-        """Look at rows that are there as columns already; they follow what was looked at."""
+        """Process rows given as columns, which follow those already processed."""
         marks = [NonCallRow(seq) for seq in _marks_among(self._store, columns)]
         marks = sorted([*marks, *self._losses_among(columns)], key=lambda mark: mark.seq)
-        for ended in self._matching.take(columns):
-            last = max((*ended.shown_by, *ended.exits.tolist()), default=_NONE)
-            self._add(ended, [mark for mark in marks if mark.seq <= last])
+        for finished in self._matching.take(columns):
+            last = max((*finished.shown_by, *finished.exits.tolist()), default=_NONE)
+            self._add(finished, [mark for mark in marks if mark.seq <= last])
             marks = [mark for mark in marks if mark.seq > last]
         if marks:
-            none = np.empty(0, np.int64)
-            self._add(FinishedCalls(none, none, none, none, [], []), marks)
+            empty = np.empty(0, np.int64)
+            self._add(FinishedCalls(empty, empty, empty, empty, [], []), marks)
 
     def _losses_among(self, columns: Columns) -> list[NonCallRow]:
-        """Return the losses that stand before one of some rows: the first that is not older."""
-        self._waiting += (loss for loss in self._store.losses.after(self._read) if loss.seq >= self._from)
-        self._read = self._store.losses.next
+        """Return the losses placed within some rows, each at the first row that is not older."""
+        self._waiting += (loss for loss in self._store.losses.after(self._losses_read) if loss.seq >= self._first_seq)
+        self._losses_read = self._store.losses.next
         stamps = columns.run.stamps
         if not self._waiting or not len(stamps):
             return []
@@ -167,31 +168,33 @@ class Calls:
         while self._waiting and self._waiting[0].seq < first + len(stamps):
             loss = self._waiting.popleft()
             at = max(loss.seq - first, 0)
-            behind = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else stamps[:0]
-            if len(behind):
-                found.append(NonCallRow(first + at + int(behind[0]), loss))
+            following = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else stamps[:0]
+            if len(following):
+                found.append(NonCallRow(first + at + int(following[0]), loss))
             elif loss.seq < self._store.first_seq or any(
                 loss.seq < boot < first + len(stamps) for boot in self._store.anew
             ):
-                found.append(
-                    NonCallRow(first + at, loss)
-                )  # the event behind it has no row, or times have begun again
+                found.append(NonCallRow(first + at, loss))  # the next event has no row, or the trace clock was reset
             else:
                 waiting.append(loss)
         self._waiting.extendleft(reversed(waiting))
         return found
 
     def marks_before(self, row: int) -> int:
-        """Return how many of the rows before one are marks, of a cut line or of losses, of those that are kept."""
+        """Return the number of retained marks, of outages and of losses, before a row."""
         return bisect_left(self._marks, row)
 
     @property
     def losses(self) -> int:
-        """Rows that stand for lost events."""
+        """Number of rows that stand for lost events."""
         return len(self._losses)
 
     def call(self, row: int) -> Call:
-        """What a row is. Raises IndexError where it was dropped, or there is none yet."""
+        """Return the call of a row.
+
+        Raises:
+            IndexError: the row was dropped, or has not been added yet.
+        """
         if not self.first <= row < self.next:
             raise IndexError(row)
         at = row - self.first
@@ -199,64 +202,64 @@ class Calls:
         return Call(
             None if entry == _NONE else entry,
             None if leave == _NONE else leave,
-            None if reason >= _MARK else _REASONS[reason],
+            None if reason >= _OUTAGE else _REASONS[reason],
             self._losses.get(row),
         )
 
     def numbers(self, start: int, stop: int) -> CallNumbers:
-        """Of the rows from `start` to before `stop`, as far as they are kept, what they are."""
+        """Return columns of the rows from `start` to before `stop` that are retained."""
         part = slice(max(start - self.first, 0), max(stop - self.first, 0))
         reasons = np.frombuffer(bytes(self._reasons[part]), np.uint8)
         entries, exits, took = (
             np.array(column[part], np.int64) for column in (self._entries, self._exits, self._took)
         )
-        return CallNumbers(entries, exits, took, reasons == 0, reasons >= _MARK)
+        return CallNumbers(entries, exits, took, reasons == 0, reasons >= _OUTAGE)
 
-    def _add(self, ended: FinishedCalls, marks: list[NonCallRow]) -> None:
-        """Add rows behind the event that showed a call to be over, in the order of those, and marks."""
-        rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _MARK) for mark in marks]
-        others = np.array([*map(_row, ended.alone), *rows_of_marks], np.int64).reshape(-1, 3)
-        # What an exit shows to be alone comes before the call that it ends.
-        # A loss comes before all that the event behind it shows.
-        shown_by = np.array(ended.shown_by, np.int64) * 2 + 1
-        of_marks = np.array([2 * mark.seq + (mark.loss is None) for mark in marks], np.int64)
-        order = np.argsort(np.concatenate((shown_by, of_marks, ended.exits * 2 + 1)), kind="stable")
-        paired = np.zeros(len(ended.took), np.int64)
+    def _add(self, finished: FinishedCalls, marks: list[NonCallRow]) -> None:
+        """Add rows for finished calls and marks, sorted by the event that showed each call to be over."""
+        rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _OUTAGE) for mark in marks]
+        others = np.array([*map(_row, finished.alone), *rows_of_marks], np.int64).reshape(-1, 3)
+        # An end that an exit proves to be unpaired precedes the call that the exit ends. A loss precedes everything
+        # that the event after it proves.
+        shown_by = np.array(finished.shown_by, np.int64) * 2 + 1
+        mark_keys = np.array([2 * mark.seq + (mark.loss is None) for mark in marks], np.int64)
+        order = np.argsort(np.concatenate((shown_by, mark_keys, finished.exits * 2 + 1)), kind="stable")
+        paired = np.zeros(len(finished.took), np.int64)
         rows = (
-            (others[:, 0], ended.entries),
-            (others[:, 1], ended.exits),
+            (others[:, 0], finished.entries),
+            (others[:, 1], finished.exits),
             (others[:, 2], paired),
-            (0 * others[:, 0], ended.took),
+            (0 * others[:, 0], finished.took),
         )
-        entries, exits, reasons, took = (np.concatenate(both)[order] for both in rows)
-        self._marks += (self.next + np.flatnonzero(reasons >= _MARK)).tolist()
-        of_losses = (self.next + np.flatnonzero(reasons == _LOSS)).tolist()
-        self._losses |= zip(of_losses, (mark.loss for mark in marks if mark.loss), strict=True)
+        entries, exits, reasons, took = (np.concatenate(parts)[order] for parts in rows)
+        self._marks += (self.next + np.flatnonzero(reasons >= _OUTAGE)).tolist()
+        loss_rows = (self.next + np.flatnonzero(reasons == _LOSS)).tolist()
+        self._losses |= zip(loss_rows, (mark.loss for mark in marks if mark.loss), strict=True)
         self._entries.frombytes(entries.tobytes())
         self._exits.frombytes(exits.tobytes())
         self._reasons += reasons.astype(np.uint8).tobytes()
         self._took.frombytes(took.tobytes())
 
     def drop(self) -> None:
-        """Drop rows whose events are gone."""
+        """Drop the rows whose events were dropped from the store."""
         oldest = self._store.first_seq
-        gone = 0
-        while gone < len(self._entries):
-            part = slice(gone, gone + _PIECE)
+        dropped = 0
+        while dropped < len(self._entries):
+            part = slice(dropped, dropped + _PIECE)
             last = np.maximum(np.array(self._entries[part], np.int64), np.array(self._exits[part], np.int64))
-            kept = np.flatnonzero(last >= oldest)
-            gone += int(kept[0]) if len(kept) else len(last)
-            if len(kept):
+            retained = np.flatnonzero(last >= oldest)
+            dropped += int(retained[0]) if len(retained) else len(last)
+            if len(retained):
                 break
-        del self._entries[:gone], self._exits[:gone], self._reasons[:gone], self._took[:gone]
-        self.first += gone
+        del self._entries[:dropped], self._exits[:dropped], self._reasons[:dropped], self._took[:dropped]
+        self.first += dropped
         for row in self._marks[: self.marks_before(self.first)]:
             self._losses.pop(row, None)
         del self._marks[: self.marks_before(self.first)]
 
 
 def _row(call: Call) -> tuple[int, int, int]:
-    """Entry, exit, number of the reason, of an end that stays alone."""
+    """Return entry, exit and reason code of an end without a partner."""
     return (
         _NONE if call.entry is None else call.entry,
         _NONE if call.exit is None else call.exit,
@@ -265,7 +268,7 @@ def _row(call: Call) -> tuple[int, int, int]:
 
 
 def _marks_among(store: Store, columns: Columns) -> list[int]:
-    """Return the sequence numbers of the marks of a cut line among some rows."""
+    """Return the sequence numbers of the marks of outages among some rows."""
     places = np.flatnonzero(columns.is_text)
     if not len(places):
         return []

@@ -1,25 +1,24 @@
-"""Entry and exit of one call: a pair is only made where it is proven.
+"""Pair entry and exit of calls; a pair is made only if it is proven.
 
-A task leaves its calls in the reverse order of entering them, so an exit belongs to the youngest open entry of its
-function. That alone would pair wrongly where one was missed; both ends therefore carry the same proof:
-the stack pointer at the call, and the argument values that the kernel kept from the entry. Nothing is proven over a
-time in which events were lost. What has no partner that matches is told as such, never guessed.
+A task leaves its calls in reverse order of entering them, so an exit belongs to the youngest open entry of its
+function. That alone would pair wrongly if an end was missed; therefore both ends carry the same proof: the stack
+pointer at the call, and argument values that the kernel saved at the entry. Nothing is proven across a time in which
+events were lost. An end without a matching partner is reported as such, never guessed.
 
-A call that another makes as its last act (a tail call) stands in its place on the stack, so several calls of one
-function may be open in one place; their exits follow one another at once, the innermost first. Only where there are
-as many of them as entries is it proven that none was missed; else each may be of several calls
-(`UnpairedReason.UNKNOWN`). Of the probes in `Pairing.chosen` exits are missing all the time, by a filter on what is
-returned: a tail call returns what its caller does, so such a filter leaves out all exits from a place or none, and
-the youngest entry counts. That holds as long as the kernel has missed none of their exits: a probe of which it has is
-not in `chosen`.
+A call that another function makes as its last act (a tail call) takes the caller's position on the stack, so several
+calls of one function may be open at one position; their exits follow one another directly, the innermost first. Only
+if there are as many exits as entries is it proven that none was missed; otherwise each exit may belong to several
+calls (`UnpairedReason.UNKNOWN`). For the probes in `Pairing.chosen`, a filter on the return value removes exits: a
+tail call returns what its caller returns, so such a filter removes all exits from a position or none, and the
+youngest entry is the partner. That holds as long as the kernel has missed none of the probe's exits: a probe with
+missed exits is not in `chosen`.
 
-The kernel misses exits (`maxactive`, `nmissed`), not entries. Where the entry of a call around another one in its
-place may have been lost (`events.calls.chain_starts`), the exit of either may be that of the other: neither is a
-pair.
+The kernel misses exits (`maxactive`, `nmissed`), not entries. If the entry of an outer call at the same position may
+have been lost (`events.calls.chain_starts`), the exit of either call may be the other's: neither becomes a pair.
 
-Several probes on one function see each call several times, in one place. The kernel reports the exits in the order of
-the entries or in the reverse one (fprobes on the function graph, kernel/trace/fprobe.c:fprobe_return; programs), so
-an exit shows nothing of other functions' calls in its place until something comes that is no exit from there.
+Several probes on one function report each call several times, at one position. The kernel reports the exits in the
+order of the entries or in reverse (fprobes on the function graph, kernel/trace/fprobe.c:fprobe_return; programs), so
+an exit proves nothing about other functions' calls at its position until an event follows that is no exit from there.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ from events.calls.chain_starts import ChainStarts
 from events.calls.tail_calls import places_of, same_as, settle, shares_stack
 
 MOST_OPEN: Final = 1 << 16
-"""Calls that are open at once, if nothing else is said."""
+"""Default for the maximum number of open calls."""
 _MASK: Final = (1 << 64) - 1
 
 
-# To look a member up in its class costs more than the rest of an end.
+# Looking up an enum member in its class costs more than processing an end.
 _NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY, _UNKNOWN = UnpairedReason
 
 
 class _ExitGroup(NamedTuple):
-    """Exits from one place on the stack of a task, as long as nothing else comes of the task."""
+    """Consecutive exits of a task from one stack position, with no other event of the task in between."""
 
     last: End
     held: list[End]
-    """Exits that may each be of several calls."""
+    """Exits that may each belong to several calls."""
     beside: list[End]
-    """Entries in the place of calls that returned: of another probe on the function, or of a tail call."""
+    """Entries at the position of returned calls: of another probe on the function, or of a tail call."""
 
 
 class Pairing:
-    """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
+    """Pairs ends, taken in order of time. Bounded: at most `limit` calls are open at the same time."""
 
     def __init__(
         self,
@@ -61,23 +60,28 @@ class Pairing:
         chosen: Container[int] = (),
         events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
-        """Take who knows whether ends may be missing between two time stamps, the most calls that are open, the
-        numbers of the probes of which a filter leaves exits out, and who knows whether more is missing than the calls
-        over which a probe was taken away or changed; None: wherever ends may be missing.
+        """Take the callbacks and limits.
+
+        Args:
+            lost_between: returns whether ends may be missing between two time stamps.
+            limit: maximum number of open calls.
+            chosen: numbers of the probes whose exits a filter removes.
+            events_lost: returns whether any events were lost, not only ends of calls of probes that were removed or
+                changed; None: as `lost_between`.
         """
         self.limit = limit
         self.chosen = chosen
         self.open = 0
-        """Calls of which no end is known yet."""
+        """Number of calls without a known end."""
         self.pairs: list[tuple[End, End]] = []
-        """Entry and exit of each pair that was made last, in the order in which `take` gave them."""
+        """Entry and exit of each pair made by the last `take`, in the order of its result."""
         self.starts = ChainStarts(events_lost or lost_between)
-        """Knows in which place an entry may have been lost."""
+        """Tracks the stack positions where an entry may have been lost."""
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
-        """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
-        self._leaving: dict[int, _ExitGroup] = {}
-        """Task with open entries whose last event was an exit -> what may still return in the place of that."""
+        """Open entries by task, the outermost first; the task that entered a call most recently is last."""
+        self._exit_groups: dict[int, _ExitGroup] = {}
+        """Exits in progress by task, for tasks with open entries whose last event was an exit."""
 
     @property
     def open_entries(self) -> list[int]:
@@ -86,72 +90,76 @@ class Pairing:
 
     @property
     def waiting(self) -> int:
-        """Exits that may each be of several calls, until it is known whether others follow at once."""
-        return sum(len(leaving.held) for leaving in self._leaving.values())
+        """Number of exits that may each belong to several calls, held until it is known whether more exits follow
+        directly.
+        """
+        return sum(len(leaving.held) for leaving in self._exit_groups.values())
 
     def take(self, end: End) -> list[Call]:
-        """What became of it, and of the calls that it shows to be over."""
+        """Process an end. Return its result and the calls that it proves to be over."""
         return self.take_known(end._replace(unsure=True) if self.starts.hides(end) else end)
 
     def take_known(self, end: End) -> list[Call]:
-        """The same, where `End.unsure` was found out already."""
+        """Process an end whose `End.unsure` is already set; otherwise as `take`."""
         self.pairs = []
-        calls = self._left(end)
-        return calls + (self._leave(end) if end.at_exit else self._enter(end))
+        calls = self._end_exit_group(end)
+        return calls + (self._take_exit(end) if end.at_exit else self._take_entry(end))
 
     def judge(self, ends: Mapping[str, EndRole], missed: Mapping[str, int | None]) -> None:
-        """Take what is known of exits that are not there.
+        """Update which exits may be missing.
 
         Args:
-            ends: by the paths of events.
-            missed: by the same, how many the kernel missed; None: it does not say.
+            ends: roles of events by path.
+            missed: number of calls that the kernel missed, by path; None: the kernel does not count them.
         """
         exits = {path: end.function for path, end in ends.items() if end.at_exit}
         number = {path: missed.get(path) for path in exits}
-        # Of exits that a filter and the kernel left out, nothing tells which did.
-        both = {function for path, function in exits.items() if number[path]}
-        self.chosen = frozenset(end.function for end in ends.values() if end.chosen) - both
-        self.starts.never_missed = frozenset(function for path, function in exits.items() if number[path] == 0) - both
+        # If both a filter and the kernel drop exits, there is no telling which did.
+        ambiguous = {function for path, function in exits.items() if number[path]}
+        self.chosen = frozenset(end.function for end in ends.values() if end.chosen) - ambiguous
+        self.starts.never_missed = (
+            frozenset(function for path, function in exits.items() if number[path] == 0) - ambiguous
+        )
 
     def has_open(self, task: int) -> bool:
-        """Whether a task has begun calls that have not ended yet."""
+        """Return whether a task has open calls."""
         return task in self._stacks
 
     def open_proofs(self, task: int) -> list[int]:
-        """Proofs of the open calls of a task."""
+        """Return the proofs of a task's open calls."""
         return [entry.proof for entry in self._stacks.get(task, ())]
 
     def has_open_after(self, task: int, seq: int) -> bool:
-        """Return whether a call of a task is open whose entry came after a row."""
+        """Return whether a task has an open call whose entry came after row `seq`."""
         return any(entry.seq > seq for entry in self._stacks.get(task, ()))
 
     def is_waiting(self, task: int) -> bool:
-        """Whether exits of a task wait, see `waiting`."""
-        return task in self._leaving and bool(self._leaving[task].held)
+        """Return whether exits of a task are held back; see `waiting`."""
+        return task in self._exit_groups and bool(self._exit_groups[task].held)
 
     def went_by(self, entry: End) -> list[Call]:
-        """The calls that the entry of another call shows to be over; that one has ended and is paired already."""
+        """Return the calls that an entry proves to be over; the entry's own call has already been paired."""
         self.pairs = []
         if entry.task not in self._stacks:
             return []
-        calls = self._left(entry)
+        calls = self._end_exit_group(entry)
         stack = self._stacks.get(entry.task)
         if stack is not None:
             calls += self._end_over(stack, entry)
-            self._tidy(entry.task)
+            self._drop_empty_task(entry.task)
         return calls
 
     def forget(self) -> list[Call]:
-        """Events went by unseen: what is open stays alone, the earliest first."""
-        held = sorted(leave.seq for leaving in self._leaving.values() for leave in leaving.held)
+        """Handle missed events: return all open calls as ends without a partner, the earliest first."""
+        held_exits = sorted(leave.seq for leaving in self._exit_groups.values() for leave in leaving.held)
         entries = sorted(self.open_entries)
         self._stacks.clear()
-        self._leaving.clear()
+        self._exit_groups.clear()
         self.open = 0
         self.starts.forget()
-        return [*(Call(seq, None, _LOST) for seq in entries), *(Call(None, seq, _LOST) for seq in held)]
+        return [*(Call(seq, None, _LOST) for seq in entries), *(Call(None, seq, _LOST) for seq in held_exits)]
 
-    def _enter(self, end: End) -> list[Call]:
+    def _take_entry(self, end: End) -> list[Call]:
         stack = self._stacks.setdefault(end.task, [])
         calls = self._end_over(stack, end)
         stack.append(end)
@@ -159,91 +167,95 @@ class Pairing:
         self.open += 1
         if self.open <= self.limit:
             return calls
-        # The task that has been still for longest is the likeliest to be gone.
+        # The task that has been inactive for longest is the most likely to have exited.
         task, stack = next(iter(self._stacks.items()))
-        forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
-        held = self._leaving.pop(task, _ExitGroup(end, [], [])).held
-        self.open -= len(forgotten)
-        calls += [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
-        return calls + [Call(None, leave.seq, _UNKNOWN) for leave in held]
+        abandoned = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
+        held_exits = self._exit_groups.pop(task, _ExitGroup(end, [], [])).held
+        self.open -= len(abandoned)
+        calls += [Call(entry.seq, None, _TOO_MANY) for entry in abandoned]
+        return calls + [Call(None, leave.seq, _UNKNOWN) for leave in held_exits]
 
     def _end_over(self, stack: list[End], entry: End) -> list[Call]:
-        """Calls that an entry shows to be over: it stands higher on their stack, which grows downwards; or in their
-        place, where their exits are left out on purpose. The tracer's own have their places for themselves, tail
-        calls too.
+        """Remove and return the calls that an entry proves to be over: calls at the same or a lower stack address, as
+        the stack grows downwards, or at its position if a filter removes their exits. Calls of the function_graph
+        tracer have a position each, even tail calls.
         """
-        over = []
+        ended_calls = []
         highest = entry.frame if entry.function == OF_THE_TRACER else entry.frame - 1
         while stack and shares_stack(stack[-1], entry) and stack[-1].frame <= highest:
-            over.append(stack.pop())
+            ended_calls.append(stack.pop())
         if entry.function & PROBE in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
             if same and shares_stack(same[0], entry):
                 stack[:] = [call for call in stack if call not in same]
-                over += same
-        self.open -= len(over)
-        return [Call(call.seq, None, _NO_EXIT) for call in over]
+                ended_calls += same
+        self.open -= len(ended_calls)
+        return [Call(call.seq, None, _NO_EXIT) for call in ended_calls]
 
-    def _left(self, end: End) -> list[Call]:
-        """What an event shows to be over that comes behind exits, but is none from the place of those."""
-        if end.task not in self._leaving:
+    def _end_exit_group(self, end: End) -> list[Call]:
+        """Return the calls proven to be over by an event that follows exits but is no exit from their position."""
+        if end.task not in self._exit_groups:
             return []
-        last, held, beside = self._leaving[end.task]
+        last, held_exits, beside = self._exit_groups[end.task]
         if end.at_exit and end.frame == last.frame:
             return []
-        del self._leaving[end.task]
+        del self._exit_groups[end.task]
         stack = self._stacks[end.task]
-        calls = self._give_up(stack, held)
+        calls = self._give_up(stack, held_exits)
         size = len(stack)
         while stack and (stack[-1] in beside or (shares_stack(stack[-1], last) and stack[-1].frame <= last.frame)):
             calls.append(Call(stack.pop().seq, None, _NO_EXIT))
         self.open -= size - len(stack)
-        self._tidy(end.task)
+        self._drop_empty_task(end.task)
         return calls
 
-    def _leave(self, end: End) -> list[Call]:
+    def _take_exit(self, end: End) -> list[Call]:
         stack = self._stacks.get(end.task)
         if stack is None:
             return [Call(None, end.seq, _NO_ENTRY)]
-        last, held, beside = self._leaving.setdefault(end.task, _ExitGroup(end, [], []))
+        last, held_exits, beside = self._exit_groups.setdefault(end.task, _ExitGroup(end, [], []))
         places = places_of(stack, end)
         if not places:
-            chosen = last is not end and end.function & PROBE in self.chosen
-            return [Call(None, end.seq, _UNKNOWN if chosen else _NO_ENTRY)]
+            is_filtered = last is not end and end.function & PROBE in self.chosen
+            return [Call(None, end.seq, _UNKNOWN if is_filtered else _NO_ENTRY)]
         youngest = stack[places[-1]]
-        # Of what was open when events were lost, nothing is proven any more.
+        # For calls that were open when events were lost, nothing is proven any more.
         earlier = [stack[at] for at in places if self._lost_between(stack[at].ts, youngest.ts)][: len(places) - 1]
         places = [at for at in places if stack[at] not in earlier]
         doubtful: list[End] = []
-        lost: list[Call] = []
+        lost_calls: list[Call] = []
         if earlier and end.function & PROBE not in self.starts.never_missed:
-            # This may be the exit of one of those, and the kernel missed that of a call within it.
+            # This may be the exit of one of those calls, while the kernel missed the exit of a call inside it.
             doubtful = [stack[at] for at in places]
             stack[:] = [entry for entry in stack if entry not in earlier]
             places = [stack.index(entry) for entry in doubtful]
             self.open -= len(earlier)
-            lost = [Call(entry.seq, None, _LOST) for entry in earlier]
-        known = len(same_as(end, held)) + 1
-        if known < len(places) and end.function & PROBE not in self.chosen:
-            held.append(end)
-            return lost
-        at = places[max(len(places) - known, 0)]
-        inner, exits, held_back = stack[at:], [*held, end], bool(held)
-        held.clear()
+            lost_calls = [Call(entry.seq, None, _LOST) for entry in earlier]
+        exit_count = len(same_as(end, held_exits)) + 1
+        if exit_count < len(places) and end.function & PROBE not in self.chosen:
+            held_exits.append(end)
+            return lost_calls
+        at = places[max(len(places) - exit_count, 0)]
+        inner, exits, held_back = stack[at:], [*held_exits, end], bool(held_exits)
+        held_exits.clear()
         if any(len(same_as(leave, inner)) < len(same_as(leave, exits)) for leave in exits):
             calls = self._give_up(stack, exits)
         else:
-            # Exits of these may still come: of another probe on the function, or of a tail call that was missed.
-            others = [] if held_back or not end.frame else [one for one in inner if _is_beside(one, end)]
-            inner = [one for one in inner if one not in others]
+            # More exits may follow: of another probe on the function, or of a tail call whose exit was missed.
+            others = (
+                [] if held_back or not end.frame else [item for item in inner if _is_other_at_position(item, end)]
+            )
+            inner = [item for item in inner if item not in others]
             stack[at:] = others
             beside += others
             self.open -= len(inner)
-            calls = [call for one in settle(inner, exits) for call in self._calls(*one, one.entry in doubtful)]
-        self._tidy(end.task)
-        return lost + calls
+            calls = [
+                call for item in settle(inner, exits) for call in self._call_results(*item, item.entry in doubtful)
+            ]
+        self._drop_empty_task(end.task)
+        return lost_calls + calls
 
-    def _calls(self, entry: End | None, leave: End | None, ambiguous: bool, doubtful: bool) -> list[Call]:
+    def _call_results(self, entry: End | None, leave: End | None, ambiguous: bool, doubtful: bool) -> list[Call]:
         if entry is None or leave is None:
             return [Call(entry and entry.seq, leave and leave.seq, _UNKNOWN if ambiguous else _NO_EXIT)]
         if entry.unsure or doubtful or self._lost_between(entry.ts, leave.ts):
@@ -252,20 +264,22 @@ class Pairing:
         return [Call(entry.seq, leave.seq)]
 
     def _give_up(self, stack: list[End], exits: list[End]) -> list[Call]:
-        """Exits that may each be of several calls, and these: they are over."""
-        over = [entry for entry in stack if same_as(entry, exits)] if exits else []
-        if over:
+        """Return exits that may each belong to several calls, and these calls, as over and without a partner."""
+        ended_calls = [entry for entry in stack if same_as(entry, exits)] if exits else []
+        if ended_calls:
             stack[:] = [entry for entry in stack if not same_as(entry, exits)]
-            self.open -= len(over)
-        return [Call(one.seq, None, _UNKNOWN) for one in over] + [Call(None, one.seq, _UNKNOWN) for one in exits]
+            self.open -= len(ended_calls)
+        return [Call(end.seq, None, _UNKNOWN) for end in ended_calls] + [
+            Call(None, end.seq, _UNKNOWN) for end in exits
+        ]
 
-    def _tidy(self, task: int) -> None:
-        """Forget a task without open calls."""
+    def _drop_empty_task(self, task: int) -> None:
+        """Remove a task that has no open calls."""
         if not self._stacks[task]:
             del self._stacks[task]
-            self._leaving.pop(task, None)
+            self._exit_groups.pop(task, None)
 
 
-def _is_beside(entry: End, leave: End) -> bool:
-    """Return whether a call is of another function or probe and in the place of one that an exit ends."""
+def _is_other_at_position(entry: End, leave: End) -> bool:
+    """Return whether a call of another function or probe is at the stack position of an exit."""
     return entry.frame == leave.frame and entry.function != leave.function

@@ -1,8 +1,8 @@
-"""How far another machine's clock is from ours, and how sure that is.
+"""Estimate the offset between a remote host's clock and the local one, with its uncertainty.
 
-Whoever reads a far clock knows when he asked and when the answer came: it was read somewhere between the two. Half of
-the round trip is the best guess for when, and the other half is what it may be wrong by. Of several readings the one
-counts that is surest now: an old one becomes less sure, as quartzes differ.
+The remote clock was read at some time between request and reply. Half of the round trip is the best estimate of that
+time, and the other half is its maximum error. Of several readings, the one with the least uncertainty now is used: an
+old reading becomes less certain, as oscillators drift.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 DRIFT_PPM = 500
-"""How much faster or slower a clock may run: what adjtimex(2) does at most to CLOCK_MONOTONIC (MAXFREQ,
+"""Maximum rate difference of a clock in parts per million: the limit of adjtimex(2) for CLOCK_MONOTONIC (MAXFREQ,
 include/linux/timex.h)."""
-_KEPT = 64
+_MAX_READINGS = 64
 
 
 class ClockReading(NamedTuple):
-    """One look at a far clock; all in nanoseconds."""
+    """Reading of a remote clock; all values in nanoseconds."""
 
     before: int
-    """Our clock when it was asked for."""
+    """Local time of the request."""
     far: int
-    """What the far clock said, at most `resolution` ago by itself."""
+    """Remote time, which was up to `resolution` behind when it was read."""
     after: int
-    """Our clock when the answer was there."""
+    """Local time of the reply."""
     resolution: int = 0
-    """The far clock says nothing smaller."""
+    """Granularity of the remote clock."""
 
 
 class ClockOffset(NamedTuple):
-    """What has to be added to a far time stamp to have it on our clock; nanoseconds."""
+    """Offset that converts a remote time stamp to the local clock; nanoseconds."""
 
     ns: int
     uncertainty: int
-    """It is no farther from the truth than this, as long as neither clock is set."""
+    """Maximum error of `ns`, as long as neither clock is set."""
 
     @property
     def sureness(self) -> str:
-        """`±0.41 ms`."""
+        """Uncertainty as text: `±0.41 ms`."""
         micros = -(-self.uncertainty // 1000)
         if micros < 1000:
             return f"±{micros} µs"
@@ -50,54 +50,55 @@ class ClockOffset(NamedTuple):
 
 
 def offset_of(reading: ClockReading) -> ClockOffset:
-    """What one reading says."""
+    """Return the offset given by one reading."""
     before, far, after, resolution = reading
-    # Twice all, so that nothing is lost by halving: it was read from `before` to `after`, up to `resolution` later.
+    # Doubled, so that halving loses no precision: the clock was read between `before` and `after`, and was up to
+    # `resolution` ahead of `far`.
     least, most = before - far - resolution, after - far
     return ClockOffset((least + most) // 2, (most - least + 1) // 2 + 1)
 
 
 class Clock:
-    """The offset of one far clock, from readings that come now and then. Any thread may ask."""
+    """Offset of one remote clock, from occasional readings. Thread-safe."""
 
     def __init__(self) -> None:
-        self._readings: deque[tuple[int, ClockOffset]] = deque(maxlen=_KEPT)
+        self._readings: deque[tuple[int, ClockOffset]] = deque(maxlen=_MAX_READINGS)
 
     def add(self, readings: Sequence[ClockReading]) -> None:
-        """Take readings."""
+        """Add readings."""
         for reading in readings:
             if reading.after >= reading.before:
                 self._readings.append((reading.before, offset_of(reading)))
 
     def offset(self, now: int) -> ClockOffset | None:
-        """What is surest at a time of our clock, in nanoseconds; None: nothing was read yet."""
-        aged = [_aged(offset, max(0, now - at)) for at, offset in tuple(self._readings)]
+        """Return the most certain offset at local time `now`, in nanoseconds; None: there are no readings."""
+        aged = [_with_drift(offset, max(0, now - at)) for at, offset in tuple(self._readings)]
         return min(aged, key=lambda offset: offset.uncertainty, default=None)
 
 
-def _aged(offset: ClockOffset, age: int) -> ClockOffset:
+def _with_drift(offset: ClockOffset, age: int) -> ClockOffset:
     return ClockOffset(offset.ns, offset.uncertainty - (-age * DRIFT_PPM // 1_000_000))
 
 
 class ClockTimeline:
-    """Far time stamps on our clock; a better offset never turns the order of one machine's events."""
+    """Maps remote time stamps to the local clock; an improved offset never reorders the events of one host."""
 
     def __init__(self) -> None:
-        self._far = -(1 << 62)
-        self._near = -(1 << 62)
+        self._latest_remote = -(1 << 62)
+        self._latest_local = -(1 << 62)
 
     @property
     def latest(self) -> int:
-        """Of the youngest event, on our clock; very small: there was none."""
-        return self._near
+        """Local time of the latest event; very small before the first."""
+        return self._latest_local
 
     def near(self, stamps: NDArray[np.int64], offset: int, now: int) -> NDArray[np.int64]:
-        """The times of events on our clock: none after `now`, for then it was here already."""
-        near: NDArray[np.int64] = stamps + np.int64(offset)
-        near = np.where(stamps >= self._far, np.maximum(near, self._near), near)
-        near = np.minimum(near, np.int64(now))
+        """Return the local times of events, limited to `now`, as the events have already arrived."""
+        local: NDArray[np.int64] = stamps + np.int64(offset)
+        local = np.where(stamps >= self._latest_remote, np.maximum(local, self._latest_local), local)
+        local = np.minimum(local, np.int64(now))
         if len(stamps):
             latest = int(stamps.argmax())
-            if stamps[latest] >= self._far:
-                self._far, self._near = int(stamps[latest]), int(near[latest])
-        return near
+            if stamps[latest] >= self._latest_remote:
+                self._latest_remote, self._latest_local = int(stamps[latest]), int(local[latest])
+        return local

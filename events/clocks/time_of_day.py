@@ -1,8 +1,8 @@
-"""Wall-clock times of the events of one kernel, by offsets of its trace clock that are measured now and then.
+"""Compute wall-clock times of one kernel's events, from offsets of its trace clock that are measured at intervals.
 
-The trace clock stands still while a machine sleeps, and begins again with a boot: an offset holds from the time at
-which it was measured until another one is found. A measurement that agrees with the one before changes nothing, so
-that an event has one time for as long as it is shown.
+The trace clock stops while a machine is suspended, and is reset by a boot: an offset is valid from the time of its
+measurement until the next offset. A measurement that agrees with the previous offset changes nothing, so that the
+displayed time of an event does not change.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset, ClockReading
 
 _LIMIT: Final = 1 << 62
-_MOST: Final = 4096
-"""Offsets that are kept of one boot: one in ten seconds, for eleven hours."""
+_MAX_OFFSETS: Final = 4096
+"""Maximum number of offsets stored per boot: at one per ten seconds, eleven hours."""
 _MOST_BOOTS: Final = 64
-_AGREES: Final = 100_000
-"""Nanoseconds that a clock may drift until another offset holds: part of the error of every time."""
+_TOLERANCE_NS: Final = 100_000
+"""Nanoseconds of drift until a new offset is used; part of the uncertainty of every time."""
 
 
 class MeasuredOffset(NamedTuple):
-    """An offset, and from when on it holds."""
+    """Offset with the time from which on it is valid."""
 
     since: int
     """Nanoseconds of the trace clock."""
@@ -31,79 +31,79 @@ class MeasuredOffset(NamedTuple):
 
 
 class WallClock:
-    """Belongs to the thread that reads the store; `measured` may be called by any other."""
+    """Wall-clock offsets by boot. Used by the thread that reads the store; any thread may call `measured`."""
 
     def __init__(self) -> None:
         self._boots: list[tuple[MeasuredOffset, ...]] = [()]
-        """Offsets of each boot, the oldest first."""
-        self._begun = 0
-        """Boots whose events were read, but for the first."""
+        """Offsets of each boot, the oldest boot first."""
+        self._boots_read = 0
+        """Number of boots, after the first, whose events have been read."""
 
     def __bool__(self) -> bool:
-        """Whether any time of day is known."""
+        """Return whether any offset is known."""
         return any(self._boots)
 
     def booted(self) -> None:
-        """Take note that the clock has begun again."""
-        self._begun += 1
-        while len(self._boots) <= self._begun:
+        """Note that the trace clock was reset by a boot."""
+        self._boots_read += 1
+        while len(self._boots) <= self._boots_read:
             self._boots.append(())
         if len(self._boots) > _MOST_BOOTS:
             del self._boots[0]
-            self._begun -= 1
+            self._boots_read -= 1
 
     def measured(self, readings: Iterable[ClockReading]) -> None:
-        """Take readings of the trace clock of the boot that runs, made one after the other."""
-        from events.clocks.clock_offset import ClockOffset, offset_of  # numpy comes with it
+        """Add consecutive readings of the current boot's trace clock."""
+        from events.clocks.clock_offset import ClockOffset, offset_of  # imports numpy
 
-        found = [(offset_of(one), one) for one in readings if one.after >= one.before]
+        found = [(offset_of(item), item) for item in readings if item.after >= item.before]
         if not found:
             return
         offset, reading = min(found, key=lambda pair: pair[0].uncertainty)
-        offset = ClockOffset(offset.ns, offset.uncertainty + _AGREES)
-        known = self._boots[-1]
-        room = offset.uncertainty + known[-1].offset.uncertainty - _AGREES if known else 0
-        if known and abs(offset.ns - known[-1].offset.ns) < room:
+        offset = ClockOffset(offset.ns, offset.uncertainty + _TOLERANCE_NS)
+        offsets = self._boots[-1]
+        room = offset.uncertainty + offsets[-1].offset.uncertainty - _TOLERANCE_NS if offsets else 0
+        if offsets and abs(offset.ns - offsets[-1].offset.ns) < room:
             return
-        since = reading.far if known else -_LIMIT
-        self._boots[-1] = (*known[-(_MOST - 1) :], MeasuredOffset(since, offset))
+        since = reading.far if offsets else -_LIMIT
+        self._boots[-1] = (*offsets[-(_MAX_OFFSETS - 1) :], MeasuredOffset(since, offset))
 
     def offset(self, ts: int, boots_after: int = 0) -> ClockOffset | None:
-        """Return what has to be added to a time stamp for nanoseconds since 1970; None: that was never measured.
+        """Return the offset from a time stamp to nanoseconds since 1970; None: never measured.
 
-        `boots_after`: how many boots came behind it, of those whose events were read.
+        `boots_after`: number of boots after the time stamp, among those whose events have been read.
         """
-        at = self._begun - boots_after
+        at = self._boots_read - boots_after
         offsets = self._boots[at] if 0 <= at < len(self._boots) else ()
-        found = bisect_right(offsets, ts, key=lambda one: one.since)
+        found = bisect_right(offsets, ts, key=lambda measurement: measurement.since)
         return offsets[max(found - 1, 0)].offset if offsets else None
 
     def pack(self) -> list[list[list[int]]]:
-        """Return the offsets as values for JSON: of each boot `[since, offset, uncertainty]`, in nanoseconds."""
-        return [[[one.since, *one.offset] for one in offsets] for offsets in self._boots]
+        """Return the offsets as values for JSON: `[since, offset, uncertainty]` for each boot, in nanoseconds."""
+        return [[[measurement.since, *measurement.offset] for measurement in offsets] for offsets in self._boots]
 
     @classmethod
     def unpack(cls, values: object) -> WallClock:
-        """Read what `pack` made; what is none of it is left out."""
-        made = cls()
+        """Parse the output of `pack`; malformed values are skipped."""
+        clock = cls()
         boots = values if isinstance(values, list) else []
-        made._boots = [tuple(_measured(boot)) for boot in boots[:_MOST_BOOTS]] or [()]
-        return made
+        clock._boots = [tuple(_parse_offsets(boot)) for boot in boots[:_MOST_BOOTS]] or [()]
+        return clock
 
 
-def _measured(boot: object) -> Iterable[MeasuredOffset]:
+def _parse_offsets(boot: object) -> Iterable[MeasuredOffset]:
     from events.clocks.clock_offset import ClockOffset
 
-    for one in boot[:_MOST] if isinstance(boot, list) else ():
-        if isinstance(one, list) and len(one) == 3 and all(type(n) is int and abs(n) <= _LIMIT for n in one):
-            since, ns, uncertainty = one
+    for item in boot[:_MAX_OFFSETS] if isinstance(boot, list) else ():
+        if isinstance(item, list) and len(item) == 3 and all(type(n) is int and abs(n) <= _LIMIT for n in item):
+            since, ns, uncertainty = item
             yield MeasuredOffset(since, ClockOffset(ns, abs(uncertainty)))
 
 
 def boots_after(anew: Sequence[int], seq: int) -> int:
-    """Return how many boots came behind a row, of a store whose clock began anew at some rows."""
-    return sum(one > seq for one in anew)
+    """Return the number of boots after row `seq`, from the rows at which the store's clock was reset."""
+    return sum(row > seq for row in anew)
 
 
 KEY: Final = "clock"
-"""Of the offsets in the meta values of a recording."""
+"""Key of the offsets in the meta values of a recording."""

@@ -1,4 +1,4 @@
-"""The formats that events can be given out in, as a table; what makes each is imported when it is asked for."""
+"""Table of the export formats of events; the module of each writer is imported on demand."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """One format."""
+    """Export format."""
 
     name: str
-    """What is said for it: `jsonl`."""
+    """Name in commands and options: `jsonl`."""
     title: str
-    """What it is, in a few words."""
+    """Short description."""
     suffix: str
-    """Of its files, with the dot."""
+    """File name suffix, with the dot."""
     keeps: str
-    """What is in it and what is left out, in a line."""
+    """Contents and omissions, in one line."""
     binary: bool = False
-    """Not for a terminal."""
+    """True if the format is not for a terminal."""
     of_events: bool = True
-    """Made of the events; else of what is on the screen."""
+    """True if the format is made of events; False: of the screen's contents."""
     names_addresses: bool = False
-    """Addresses are written as the kernel's symbols, which have to be read first."""
+    """True if addresses are written as kernel symbols, which must be read first."""
     whole_calls: bool = False
-    """Both ends of a call have to be in one file."""
+    """True if both ends of a call must be in one file."""
     columns: bool = False
-    """Fields have columns, which are made before the first event."""
+    """True if fields have columns, which are created before the first event."""
     partial: bool = False
-    """Some events have no place in it: they are counted, and told with the formats that have one."""
+    """True if the format omits some events, which are counted and reported together with formats that keep them."""
     of_tables: bool = False
-    """It holds the table of a view, too."""
+    """True if the format can also hold the table of a view."""
     one_host: str = ""
-    """Why it can't hold events of several hosts; empty: it can."""
+    """Reason why the format cannot hold events of several hosts; empty: it can."""
 
 
 FORMATS = (
@@ -77,30 +77,30 @@ FORMATS = (
     ),
     Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
 )
-"""In the order in which they are offered."""
+"""Export formats, in menu order."""
 
-OF_EVENTS = tuple(one.name for one in FORMATS if one.of_events)
+OF_EVENTS = tuple(form.name for form in FORMATS if form.of_events)
 """Names of the formats that are made of events."""
-OF_TABLES = tuple(one.name for one in FORMATS if one.of_tables)
-"""Names of the formats that hold the table of a view."""
+OF_TABLES = tuple(form.name for form in FORMATS if form.of_tables)
+"""Names of the formats that can hold the table of a view."""
 
 
 def left_out_note(number: int, why: str) -> str:
-    """Return the note of a format that is `partial`, with those that have a place for every event."""
+    """Return the note of a `partial` format about omitted events; it names the formats that keep all events."""
     every = having(lambda form: not form.partial)
     return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {every} have all"
 
 
-def having(has: Callable[[Format], bool]) -> str:
-    """Return the names of the formats of events of which something holds."""
-    return ", ".join(one.name for one in FORMATS if one.of_events and has(one))
+def having(predicate: Callable[[Format], bool]) -> str:
+    """Return the names of the formats of events that satisfy a predicate."""
+    return ", ".join(form.name for form in FORMATS if form.of_events and predicate(form))
 
 
 def format_named(name: str) -> Format | None:
-    """The format of a name; None: there is none."""
-    return next((one for one in FORMATS if one.name == name), None)
+    """Return the format with a name; None: there is none."""
+    return next((form for form in FORMATS if form.name == name), None)
 
 
 def format_of_file(path: str) -> Format | None:
-    """The format that a file's name ends with; None: it does not say."""
-    return next((one for one in FORMATS if path.endswith(one.suffix)), None)
+    """Return the format whose suffix a file name has; None: no format's."""
+    return next((form for form in FORMATS if path.endswith(form.suffix)), None)

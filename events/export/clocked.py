@@ -1,4 +1,4 @@
-"""Events of one host in one file, each with the time of day at which it was."""
+"""Add the time of day to the events of one host in an export."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
 
 HEADS = (CommonField("time", int), CommonField("uncertainty", int))
-"""Nanoseconds since 1970, and those by which that may be off."""
+"""Nanoseconds since 1970, and their uncertainty in nanoseconds."""
 
 
 def _unknown(record: Record) -> ClockOffset | None:  # noqa: ARG001 - as `TimedSource.offset` is called
@@ -23,10 +23,10 @@ def _unknown(record: Record) -> ClockOffset | None:  # noqa: ARG001 - as `TimedS
 
 @dataclass(frozen=True)
 class TimedSource(Source):
-    """What is known of events, times of day with it."""
+    """`Source` that also gives times of day."""
 
     offset: Callable[[Record], ClockOffset | None] = field(default=_unknown, repr=False, compare=False)
-    """What to add to the time stamp of an event for nanoseconds since 1970; None: not known."""
+    """Returns the offset from an event's time stamp to nanoseconds since 1970; None: unknown."""
 
     def head(self, record: Record) -> Mapping[str, Value]:
         offset = self.offset(record)
@@ -35,5 +35,5 @@ class TimedSource(Source):
 
 def timed(source: Source, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
     """Return a source with times of day."""
-    known = {one.name: getattr(source, one.name) for one in fields(Source)}
-    return TimedSource(**{**known, "heads": HEADS}, offset=offset)
+    values = {item.name: getattr(source, item.name) for item in fields(Source)}
+    return TimedSource(**{**values, "heads": HEADS}, offset=offset)

@@ -1,7 +1,7 @@
-r"""Strings of the kernel as text that loses nothing.
+r"""Escape strings of the kernel as text without losing information.
 
-A file name or the name of a task may hold any byte but NUL. What is no UTF-8 is written `\xNN`, and a backslash that
-stands before an `xNN` of its own is written `\x5c`: whoever turns every `\xNN` back into its byte has what was there.
+A file name or task name may contain any byte except NUL. Bytes that are not UTF-8 are written `\xNN`, and a backslash
+that precedes a literal `xNN` is written `\x5c`: turning every `\xNN` back into its byte restores the original.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
 def escaped(raw: bytes) -> str:
-    """Bytes as text; see the module."""
+    """Return bytes as text; see the module."""
     return _AMBIGUOUS.sub(rb"\\x5c", raw).decode("utf-8", "backslashreplace")
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes that `escaped` was given."""
+    """Return the bytes that `escaped` encoded."""
     return _ESCAPED.sub(lambda match: bytes.fromhex(match.group(1).decode()), text.encode())
 
 
 def exact_values(record: Record) -> Mapping[str, Value]:
-    """Fields by name as `Record.values` has them, strings escaped so that they can be had back.
+    """Return the fields by name as `Record.values` has them, with strings escaped reversibly.
 
-    Of an event that came as text, only what the kernel printed is known.
+    An event received as text has only what the kernel printed.
     """
     values = record.values
-    doubtful = [name for name, value in values.items() if _is_doubtful(value)]
-    if record.layout is None or record.format is None or not doubtful:
+    ambiguous = [name for name, value in values.items() if _may_be_ambiguous(value)]
+    if record.layout is None or record.format is None or not ambiguous:
         return values
     fields = {field.name: field for field in record.format.fields}
-    return {**values, **{name: _exact(fields[name], record, values[name]) for name in doubtful}}
+    return {**values, **{name: _exact(fields[name], record, values[name]) for name in ambiguous}}
 
 
-def _is_doubtful(value: Value) -> bool:
-    """Whether an escape stands in it that may be the string's own."""
+def _may_be_ambiguous(value: Value) -> bool:
+    """Return whether a value contains an escape sequence that may be part of the original string."""
     if isinstance(value, tuple):
         return any(isinstance(part, str) and "\\x" in part for part in value)
     return isinstance(value, str) and "\\x" in value
@@ -58,7 +58,7 @@ def _exact(field: Field, record: Record, value: Value) -> Value:
     for at in range(field.offset, field.end, 4):
         place = int.from_bytes(raw[at : at + 4], record.layout.byteorder)
         start, size = base + (place & 0xFFFF), place >> 16
-        # As events.decode has it: a string that reaches beyond the record is none.
+        # As in events.decode: a string that extends beyond the record is missing.
         found.append(_string(raw[start : start + size]) if size and start + size <= len(raw) else None)
     return tuple(found) if field.count is not None else found[0]
 

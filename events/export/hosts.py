@@ -1,4 +1,4 @@
-"""Events of several hosts in one file: each with its host, and when it was by one clock."""
+"""Combine events of several hosts in one export: each with its host, and its time by one clock."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ HEADS = (
     CommonField("uncertainty", int),
     CommonField("late", bool),
 )
-_OF_RECORD = tuple(one.name for one in fields(Record))
+_RECORD_FIELDS = tuple(one.name for one in fields(Record))
 
 
 @dataclass(frozen=True)
 class HostRecord(Record):
-    """An event, with where it was."""
+    """Event with its host."""
 
     host: str = ""
     time: int = 0
-    """Nanoseconds since 1970, on our clock."""
+    """Nanoseconds since 1970, on the local clock."""
     uncertainty: int | None = None
-    """Nanoseconds by which `time` may be off against other hosts'; None: not known."""
+    """Nanoseconds by which `time` may be off relative to other hosts; None: unknown."""
     late: bool = False
-    """Younger events were given before."""
+    """True if later events were exported before this one."""
     passes: bool = True
-    """Whether it passes the filter, for formats that have whole calls."""
+    """True if the event passes the filter; for formats that have whole calls."""
     source: Source = field(default_factory=Source, repr=False, compare=False)
-    """What is known of that host's events."""
+    """Source of that host's events."""
 
 
 def host_record(
@@ -46,26 +46,26 @@ def host_record(
     source: Source,
     passes: bool = True,
 ) -> HostRecord:
-    """The event of one host's store as one of several; see `HostRecord`."""
-    own = {name: getattr(record, name) for name in _OF_RECORD}
+    """Return an event of one host's store as one of several hosts; see `HostRecord`."""
+    own = {name: getattr(record, name) for name in _RECORD_FIELDS}
     return HostRecord(**own, host=host, time=time, uncertainty=uncertainty, late=late, passes=passes, source=source)
 
 
 def passes(record: Record) -> bool:
-    """Whether an event of a host passes the filter, as it was found out when it got its row."""
+    """Return whether an event passes the filter, as determined when the event got its row."""
     return not isinstance(record, HostRecord) or record.passes
 
 
 @dataclass(frozen=True)
 class HostsSource(Source):
-    """What is known of events of several hosts: of each its own host says it."""
+    """Source of events of several hosts, each described by its own host's source."""
 
     by_format: Mapping[int, Source] = field(default_factory=dict, repr=False, compare=False)
-    """By the identity of a format: two hosts may have events of one name, and other fields."""
+    """Sources by the identity of a format: two hosts may have events of one name with different fields."""
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
-        known = self.by_format.get(id(fmt))
-        return super().fields(fmt) if known is None else known.fields(fmt)
+        host_source = self.by_format.get(id(fmt))
+        return super().fields(fmt) if host_source is None else host_source.fields(fmt)
 
     def own(self, record: Record) -> Source:
         return record.source if isinstance(record, HostRecord) else self
@@ -77,7 +77,7 @@ class HostsSource(Source):
 
 
 def hosts_source(sources: Sequence[Source]) -> HostsSource:
-    """Of these hosts, as far as their events are known by now: columns are made of their fields."""
+    """Return the source for these hosts, with the formats known so far: columns are made of their fields."""
     return HostsSource(
         formats=tuple(fmt for source in sources for fmt in source.formats),
         title=" and ".join(source.title for source in sources),

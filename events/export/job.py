@@ -1,4 +1,4 @@
-"""An export as work that goes on in steps: how far it is, and what was left out."""
+"""Run an export in steps, with its progress and its omissions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from events.graph.record_ends import NO_RETURNS, lacks_returns
 if TYPE_CHECKING:
     from events.store.store import Store
 
-_AT_ONCE = 64
-"""Events between two looks at the clock."""
+_ROWS_PER_CHECK = 64
+"""Events between two checks of the time."""
 
 _WRITERS = {
     "jsonl": ("json_lines", "JsonLines"),
@@ -26,29 +26,29 @@ _WRITERS = {
     "folded": ("folded", "FoldedStacks"),
     "text": ("text", "KernelText"),
 }
-"""Format -> module here and class in it."""
-_OF_HOSTS = {"perfetto": "PerfettoHosts"}
-"""The classes that are others where events are of several hosts."""
+"""Module in this package and class by format."""
+_HOSTS_WRITERS = {"perfetto": "PerfettoHosts"}
+"""Classes that replace those of `_WRITERS` for events of several hosts."""
 
 
 def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
-    """What writes a format of events.
+    """Return the writer for a format of events.
 
     Raises:
-        events.export.formats.parquet.NoPyarrow: it can't be written here; the text says what is missing.
-        OSError: of the file.
+        events.export.formats.parquet.NoPyarrow: a library is missing; the text names it.
+        OSError: writing to the file failed.
     """
     module, name = _WRITERS[form.name]
-    name = _OF_HOSTS.get(form.name, name) if source.heads else name
-    made = getattr(importlib.import_module(f"events.export.formats.{module}"), name)
-    return cast("Writer", made(source, out))
+    name = _HOSTS_WRITERS.get(form.name, name) if source.heads else name
+    writer = getattr(importlib.import_module(f"events.export.formats.{module}"), name)
+    return cast("Writer", writer(source, out))
 
 
 def prepare(form: Format) -> None:
-    """Import what writes a format, which takes long for some; for a worker.
+    """Import the writer of a format, which takes long for some; call it from a worker.
 
     Raises:
-        events.export.formats.parquet.NoPyarrow: it can't be written here.
+        events.export.formats.parquet.NoPyarrow: a library is missing.
     """
     importlib.import_module(f"events.export.formats.{_WRITERS[form.name][0]}")
     if form.name == "parquet":
@@ -56,22 +56,22 @@ def prepare(form: Format) -> None:
 
 
 class Job:
-    """The rows that a store has, into one file; belongs to the thread that feeds the store."""
+    """Export of a store's rows to one file; used by the thread that feeds the store."""
 
     def __init__(
         self, store: Store, writer: Writer, passing: ExportFilter | None = None, *, grows: bool = False
     ) -> None:
-        """Take the rows that there are now, what writes them, and the filter.
+        """Take the rows that exist now, the writer, and the filter.
 
-        `grows`: `extend` takes more rows, and who calls it ends the file.
+        `grows`: `extend` adds more rows, and the caller finishes the file.
         """
         self._grows = grows
         self.total = len(store)
-        """Rows to be written."""
+        """Number of rows to write."""
         self.done = 0
-        """Rows that were looked at."""
+        """Number of rows processed."""
         self.dropped = 0
-        """Rows that the store let go of before they were written."""
+        """Number of rows that the store dropped before they were written."""
         self.finished = False
         self.passing = passing or ExportFilter()
         self._store = store
@@ -80,36 +80,40 @@ class Job:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not in the file, a line each."""
-        gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
+        """Omissions, one line each."""
+        dropped_note = f"{self.dropped:,} events were dropped for newer ones before they were written"
         returns = (NO_RETURNS,) if lacks_returns(self._store.decoder.formats.values()) else ()
-        return (*((gone,) if self.dropped else ()), *self._writer.notes, *returns)
+        return (*((dropped_note,) if self.dropped else ()), *self._writer.notes, *returns)
 
     @property
     def written(self) -> int:
-        """Rows that are in the file."""
+        """Number of rows in the file."""
         return self.passing.number - self._writer.left_out
 
     @property
     def text(self) -> str:
-        """See `ExportFilter.text`."""
+        """Number of events as text; see `ExportFilter.text`."""
         return self.passing.text(self._writer.left_out)
 
     def extend(self) -> None:
-        """Take the rows that have come since as well."""
+        """Add the rows that have arrived since."""
         self.total += self._store.next_seq - self._stop
         self._stop = self._store.next_seq
 
     def step(self, budget: float = 0.02) -> bool:
-        """Go on for about so many seconds; True when all is written. Raises OSError."""
+        """Write for about `budget` seconds; return True when all rows are written.
+
+        Raises:
+            OSError: writing to the file failed.
+        """
         deadline = time.monotonic() + budget
         while self._seq < self._stop:
             if self._seq < self._store.first_seq:  # dropped since the start
-                gone = min(self._store.first_seq, self._stop) - self._seq
-                self._seq += gone
-                self.done += gone
-                self.dropped += gone
-            stop = min(self._seq + _AT_ONCE, self._stop)
+                dropped = min(self._store.first_seq, self._stop) - self._seq
+                self._seq += dropped
+                self.done += dropped
+                self.dropped += dropped
+            stop = min(self._seq + _ROWS_PER_CHECK, self._stop)
             for record in map(self._store.record, range(self._seq, stop)):
                 if self.passing.gives(record):
                     self._writer.take(record)

@@ -1,4 +1,4 @@
-"""What is given out, and what is known of it: events with their meaning."""
+"""Describe the events of an export: fields, symbols, calls and names."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 
 class ProbeNote(NamedTuple):
-    """What the probe behind an event says of it."""
+    """Description of the probe of an event."""
 
     subject: str = ""
-    """Function, tracepoint or event it was put on; empty: not known."""
+    """Function, tracepoint or event that the probe is on; empty: unknown."""
     unasked: frozenset[str] = frozenset()
-    """Fields that are left out: nobody asked for them."""
+    """Fields that are omitted because the user did not request them."""
     frame: str = ""
-    """The field that only tells one call from another."""
+    """Field that serves only to tell calls apart."""
     attached: str = ""
     """`group.event` that an event probe is attached to."""
     user: bool = False
-    """It is of a probe in a program."""
+    """True for a probe in a program."""
 
 
 class CommonField(NamedTuple):
-    """Something that every event has besides what the trace says of it."""
+    """Field that every exported event has in addition to the trace's own."""
 
     name: str
     kind: type[int] | type[str] | type[bool]
 
 
 UNNAMED = "<...>"
-"""A task whose name is not known: the kernel learns some only later."""
+"""Name of a task whose name is unknown: the kernel learns some only later."""
 UNKNOWN = ProbeNote()
-"""An event that nobody says anything of."""
+"""Note for events without a probe."""
 
 
 def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.shown` is called
@@ -65,7 +65,7 @@ def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.los
 
 
 def is_name(value: Value | float, text: str) -> bool:
-    """Whether the text that a field is shown by is a name of its number, and not the number in whatever digits."""
+    """Return whether a field's displayed text is a name of its number, not the number in some base."""
     if not isinstance(value, int) or isinstance(value, bool) or not text:
         return False
     try:
@@ -77,65 +77,68 @@ def is_name(value: Value | float, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """See the module."""
+    """Properties of the events of an export."""
 
     about: Mapping[str, ProbeNote] = field(default_factory=dict)
-    """By the events' `group/name`."""
+    """Notes by the events' `group/name`."""
     formats: tuple[EventFormat, ...] = ()
-    """Of all events that may come: columns are made of their fields before the first one does."""
+    """Formats of all events that may come: columns are made of their fields before the first event."""
     ends: Mapping[str, EndRole] = field(default_factory=dict)
-    """The events that are ends of calls, by their `group/name`."""
+    """Roles of the events that are ends of calls, by `group/name`."""
     missed: Mapping[str, int | None] = field(default_factory=dict)
-    """Calls during which a probe did not run, by `group/event`; None: the kernel does not count them."""
+    """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
-    """See `events.store.store.Store.lost_between`."""
+    """Returns whether ends of calls may be missing between two times; see `events.store.store.Store.lost_between`."""
     events_lost: Callable[[int, int], bool] | None = None
-    """See `events.store.store.Store.events_lost`; None: the same."""
+    """Returns whether events may be missing between two times; see `events.store.store.Store.events_lost`; None: as
+    `lost_between`."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
-    """Name and text of each field as it is shown, values by their names."""
+    """Returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
-    """Name of a task by its thread id, as far as it is known by now."""
+    """Returns the name of a task by its thread id, as far as known."""
     symbols: Callable[[], Symbols | None] = _no_symbols
-    """Names of addresses."""
+    """Returns the symbols of addresses; None: unknown."""
     title: str = ""
-    """Where the events are from, in a few words."""
+    """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
-    """When an event was, in nanoseconds: by the trace clock where nothing else is said."""
+    """Returns the time of an event in nanoseconds; by default of the trace clock."""
     cuts: bool = False
-    """Whether the line was cut, or may be: what has columns has some for that."""
+    """True if there are outages, or may be: formats with columns then have some for outages."""
     stacks: bool = False
-    """Whether events have kernel stacks, or may: what has columns has one for them."""
+    """True if events have kernel stacks, or may have them: formats with columns then have one for stacks."""
     passes: Callable[[Record], bool] | None = None
-    """Whether an event passes the filter, for formats that have whole calls; None: all do."""
+    """Filter for formats that have whole calls; None: all events pass."""
     heads: tuple[CommonField, ...] = ()
-    """What stands in front of all that is given out of an event: where several hosts are, which one it is of."""
+    """Fields at the front of each exported event: with several hosts, the host."""
     _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)
-    """What `fields` gave, by the identity of a format: to compare two of them takes as long as an event."""
+    """Results of `fields` by the identity of a format: comparing two formats takes as long as exporting an event."""
 
     def of(self, event: str) -> ProbeNote:
-        """What is known of an event."""
+        """Return the note of an event's probe."""
         return self.about.get(event, UNKNOWN)
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
-        """Names of the fields of an event that somebody asked for, in the order of the format."""
-        known = self._asked.get(id(fmt))
-        if known is None:
+        """Return the names of an event's requested fields, in the order of the format."""
+        cached = self._asked.get(id(fmt))
+        if cached is None:
             about = self.of(fmt.path)
-            stack = fmt.path in KERNEL_STACKS or fmt.path in USER_STACKS  # the frames stand elsewhere
+            stack = fmt.path in KERNEL_STACKS or fmt.path in USER_STACKS  # frames are exported separately
             hidden = PROBE_FIELDS | about.unasked | {about.frame}
-            known = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
-        return known[1]
+            cached = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
+        return cached[1]
 
-    def own(self, record: Record) -> Source:  # noqa: ARG002 - of one host all are
-        """What is known of where this event is from."""
+    def own(self, record: Record) -> Source:  # noqa: ARG002 - one host: the same for all
+        """Return the source of the host that an event is from."""
         return self
 
-    def head(self, record: Record) -> Mapping[str, Value]:  # noqa: ARG002 - of one host there is nothing to say
-        """Values of `heads`, as far as they are known."""
+    def head(self, record: Record) -> Mapping[str, Value]:  # noqa: ARG002 - one host: no fields
+        """Return the values of `heads` that are known."""
         return {}
 
     def function(self, record: Record) -> str:
-        """Return the function whose call an event is an end of, or its address; else the name of the event."""
+        """Return the function of the call that an event is an end of, or its address; otherwise the name of the
+        event.
+        """
         if record.event in EVENTS and isinstance(address := record.values.get("func"), int):
             symbols = self.symbols()
             return symbols.text(address, offset=False) if symbols else hex(address)
@@ -143,18 +146,18 @@ class Source:
 
 
 class Writer(Protocol):
-    """Events in, bytes of one format out."""
+    """Writer that takes events and outputs bytes of one format."""
 
     @property
     def left_out(self) -> int:
-        """Events that were taken and are not in the file, when all is finished; `notes` say why."""
+        """Number of events taken that are not in the finished file; `notes` has the reasons."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What had to be left out, a line each; empty: nothing."""
+        """Omissions, one line each; empty: none."""
 
     def take(self, record: Record) -> None:
-        """Write one event; they come in the order of their sequence numbers."""
+        """Write one event; events come in ascending order of sequence numbers."""
 
     def finish(self) -> None:
-        """Write what is held back, and the end. The file stays open."""
+        """Write what is held back, and the end of the format. The file stays open."""

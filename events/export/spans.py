@@ -1,8 +1,7 @@
-"""Events in their order, each with what it is of a call: where a span begins and ends is only known later.
+"""Yield events in order, each with its part in a call, although the extent of a span is known only later.
 
-An entry waits until its exit proves it, and holds back what comes behind it, so that spans come out nested. That is
-bounded: when too much waits, the entry is passed by (`SpanPart.LATE`), and is given together with its exit when that
-comes.
+An entry waits until its exit proves it, and holds back later events, so that spans are nested. Waiting is bounded: if
+too many events wait, the entry is skipped (`SpanPart.LATE`) and output again together with its exit.
 """
 
 from __future__ import annotations
@@ -20,46 +19,47 @@ from events.record import Record
 
 
 class SpanPart(enum.Enum):
-    """What an event is of a call."""
+    """Part of an event in a call."""
 
     EVENT = "event"
-    """None of one, or of one that is not proven."""
+    """Event outside any call, or of an unproven one."""
     BEGIN = "begin"
-    """The entry of a call whose exit comes."""
+    """Entry of a call whose exit follows."""
     END = "end"
-    """The exit of the youngest call of its task that has begun, `LATE` ones aside."""
+    """Exit of the task's youngest call that has begun, disregarding `LATE` ones."""
     LATE = "late"
-    """An entry that may turn out to be a `CALL` or an `EVENT`; given again as what it turned out to be."""
+    """Entry that may turn out to be a `CALL` or an `EVENT`; output again as such."""
     CALL = "call"
-    """Both ends of a call that was `LATE`, in the place of its exit."""
+    """Both ends of a call that was `LATE`, at the position of its exit."""
     CROSSING = "crossing call"
-    """As `CALL`, of a call that ended before one that began inside of it: of another probe on the same function."""
+    """Both ends of a call that ended before a call begun inside it: the latter is of another probe on the same
+    function."""
 
 
 class SpanItem(NamedTuple):
-    """One event in its place."""
+    """Event at its position in the output."""
 
     part: SpanPart
     record: Record
-    """Of a `CALL` its entry."""
+    """Event; for a `CALL` its entry."""
     leave: Record | None = None
-    """Of a `CALL` its exit."""
+    """Exit of a `CALL`."""
     alone: str = ""
-    """Why an end of a call has no other end."""
+    """Reason why an end of a call has no partner."""
     passes: bool = True
-    """Whether it passes the filter; both ends of a call do where one does. Nothing is known of a `LATE` one."""
+    """True if the event passes the filter; both ends of a call pass if either does. Undefined for `LATE`."""
 
 
 MOST_WAITING = 1 << 12
-"""Events that are held back, if nothing else is said."""
+"""Default for the number of events held back."""
 MOST_OPEN = 1 << 13
-"""Calls that may be open at once, of which the entries are kept."""
+"""Maximum number of open calls, whose entries are kept."""
 NOT_OVER = "it had not ended"
-"""Why an entry is alone at the end of what is given out."""
+"""Reason why an entry has no partner at the end of the export."""
 
 
 class Spans:
-    """See the module. At most `waiting` events are held back, and the entries of `MOST_OPEN` calls."""
+    """Assigns events to spans. Holds back at most `waiting` events, and the entries of at most `MOST_OPEN` calls."""
 
     def __init__(
         self,
@@ -70,29 +70,29 @@ class Spans:
         missed: Mapping[str, int | None] | None = None,
         events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
-        """Take what the events are, by their `group/name`; and see `events.calls.pairing`.
+        """Take the roles of events by `group/name`, and arguments as for `events.calls.pairing`.
 
-        `passes`: whether an event passes the filter; None: all do. `missed`: see `events.store.store.Store.missed`.
+        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed`.
         """
         self._ends = ends
         self._passes = passes
         self._failing: set[int] = set()
-        """Sequence numbers of events that do not pass, neither alone nor for their calls."""
+        """Sequence numbers of events that do not pass, neither themselves nor through their calls."""
         self._pairing = Pairing(lost_between, MOST_OPEN, events_lost=events_lost)
         self._pairing.judge(ends, missed or {})
-        self._most = waiting
+        self._max_waiting = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()
-        self._known: dict[int, tuple[SpanPart, str]] = {}
-        """Sequence number of an end in the queue -> what it turned out to be."""
+        self._outcomes: dict[int, tuple[SpanPart, str]] = {}
+        """Outcome of each end in the queue, by sequence number."""
         self._late: dict[int, Record] = {}
-        self._passed: set[int] = set()
-        """Exits that were given out before it was known of which call they are."""
+        self._exits_output: set[int] = set()
+        """Exits that were output before their call was known."""
         self._entry_of: dict[int, Record] = {}
-        """Exit in the queue -> its entry that was late."""
+        """Entry that was late, by sequence number of its exit in the queue."""
 
     def take(self, record: Record) -> Iterator[SpanItem]:
-        """One event more; gives what is ready."""
+        """Add an event; yield the items that are ready."""
         self._queue.append(record)
         if self._passes is not None and not self._passes(record):
             self._failing.add(record.seq)
@@ -104,12 +104,12 @@ class Spans:
                 if call.entry is not None and call.exit is not None:
                     crosses = call.exit == end.seq and self._pairing.has_open_after(end.task, call.entry)
                     yield from self._pair(call.entry, call.exit, crosses=crosses)
-                elif call.exit in self._passed:
-                    self._passed.discard(call.exit)
+                elif call.exit in self._exits_output:
+                    self._exits_output.discard(call.exit)
                 elif call.exit is not None:
                     self._decide(call.exit, SpanPart.EVENT, alone)
                 elif call.entry is not None:
-                    yield from self._never_proven(call.entry, alone)
+                    yield from self._mark_unproven(call.entry, alone)
         yield from self._ready()
 
     def _end(self, record: Record) -> End | None:
@@ -119,9 +119,9 @@ class Spans:
         return end_of(record, end_of_call) if end_of_call else None
 
     def finish(self) -> Iterator[SpanItem]:
-        """What is held back; entries that wait stay alone."""
+        """Yield the items held back; waiting entries have no partner."""
         for seq in sorted(self._late):
-            yield from self._never_proven(seq, NOT_OVER)
+            yield from self._mark_unproven(seq, NOT_OVER)
         for record in self._queue:
             if record.seq in self._undecided:
                 self._decide(
@@ -134,9 +134,9 @@ class Spans:
         return end is not None and end.at_exit
 
     def _pair(self, entry: int, leave: int, *, crosses: bool) -> Iterator[SpanItem]:
-        if leave in self._passed:
-            self._passed.discard(leave)
-            yield from self._never_proven(entry, UnpairedReason.UNKNOWN.value)
+        if leave in self._exits_output:
+            self._exits_output.discard(leave)
+            yield from self._mark_unproven(entry, UnpairedReason.UNKNOWN.value)
             return
         if not {entry, leave} <= self._failing:
             self._failing -= {entry, leave}
@@ -153,9 +153,9 @@ class Spans:
 
     def _decide(self, seq: int, part: SpanPart, alone: str = "") -> None:
         self._undecided.discard(seq)
-        self._known[seq] = (part, alone)
+        self._outcomes[seq] = (part, alone)
 
-    def _never_proven(self, entry: int, alone: str) -> Iterator[SpanItem]:
+    def _mark_unproven(self, entry: int, alone: str) -> Iterator[SpanItem]:
         late = self._late.pop(entry, None)
         if late is not None:
             yield SpanItem(SpanPart.EVENT, late, alone=alone, passes=self._is_passing(entry))
@@ -163,7 +163,7 @@ class Spans:
             self._decide(entry, SpanPart.EVENT, alone)
 
     def _is_passing(self, *seqs: int) -> bool:
-        """Whether one of some events passes; they are given now, and not asked about again."""
+        """Return whether any of the events passes; forget the events, which are output now."""
         passes = not self._failing.issuperset(seqs)
         self._failing.difference_update(seqs)
         return passes
@@ -173,12 +173,12 @@ class Spans:
         while queue:
             record = queue[0]
             if record.seq in self._undecided:
-                if len(queue) <= self._most:
+                if len(queue) <= self._max_waiting:
                     return
                 self._undecided.discard(record.seq)
                 queue.popleft()
                 if self._is_exit(record):
-                    self._passed.add(record.seq)
+                    self._exits_output.add(record.seq)
                     yield SpanItem(
                         SpanPart.EVENT,
                         record,
@@ -190,7 +190,7 @@ class Spans:
                 yield SpanItem(SpanPart.LATE, record)
                 continue
             queue.popleft()
-            part, alone = self._known.pop(record.seq, (SpanPart.EVENT, ""))
+            part, alone = self._outcomes.pop(record.seq, (SpanPart.EVENT, ""))
             if part is SpanPart.LATE:
                 yield SpanItem(part, record)
             elif part in (SpanPart.CALL, SpanPart.CROSSING):

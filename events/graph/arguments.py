@@ -1,7 +1,8 @@
-"""The arguments of a call as the tracer recorded them: registers, with names and types from BTF.
+"""Decode the arguments of a call as the tracer recorded them: registers, with names and types from BTF.
 
-kernel/trace/trace_output.c:print_function_args reads the same registers. It knows a function by its name alone and
-takes the first that BTF has: of two functions of one name it may name the arguments of the other, and so does this.
+kernel/trace/trace_output.c:print_function_args reads the same registers. It looks a function up by name only and
+takes the first that BTF has: of two functions with one name it may use the other's arguments, and so does this
+module.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ _SIGN = 1 << (_REGISTER_BITS - 1)
 
 
 class CallArgument(NamedTuple):
-    """One argument."""
+    """Argument of a recorded call."""
 
     name: str
-    """Empty: the function's prototype does not name it."""
+    """Parameter name; empty: the function's prototype has none."""
     type_id: int
-    """In the BTF that has the function; 0: it may be anything (`...`)."""
+    """Type id in the BTF that has the function; 0: any type (`...`)."""
     type: Type
-    """Without typedefs and modifiers."""
+    """Type without typedefs and modifiers."""
     registers: tuple[int, ...]
-    """What each of its registers held, without sign; several where a structure is passed by value."""
+    """Unsigned content of each register of the argument; several for a structure passed by value."""
     is_cut: bool
-    """The record ends in the middle of it."""
+    """True if the record ends within the argument."""
 
     @property
     def value(self) -> int:
-        """The first register as a value of its type: bits that do not belong to it are cut off, the sign counts."""
+        """First register as a value of the argument's type: truncated to the type's width, with its sign."""
         bits = _bits(self.type)
         low = self.registers[0] & ((1 << bits) - 1)
         is_signed = isinstance(self.type, Int | Enum | Enum64) and self.type.is_signed
@@ -44,31 +45,32 @@ class CallArgument(NamedTuple):
 
 
 class CallArguments(NamedTuple):
-    """The arguments of one call."""
+    """Arguments of one call."""
 
     known: tuple[CallArgument, ...]
     is_cut: bool
-    """There are more, which the record does not hold."""
+    """True if the call has more arguments than the record holds."""
 
 
 class ArgumentTypes:
     """Prototypes of functions by name."""
 
     def __init__(self, kernel: Btf, modules: Sequence[Btf] = ()) -> None:
-        """Take the kernel's types, and those of its modules in the order in which they were loaded."""
+        """Take the kernel's types, and those of its modules in load order."""
         self._btfs = (kernel, *modules)
         self.params = lru_cache(maxsize=4096)(self._look_up)
-        """Parameters of a function by its name without the module, each with its type; None: BTF has it not."""
+        """Function that returns the parameters, with types, of a function named without its module; None: BTF lacks
+        it."""
 
     def of(self, function: str, registers: Sequence[int]) -> CallArguments | None:
-        """What a call was given.
+        """Decode the arguments of a call.
 
         Args:
-            function: its name, as kallsyms has it, without the module.
-            registers: what `registers_of` gave.
+            function: name as in kallsyms, without the module.
+            registers: result of `registers_of`.
 
         Returns:
-            None where BTF does not know the function, or the record has no arguments.
+            None if BTF does not have the function, or the record has no arguments.
         """
         params = self.params(function)
         if params is None or not registers:
@@ -100,13 +102,13 @@ class ArgumentTypes:
 
 
 def registers_of(record: Record) -> tuple[int, ...]:
-    """The argument registers that a record holds, in the order of the calling convention; empty: none."""
+    """Return the argument registers that a record holds, in the order of the calling convention; empty: none."""
     found = record.values.get("args")
     return tuple(word for word in found if isinstance(word, int)) if isinstance(found, tuple) else ()
 
 
 def kernel_text(function: str, registers: Sequence[int], types: ArgumentTypes | None) -> str:
-    """What the kernel prints behind the function's name, brackets included."""
+    """Return the arguments as the kernel prints them after the function's name, in parentheses."""
     found = types.of(function, registers) if types else None
     if found is None:
         return "()"
@@ -126,7 +128,7 @@ def _kernel_argument(argument: CallArgument) -> str:
             text = f"{signed}" if kind.is_signed else f"0x{value:x}"
         case Enum():
             # struct btf_enum has s32 values, whatever the sign of the enum; the whole register is compared.
-            name = next((one.name for one in kind.values if _as_s32(one.value) == signed), None)
+            name = next((enumerator.name for enumerator in kind.values if _as_s32(enumerator.value) == signed), None)
             text = f"{signed} [{name}]" if name is not None else f"{signed}"
         case _:
             words = ":".join(f"0x{word:x}" for word in argument.registers)
@@ -140,7 +142,7 @@ def _as_s32(value: int) -> int:
 
 
 def _registers_for(kind: Type) -> int:
-    """Registers that print_function_args gives an argument, which is not always how many it has."""
+    """Return the number of registers that print_function_args assigns to an argument; the real number may differ."""
     if isinstance(kind, Void | Ptr | Int | Enum):
         return 1
     size: int = getattr(kind, "size", 0)

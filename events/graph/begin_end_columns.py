@@ -1,8 +1,7 @@
-"""What a tree of calls is made of: begins, ends and points of tasks, as columns in the order of time.
+"""Represent begins, ends and points of tasks, from which a call tree is built, as columns in order of time.
 
-Two sources give them: the function_graph tracer (`of_graph`), and our own probes at both ends of functions
-(`events.graph.probe_pairs`). They differ in what tells how deep a call is, which is what proves a nesting: see
-`Deeper`.
+Two sources produce them: the function_graph tracer (`of_graph`), and probes at both ends of functions
+(`events.graph.probe_pairs`). The sources differ in the measure of a call's depth, which proves nesting; see `Deeper`.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 Deeper = Callable[[Any, Any, Any], Any]
-"""Whether a call at the first place can be inside a call at the second, and whether both are of one function; for
-arrays, and for numbers."""
+"""Function of (inner place, outer place, same function) that returns whether the first call can be inside the second;
+accepts arrays or numbers."""
 
 NOWHERE: Final = -(1 << 62)
-"""Place of what encloses everything."""
+"""Place of the root, which encloses everything."""
 _STACK_BITS: Final = 14
-"""Kernel stacks are not smaller than this, and begin at multiples of their size (THREAD_SIZE)."""
+"""Log2 of the minimum size of kernel stacks, which are aligned to their size (THREAD_SIZE)."""
 
 
 class Edge(enum.IntEnum):
-    """What an event does to the calls of its task."""
+    """Effect of an event on the open calls of its task."""
 
     BEGIN = 0
     END = 1
@@ -39,38 +38,38 @@ class Edge(enum.IntEnum):
 
 
 class RowKind(enum.IntEnum):
-    """What a row of the tree is."""
+    """Kind of a row of the tree."""
 
     CALL = 0
     IRQ = 1
-    """A hard interrupt; `function` is its number or vector."""
+    """Hard interrupt; `function` is its number or vector."""
     SOFTIRQ = 2
-    """`function` is its vector."""
+    """Softirq; `function` is its vector."""
     SWITCH = 3
-    """The task was off its CPU; `function` is the thread that came."""
+    """Time off the CPU; `function` is the thread that was switched in."""
     COMMENT = 4
-    """Another event; `function` is the id of its format."""
+    """Other event; `function` is its format id."""
 
 
 class BeginEndColumns(NamedTuple):
-    """Columns of one length."""
+    """Begins, ends and points; all columns have the same length."""
 
     ts: Ints
     seq: Ints
     """Row of the event in the store."""
     task: NDArray[np.int32]
-    """Thread id; of an idle task `events.calls.call_values.idle_task`."""
+    """Thread id; for an idle task `events.calls.call_values.idle_task`."""
     cpu: NDArray[np.int16]
     edge: NDArray[np.uint8]
     what: NDArray[np.uint8]
     function: NDArray[np.uint64]
-    """Address of the function; see `RowKind` for the others."""
+    """Address of the function; see `RowKind` for other kinds."""
     place: Ints
-    """Of a call: how deep it is, in the measure of a `Deeper`."""
+    """Depth of a call, in the measure of a `Deeper`."""
     proof: NDArray[np.uint64]
-    """What both ends of a call have in common beside function and place."""
+    """Value that both ends of a call have in common, besides function and place."""
     duration: Ints
-    """END: nanoseconds as the kernel measured them; -1: the time between the two events counts."""
+    """Nanoseconds as measured by the kernel, at an END; -1: use the time between the two events."""
     retval: Ints
     has_retval: Mask
 
@@ -79,32 +78,32 @@ class BeginEndColumns(NamedTuple):
         """Number of events."""
         return len(self.ts)
 
-    def of(self, wanted: Mask | NDArray[np.intp] | slice) -> BeginEndColumns:
-        """Some of the events."""
-        return BeginEndColumns(*(column[wanted] for column in self.columns()))
+    def of(self, selection: Mask | NDArray[np.intp] | slice) -> BeginEndColumns:
+        """Return the events of a mask, of indexes in that order, or of a slice."""
+        return BeginEndColumns(*(column[selection] for column in self.columns()))
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """All columns, in their order."""
+        """Return all columns, in order."""
         return tuple(getattr(self, name) for name in self._fields)
 
 
 def together(parts: Sequence[BeginEndColumns]) -> BeginEndColumns:
-    """One behind the other."""
+    """Concatenate columns."""
     if len(parts) == 1:
         return parts[0]
     return BeginEndColumns(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
 def by_depth(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401, ARG001 - arrays or numbers
-    """`Deeper` of the tracer's own depth."""
+    """Compare depths recorded by the tracer; a `Deeper`."""
     return inner > outer
 
 
 def by_stack(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401
-    """`Deeper` of stack pointers: on one stack, which grow downwards, an inner call has the lower one.
+    """Compare stack pointers; a `Deeper`. Stacks grow downwards, so on one stack an inner call has the lower pointer.
 
-    What a function calls as its last act may take its place, but for the function itself; as in
-    `events.calls.pairing`. An interrupt has a stack of its own: of two stacks nothing is concluded.
+    A function called as another's last act may be at the same position, unless it is the same function; see
+    `events.calls.pairing`. Interrupts have their own stacks: between different stacks any nesting is accepted.
     """
     return (inner + same <= outer) | (inner >> _STACK_BITS != outer >> _STACK_BITS)
 
@@ -124,14 +123,16 @@ _WHAT = np.array([_EDGES[kind][1] for kind in EndKind], np.uint8)
 
 
 def of_graph(ends: GraphEnds) -> BeginEndColumns:
-    """What the tracer recorded. A task switch begins in the task that leaves, and ends in the one that comes."""
+    """Convert the tracer's records. A task switch begins in the task that leaves, and ends in the task that is
+    switched in.
+    """
     edge, what = _EDGE[ends.kind], _WHAT[ends.kind]
     pid = ends.pid
     idle = pid == 0
     task = np.where(idle, idle_task(0) - ends.cpu.astype(np.int32), pid) if idle.any() else pid
     call = what == RowKind.CALL
     function = ends.function if call.all() else np.where(call, ends.function, ends.other.view(np.uint64))
-    made = BeginEndColumns(
+    columns = BeginEndColumns(
         ends.ts.view(np.int64),
         ends.seq,
         task,
@@ -145,30 +146,30 @@ def of_graph(ends: GraphEnds) -> BeginEndColumns:
         ends.retval,
         ends.has_retval,
     )
-    return _with_returns(made) if (what == RowKind.SWITCH).any() else made
+    return _with_returns(columns) if (what == RowKind.SWITCH).any() else columns
 
 
-def _with_returns(made: BeginEndColumns) -> BeginEndColumns:
-    """Add the ends of task switches: where the thread that comes is back."""
-    switch = np.flatnonzero(made.what == RowKind.SWITCH)
-    back = made.of(switch)
-    comes = back.function.view(np.int64)
-    task = np.where(comes == 0, idle_task(0) - back.cpu.astype(np.int64), comes).astype(np.int32)
-    # Which thread it gave way to is of no account when it comes back: any end of a switch ends its own.
+def _with_returns(columns: BeginEndColumns) -> BeginEndColumns:
+    """Add the ends of task switches, at which the thread switched in is back on the CPU."""
+    switch = np.flatnonzero(columns.what == RowKind.SWITCH)
+    back = columns.of(switch)
+    next_pid = back.function.view(np.int64)
+    task = np.where(next_pid == 0, idle_task(0) - back.cpu.astype(np.int64), next_pid).astype(np.int32)
+    # The thread that it had given way to does not matter: any return of a thread ends its own switch.
     ends = back._replace(task=task, edge=np.full(len(switch), Edge.END, np.uint8))
-    both = together([made, ends])
-    order = np.argsort(np.concatenate((np.arange(made.size) * 2, switch * 2 + 1)), kind="stable")
-    return both.of(order)
+    merged = together([columns, ends])
+    order = np.argsort(np.concatenate((np.arange(columns.size) * 2, switch * 2 + 1)), kind="stable")
+    return merged.of(order)
 
 
 class Nesting(NamedTuple):
-    """One row an event, in the order in which they were given; places are of that order, -1: none."""
+    """Nesting of events: one element per event, in input order; elements are indexes of events, -1: none."""
 
     partner: Places
-    """The other end."""
+    """Index of the other end."""
     parent: Places
-    """The begin that is around it; not for an END with a partner."""
+    """Index of the enclosing begin; undefined for an END with a partner."""
     level: Ints
-    """Number of those."""
+    """Number of enclosing begins."""
     over: Places
-    """BEGIN: the event that shows that it has ended, though its end was not seen."""
+    """Index, for a BEGIN, of the event that proves that the call has ended, although its end is missing."""

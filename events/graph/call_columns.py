@@ -1,4 +1,4 @@
-"""The columns of a tree of calls, which grow at one end and are dropped at the other."""
+"""Store the columns of a call tree, which grow at one end and are dropped at the other."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DTYPES: Final[Mapping[str, Any]] = {
 }
 _LEAST: Final = 1 << 12
 _SPARE: Final = 4
-"""Room ahead is for a quarter of the rows: each is copied some four times, a column at once, until it is dropped."""
+"""Divisor of the row count for spare space: with a quarter, each row is copied about four times in its life."""
 
 
 class CallColumns:
-    """Rows `first` to `next - 1`; a row never changes its number. Attributes are named in `DTYPES`.
+    """Columns of rows `first` to `next - 1`; a row never changes its number. Attributes are named in `DTYPES`.
 
-    Each is a view of the rows that are there, its element 0 being row `first`; it holds until the next `append` or
+    Each column is a view of the current rows, element 0 being row `first`; a view is valid until the next `append` or
     `drop`.
     """
 
@@ -41,22 +41,22 @@ class CallColumns:
         self.next = 0
         self._room = {name: np.zeros(_LEAST, kind) for name, kind in DTYPES.items()}
         self._start = 0
-        """Place of row `first` in the arrays."""
+        """Index of row `first` in the arrays."""
 
     def __len__(self) -> int:
         return self.next - self.first
 
     @property
     def bytes(self) -> int:
-        """What they take."""
+        """Bytes that the columns occupy."""
         return sum(column.nbytes for column in self._room.values())
 
     def column(self, name: str) -> NDArray[Any]:
-        """A view of one column."""
+        """Return a view of one column."""
         return self._room[name][self._start : self._start + len(self)]
 
     def append(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Add rows; a column that is left out is 0 there."""
+        """Append rows; columns that are not given are 0."""
         count = len(rows["seq"])
         used = self._start + len(self)
         if used + count > len(self._room["seq"]):
@@ -67,18 +67,18 @@ class CallColumns:
         self.next += count
 
     def drop(self, count: int) -> None:
-        """Forget the oldest rows."""
+        """Drop the oldest rows."""
         count = min(count, len(self))
         self.first += count
         self._start += count
 
     def _make_room(self, count: int) -> None:
-        """Move what is there to the front, of larger arrays where that is not enough."""
-        kept = len(self)
-        wanted = kept + count
+        """Move the rows to the front of the arrays, and enlarge the arrays if needed."""
+        count_now = len(self)
+        wanted = count_now + count
         size = max(len(self._room["seq"]), wanted + wanted // _SPARE)
         for name, column in self._room.items():
             larger = np.empty(size, column.dtype)
-            larger[:kept] = column[self._start : self._start + kept]
+            larger[:count_now] = column[self._start : self._start + count_now]
             self._room[name] = larger
         self._start = 0

@@ -1,11 +1,11 @@
-"""The ends of calls as columns: what a tree of calls, or a view of it, is built from.
+"""Represent the ends of calls as columns, from which a call tree or a view of it is built.
 
-One row an event, in the order of the store (of time). The numbers of the function_graph tracer come from its
+There is one row per event, in the order of the store (of time). The function_graph tracer's values come from its
 records (kernel/trace/trace_entries.h: funcgraph_entry, fgraph_retaddr_entry, funcgraph_exit), those of switches and
-interrupts from the events of `sched`, `irq` and `irq_vectors` where they were switched on beside it.
+interrupts from the events of `sched`, `irq` and `irq_vectors` if they were enabled as well.
 
-`ts` is of the clock of the trace instance; `calltime` and `rettime` are of `trace_clock_local()`, whatever clock was
-chosen. Of those two only the difference means something: `GraphEnds.durations`.
+`ts` is read from the clock of the trace instance; `calltime` and `rettime` from `trace_clock_local()`, whatever the
+instance's clock. Only the difference of the latter two has a meaning: `GraphEnds.durations`.
 """
 
 from __future__ import annotations
@@ -20,88 +20,88 @@ from numpy.typing import NDArray
 
 
 class EndKind(enum.IntEnum):
-    """What a row is; the value in `GraphEnds.kind`."""
+    """Kind of a row; values of `GraphEnds.kind`."""
 
     ENTRY = 0
-    """A call began."""
+    """Begin of a call."""
     EXIT = 1
-    """A call returned."""
+    """Return of a call."""
     SWITCH = 2
-    """sched_switch: `pid` leaves the CPU, `other` is the thread that comes."""
+    """sched_switch: `pid` leaves the CPU, `other` is the thread switched in."""
     IRQ_ENTRY = 3
-    """A hard interrupt began (irq_handler_entry, irq_vectors/*_entry); `other`: its number or vector, -1 without."""
+    """Begin of a hard interrupt (irq_handler_entry, irq_vectors/*_entry); `other`: its number or vector, -1:
+    unknown."""
     IRQ_EXIT = 4
-    """It ended; `other` as there."""
+    """End of a hard interrupt; `other` as for `IRQ_ENTRY`."""
     SOFTIRQ_ENTRY = 5
-    """A softirq began; `other` is its vector (enum in include/linux/interrupt.h: 1 TIMER, 3 NET_RX, 7 SCHED, ...)."""
+    """Begin of a softirq; `other` is its vector (enum in include/linux/interrupt.h: 1 TIMER, 3 NET_RX, 7 SCHED,
+    ...)."""
     SOFTIRQ_EXIT = 6
-    """It ended; `other` as there."""
+    """End of a softirq; `other` as for `SOFTIRQ_ENTRY`."""
     COMMENT = 7
-    """Any other event, which the kernel prints as a comment between the calls; `other` is the id of its format."""
+    """Any other event, which the kernel prints as a comment between the calls; `other` is its format id."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphEnds:
-    """Columns of equal length; not to be written into."""
+    """Columns of equal length; read-only."""
 
     ts: NDArray[np.uint64]
-    """Nanoseconds (or ticks) of the clock of the trace instance: when the record was written."""
+    """Nanoseconds (or ticks) of the trace instance's clock when the record was written."""
     cpu: NDArray[np.int16]
     pid: NDArray[np.int32]
-    """Thread id; 0 is the idle task of its CPU, a thread of its own on each."""
+    """Thread id; 0 is the idle task of the row's CPU, a separate thread on each CPU."""
     kind: NDArray[np.uint8]
-    """An `EndKind`."""
+    """`EndKind` of the row."""
     function: NDArray[np.uint64]
-    """Address of the function, as kallsyms has it, for ENTRY and EXIT; else 0."""
+    """Address of the function, as in kallsyms, for ENTRY and EXIT; else 0."""
     depth: NDArray[np.int32]
-    """Calls that this one is inside of, of those that the tracer follows, from 0; ENTRY and EXIT, else 0.
+    """Number of enclosing calls that the tracer follows, from 0, for ENTRY and EXIT; else 0.
 
-    Of a task, not of a CPU: an interrupt counts on from the depth of what it interrupted.
-    """
+    The depth counts per task, not per CPU: an interrupt continues from the depth of the interrupted code."""
     calltime: NDArray[np.uint64]
-    """EXIT: nanoseconds of `trace_clock_local()` when the call began; 0: the record does not say."""
+    """Nanoseconds of `trace_clock_local()` at which the call began, for EXIT; 0: not recorded."""
     rettime: NDArray[np.uint64]
-    """EXIT: when it returned; 0: the record does not say."""
+    """Nanoseconds of `trace_clock_local()` at which the call returned, for EXIT; 0: not recorded."""
     retval: NDArray[np.int64]
-    """EXIT: what the function returned, as the register held it; 0 without `has_retval`."""
+    """Return value for EXIT, as the register held it; 0 without `has_retval`."""
     has_retval: NDArray[np.bool_]
-    """Whether the record has a return value (CONFIG_FUNCTION_GRAPH_RETVAL), switched on to be shown or not."""
+    """True if the record has a return value (CONFIG_FUNCTION_GRAPH_RETVAL), whether or not its display is enabled."""
     retaddr: NDArray[np.uint64]
-    """ENTRY: address that the call returns to, an instruction of its caller; 0: not recorded (funcgraph-retaddr)."""
+    """Return address for ENTRY, an instruction of the caller; 0: not recorded (funcgraph-retaddr)."""
     overrun: NDArray[np.uint32]
-    """EXIT: calls of this task that the tracer could not follow for want of room, since the task began."""
+    """Number of calls that the tracer could not follow since the task began, for lack of space; for EXIT."""
     arguments: NDArray[np.uint8]
-    """ENTRY: argument registers that the record holds (funcgraph-args); 0: none were recorded.
+    """Number of argument registers in the record (funcgraph-args), for ENTRY; 0: not recorded.
 
-    `events.graph.arguments` gives them, and their names by BTF.
-    """
+    `events.graph.arguments` decodes the registers, with their names from BTF."""
     other: NDArray[np.int64]
-    """See `EndKind`; 0 for ENTRY and EXIT."""
+    """Value that depends on the kind; see `EndKind`; 0 for ENTRY and EXIT."""
     seq: NDArray[np.int64]
-    """Sequence number of the row in the store; `Store.record` gives the whole event."""
+    """Sequence number of the row in the store; `Store.record` returns the whole event."""
 
     def __len__(self) -> int:
         return len(self.seq)
 
     @property
     def durations(self) -> NDArray[np.int64]:
-        """Nanoseconds of each call, at its EXIT; -1 for other rows and where the record does not say.
+        """Nanoseconds of each call, at its EXIT; -1 for other rows and where not recorded.
 
-        Without the option sleep-time the kernel has taken away the time in which the task slept.
+        Without the option sleep-time the kernel excludes the time in which the task slept.
         """
-        said = (self.kind == EndKind.EXIT) & (self.rettime != 0)
-        return np.where(said, (self.rettime - self.calltime).astype(np.int64), -1)
+        is_recorded = (self.kind == EndKind.EXIT) & (self.rettime != 0)
+        return np.where(is_recorded, (self.rettime - self.calltime).astype(np.int64), -1)
 
     def part(self, start: int, stop: int) -> GraphEnds:
-        """Some of the rows; views."""
+        """Return a view of the rows from index `start` to before `stop`."""
         return GraphEnds(*(column[start:stop] for column in self.columns()))
 
-    def of(self, wanted: NDArray[np.bool_] | NDArray[np.intp]) -> GraphEnds:
-        """The rows of a mask, or those of these places in this order."""
-        return GraphEnds(*(column[wanted] for column in self.columns()))
+    def of(self, selection: NDArray[np.bool_] | NDArray[np.intp]) -> GraphEnds:
+        """Return the rows selected by a mask, or by indexes in that order."""
+        return GraphEnds(*(column[selection] for column in self.columns()))
 
     def columns(self) -> list[NDArray[Any]]:
-        """All columns, in the order of the fields."""
+        """Return all columns, in the order of the fields."""
         return [getattr(self, field.name) for field in fields(self)]
 
 
@@ -125,12 +125,12 @@ _DTYPES: dict[str, Any] = {
 
 
 def zeros(rows: int) -> GraphEnds:
-    """So many rows of zeros, to be filled in."""
+    """Return `rows` rows of zeros, to be filled in."""
     return GraphEnds(**{name: np.zeros(rows, dtype) for name, dtype in _DTYPES.items()})
 
 
 def joined(parts: Sequence[GraphEnds]) -> GraphEnds:
-    """The rows of all, one behind the other; no part: no rows."""
+    """Concatenate the rows of all parts; without parts, no rows."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -1,4 +1,4 @@
-"""Rows of a call tree that are in no call: interrupts of a task that nobody traces just then."""
+"""Find rows of a call tree outside any call: interrupts of a task that is not being traced at that time."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from events.graph.call_columns import CallColumns
 
 
 class OutsideCalls(NamedTuple):
-    """Interrupts and times off the CPU in no call, as far as some rows tell."""
+    """Interrupts and times off the CPU outside any call, within a range of rows."""
 
     idle: Mask
-    """For each of the rows, whether it is one with neither a call nor an event in it."""
+    """Mask of the range: True for rows outside any call that contain neither a call nor an event."""
     busy: Ints
-    """Interrupts in no call with a call or an event of those rows in them; they may be older."""
+    """Rows outside any call that contain a call or an event of the range; they may precede it."""
 
 
 def outside_calls(columns: CallColumns, start: int, stop: int) -> OutsideCalls:
-    """Return what of the rows from `start` to before `stop` is in no call; a dropped parent counts as a call."""
+    """Return the rows from `start` to before `stop` that are outside any call; a dropped parent counts as a call."""
     first = columns.first
     what, parent = columns.column("what"), columns.column("parent")
     part = slice(start - first, stop - first)
     is_plain = (what[part] == RowKind.CALL) | (what[part] == RowKind.COMMENT)
-    around = parent[part].copy()
-    outside: Mask = around < 0
+    parents = parent[part].copy()
+    outside: Mask = parents < 0
     pairs: list[tuple[Ints, Ints]] = []
-    # Around what is in no call stand interrupts only, and few: a softirq, what interrupts it, an NMI.
-    left = np.flatnonzero(around >= first)
-    while len(left := left[what[around[left] - first] != RowKind.CALL]):
-        up = around[left]
-        pairs.append((left[is_plain[left]], up[is_plain[left]]))
-        around[left] = parent[up - first]
-        outside[left] = around[left] < 0
-        left = left[around[left] >= first]
+    # Rows outside any call are enclosed by few interrupts only: a softirq, an interrupt within it, an NMI.
+    pending = np.flatnonzero(parents >= first)
+    while len(pending := pending[what[parents[pending] - first] != RowKind.CALL]):
+        up = parents[pending]
+        pairs.append((pending[is_plain[pending]], up[is_plain[pending]]))
+        parents[pending] = parent[up - first]
+        outside[pending] = parents[pending] < 0
+        pending = pending[parents[pending] >= first]
     found = [up[outside[rows]] for rows, up in pairs]
     busy = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
     idle = outside & ~is_plain

@@ -1,7 +1,7 @@
-"""From the rows of a store to the ends of calls, by columns (some 50 ns an event).
+"""Convert the rows of a store to ends of calls, by columns (about 50 ns per event).
 
-Which record is what is said by its format file alone: a kernel may keep arguments, a return value, a return address,
-or none of them, and widths have changed more than once.
+The format file alone identifies the records: depending on the kernel they contain arguments, a return value, a return
+address, or none of these, and widths have changed more than once.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from events.store.store import Store
 
 _IRQ_SYSTEMS = frozenset(("irq", "irq_vectors", "ipi"))
 _NUMBERS = ("irq", "vec", "vector")
-"""What the events of interrupts call the number of theirs."""
+"""Names of the fields with the interrupt's number in events of interrupts."""
 _MOST_ARGUMENTS = 255
 
 _Rows = NDArray[np.int64] | slice
-"""Places in a piece."""
+"""Indexes into a piece."""
 
 
 class Role(NamedTuple):
-    """What the records of one format are."""
+    """Meaning of the records of one format."""
 
     kind: EndKind
     other: str = ""
@@ -35,7 +35,7 @@ class Role(NamedTuple):
 
 
 def role_of(fmt: EventFormat) -> Role:
-    """What the records of a format are; see `EndKind`."""
+    """Return the meaning of the records of a format; see `EndKind`."""
     ending = fmt.name.rpartition("_")[2]
     if is_graph(fmt):
         return Role(EndKind.EXIT if ending == "exit" else EndKind.ENTRY)
@@ -47,19 +47,19 @@ def role_of(fmt: EventFormat) -> Role:
     if fmt.name.startswith("softirq_"):
         return Role(EndKind.SOFTIRQ_ENTRY if ending == "entry" else EndKind.SOFTIRQ_EXIT, number)
     if fmt.system == "irq" and not fmt.name.startswith("irq_handler_"):
-        return Role(EndKind.COMMENT)  # tasklet_entry and its like are softirqs already
+        return Role(EndKind.COMMENT)  # tasklet_entry and similar events occur within softirqs
     return Role(EndKind.IRQ_ENTRY if ending == "entry" else EndKind.IRQ_EXIT, number)
 
 
 def is_graph(fmt: EventFormat) -> bool:
-    """Whether these are records of the function_graph tracer."""
+    """Return whether a format's records come from the function_graph tracer."""
     return fmt.path in EVENTS
 
 
 def ends_of(store: Store, start: int, stop: int) -> GraphEnds:
-    """The rows of a store from sequence number `start` to before `stop`, as far as they are kept.
+    """Return the retained rows of a store from sequence number `start` to before `stop`.
 
-    Rows that came as text are left out: the kernel prints a graph for people, and its lines are no events.
+    Rows received as text are omitted: the kernel prints a graph for people, and its lines are no events.
     """
     first, after = max(start, store.first_seq), min(stop, store.next_seq)
     return joined([_piece(store, at, min(at + PIECE, after)) for at in range(first, after, PIECE)])
@@ -67,48 +67,48 @@ def ends_of(store: Store, start: int, stop: int) -> GraphEnds:
 
 def _piece(store: Store, start: int, stop: int) -> GraphEnds:
     columns = store.columns(start, stop)
-    made = zeros(len(columns))
-    made.ts[:] = columns.run.stamps
-    made.seq[:] = np.arange(columns.first, columns.first + len(columns))
-    made.cpu[:] = columns.cpus[columns.slabs]
+    ends = zeros(len(columns))
+    ends.ts[:] = columns.run.stamps
+    ends.seq[:] = np.arange(columns.first, columns.first + len(columns))
+    ends.cpu[:] = columns.cpus[columns.slabs]
     for number, table in columns.tables.items():
-        _fill(made, number, table)
-    return made.of(~columns.is_text) if columns.is_text.any() else made
+        _fill(ends, number, table)
+    return ends.of(~columns.is_text) if columns.is_text.any() else ends
 
 
-def _fill(made: GraphEnds, number: int, table: FormatTable) -> None:
-    """The rows of one format."""
+def _fill(ends: GraphEnds, number: int, table: FormatTable) -> None:
+    """Fill in the rows of one format."""
     fmt = table.layout.format
     role = role_of(fmt)
-    # Most pieces hold two formats in turn; where one has all rows, a slice is several times faster.
-    at: _Rows = table.places if len(table) < len(made) else slice(None)
-    made.kind[at] = role.kind
-    made.pid[at] = table.pids
+    # Most pieces contain two formats in alternation; if one format has all rows, a slice is several times faster.
+    at: _Rows = table.places if len(table) < len(ends) else slice(None)
+    ends.kind[at] = role.kind
+    ends.pid[at] = table.pids
     if role.kind is EndKind.COMMENT:
-        made.other[at] = number
+        ends.other[at] = number
     elif role.kind not in (EndKind.ENTRY, EndKind.EXIT):
-        made.other[at] = _column(table, role.other) if role.other else -1
+        ends.other[at] = _column(table, role.other) if role.other else -1
     else:
-        _fill_end(made, at, table, role.kind)
+        _fill_end(ends, at, table, role.kind)
 
 
-def _fill_end(made: GraphEnds, at: _Rows, table: FormatTable, kind: EndKind) -> None:
-    """What the tracer says of a call."""
+def _fill_end(ends: GraphEnds, at: _Rows, table: FormatTable, kind: EndKind) -> None:
+    """Fill in the tracer's fields of a call."""
     names = table.layout.format.names
-    made.function[at] = _column(table, "func")
-    made.depth[at] = _column(table, "depth")
+    ends.function[at] = _column(table, "func")
+    ends.depth[at] = _column(table, "depth")
     if kind is EndKind.ENTRY:
         if "retaddr" in names:
-            made.retaddr[at] = _column(table, "retaddr")
+            ends.retaddr[at] = _column(table, "retaddr")
         if "args" in names:
-            made.arguments[at] = _recorded(table, _field(table, "args"))
+            ends.arguments[at] = _argument_counts(table, _field(table, "args"))
         return
-    for name, column in (("calltime", made.calltime), ("rettime", made.rettime), ("overrun", made.overrun)):
+    for name, column in (("calltime", ends.calltime), ("rettime", ends.rettime), ("overrun", ends.overrun)):
         if name in names:
             column[at] = _column(table, name)
     if "retval" in names:
-        made.retval[at] = _column(table, "retval").view(np.int64)
-        made.has_retval[at] = table.lengths >= _field(table, "retval").end
+        ends.retval[at] = _column(table, "retval").view(np.int64)
+        ends.has_retval[at] = table.lengths >= _field(table, "retval").end
 
 
 def _field(table: FormatTable, name: str) -> Field:
@@ -116,12 +116,12 @@ def _field(table: FormatTable, name: str) -> Field:
 
 
 def _column(table: FormatTable, name: str) -> NDArray[Any]:
-    """Numbers of a field; 0 where the record ends before it."""
+    """Return the values of a number field; 0 where the record ends before it."""
     return table.column(_field(table, name)).values
 
 
-def _recorded(table: FormatTable, args: Field) -> NDArray[np.int64]:
-    """Argument registers behind the fixed part of each record."""
+def _argument_counts(table: FormatTable, args: Field) -> NDArray[np.int64]:
+    """Return the number of argument registers after the fixed part of each record."""
     room = np.maximum(table.lengths - args.offset, 0)
     counts: NDArray[np.int64] = np.minimum(room // max(args.width, 1), _MOST_ARGUMENTS)
     return counts

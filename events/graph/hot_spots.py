@@ -1,4 +1,4 @@
-"""Where the time went: calls, total, own time and percentiles by function."""
+"""Compute calls, total time, own time and percentiles by function."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from events.summary.distribution import rank, rounded
 
 
 class HotSpot(NamedTuple):
-    """One function; times in nanoseconds."""
+    """Statistics of one function; times in nanoseconds."""
 
     function: int
-    """Its address."""
+    """Address of the function."""
     calls: int
-    """Those that are kept of which both ends were seen, or whose end says how long it took."""
+    """Number of retained calls with both ends, or with an exit that has the duration."""
     total: int
-    """Of all of them. A call inside of a call of the same function counts in both."""
+    """Sum of the durations. A call inside a call of the same function counts in both."""
     own: int
-    """What was not spent in the calls, interrupts and softirqs inside, of the calls whose entry was seen."""
+    """Time outside the enclosed calls, interrupts and softirqs, for calls whose entry was recorded."""
     p50: int
-    """Half of the calls took no longer; as precise as `events.summary.distribution.Distribution.quantile`."""
+    """Median duration; as precise as `events.summary.distribution.Distribution.quantile`."""
     p99: int
-    """99 of 100 took no longer."""
+    """99th percentile of the durations, of the same precision."""
     longest: int
     failed: int
-    """Calls that returned an error."""
+    """Number of calls that returned an error."""
 
 
 class CallTimes(NamedTuple):
-    """What is counted, a row a call; copied out of a tree, so that another thread may count."""
+    """Input of the statistics, one row per call; copied from a tree so that another thread can use it."""
 
     function: NDArray[np.uint64]
     duration: Ints
@@ -42,14 +42,14 @@ class CallTimes(NamedTuple):
 
 
 def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> CallTimes:
-    """Return the calls that a tree has kept of which it is known how long they took.
+    """Return the retained calls of a tree whose duration is known.
 
-    How many more there were says `CallTree.left_out`.
+    `CallTree.left_out` has the number of further calls.
 
     Args:
         tree: all calls.
-        task: thread id of the only task that counts; None: all do.
-        passing: which of the kept rows pass the filter; None: all do.
+        task: thread id of the only task to include; None: all.
+        passing: mask of the retained rows that pass the filter; None: all.
     """
     columns = tree.columns
     duration = columns.column("duration")
@@ -61,12 +61,12 @@ def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) 
     took = duration[wanted]
     flags = columns.column("flags")[wanted]
     own = np.maximum(took - columns.column("inside")[wanted], 0)
-    own[(flags & CallRowFlag.NO_ENTRY) != 0] = 0  # what was inside of it was not seen either
+    own[(flags & CallRowFlag.NO_ENTRY) != 0] = 0  # calls inside it were not recorded either
     return CallTimes(columns.column("function")[wanted], took, own, (flags & CallRowFlag.FAILED) != 0)
 
 
 def hot_spots(calls: CallTimes) -> list[HotSpot]:
-    """By function, the one that took most time by itself first. 1,000,000 calls take some 0.2 s."""
+    """Compute statistics by function, sorted by own time, descending. 1,000,000 calls take about 0.2 s."""
     if not len(calls.function):
         return []
     order = np.lexsort((calls.duration, calls.function))

@@ -1,4 +1,6 @@
-"""A tree that grows with a store, in bounded steps: of the tracer's events, or of our own pairs where it has none."""
+"""Extend a call tree with new rows of a store, in bounded steps: from the tracer's events, or else from probe
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -20,43 +22,43 @@ from events.store.store import Store
 
 _MUCH: Final = 1 << 18
 _LEAST: Final = 1 << 11
-"""Rows between two looks at the clock, at first."""
+"""Rows between two checks of the time, at first."""
 
 
 class LiveTree:
-    """Reads the rows of a store from the oldest on."""
+    """Call tree that reads the rows of a store, starting with the oldest."""
 
     def __init__(self, store: Store, ends: Mapping[str, EndRole], limit: int = LIMIT) -> None:
-        """Take the events that are ends of calls, by `group/name`: what counts where no tracer ran."""
+        """Take the roles of events by `group/name`, which are used if the tracer did not run."""
         self.traced = has_graph(store)
-        """Whether these are the tracer's calls."""
+        """True if the calls come from the function_graph tracer."""
         self.ends = ends
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
         self.unseen = store.evicted
-        """Rows that the store dropped before they were looked at."""
+        """Number of rows that the store dropped before they were processed."""
         self._store = store
         self._matching = CallMatching(store)
         self._matching.use(ends)
         self._at = store.first_seq
         self._last = -1
-        """Time of the row before."""
+        """Time of the previous row."""
 
     @property
     def behind(self) -> int:
-        """Rows of the store that were not looked at yet."""
+        """Number of rows not processed yet."""
         return self._store.next_seq - max(self._at, self._store.first_seq)
 
     def tick(self, budget: float) -> bool:
-        """Take what came, for about so many seconds; whether there is more."""
+        """Process new rows for about `budget` seconds; return whether there are more."""
         store = self._store
-        if self._at < store.first_seq:  # dropped before it was looked at
+        if self._at < store.first_seq:  # rows were dropped before they were processed
             self.tree.gap()
             self.unseen += store.first_seq - self._at
             self._at = store.first_seq
         deadline = time.monotonic() + budget
         piece = PIECE if self.behind > _MUCH else _LEAST
         while self._at < store.next_seq:
-            if self._at in store.anew:  # no call outlives a boot
+            if self._at in store.anew:  # no call survives a reboot
                 self.tree.gap()
                 self._last = -1
             stop = min(self._at + piece, store.next_seq, *(boot for boot in store.anew if boot > self._at))
@@ -68,7 +70,7 @@ class LiveTree:
         return self.behind > 0
 
     def let_go(self, before: int) -> None:
-        """Drop the rows of the tree before one, with their events: nobody asks for them any more."""
+        """Drop the tree's rows before a number, and their events, which are no longer needed."""
         self.tree.let_go(before)
         self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
 
@@ -90,6 +92,6 @@ class LiveTree:
 def has_graph(store: Store) -> bool:
     """Return whether the function_graph tracer writes into a store.
 
-    Formats say that, which are known ahead of events: task switches and interrupts may come long before a first call.
+    The formats are checked, which are known before events: task switches and interrupts may precede the first call.
     """
     return any(map(is_graph, store.decoder.formats.values()))

@@ -1,9 +1,9 @@
-"""Which begin belongs to which end, and what is inside of what: for one piece of events, by columns.
+"""Match begins and ends and determine the nesting, for one piece of events, by column operations.
 
-A begin and an end of one function at one place are a pair where nothing but such pairs stands between them in their
-task: found in passes, each of which takes the innermost calls away (a tree has few levels, so there are few). Then
-each call must be deeper than the one around it. Tasks in which that does not hold, or where an end is left with a
-begin before it, have missed something: there what is left is gone through one by one (`events.graph.stepwise`).
+A begin and an end of one function at one place are a pair if only such pairs are between them in their task; pairs
+are found in passes, each of which removes the innermost calls (a tree has few levels, so there are few passes). Then
+each call must be deeper than the enclosing one. Tasks in which that fails, or with an unmatched end after an
+unmatched begin, have missing events: their remaining events are processed one by one (`events.graph.stepwise`).
 """
 
 from __future__ import annotations
@@ -24,102 +24,104 @@ from events.graph.begin_end_columns import (
 )
 from events.graph.stepwise import step_over, step_through
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
 def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
-    """Nest events; those of different groups have nothing to do with each other."""
+    """Nest events; events of different groups are independent."""
     order = np.argsort(groups, kind="stable")
-    # Most often a piece is one task's, or sorted already.
-    straight = len(order) < 2 or bool((order[1:] > order[:-1]).all())
-    if straight:
+    # A piece is often of a single task, or already sorted.
+    is_sorted = len(order) < 2 or bool((order[1:] > order[:-1]).all())
+    if is_sorted:
         return _nest(events, groups, deeper)
-    ordered = events._replace(  # no other column says anything about the nesting
+    ordered = events._replace(  # the other columns do not affect the nesting
         edge=events.edge[order],
         what=events.what[order],
         function=events.function[order],
         place=events.place[order],
         proof=events.proof[order],
     )
-    return _back(_nest(ordered, groups[order], deeper), order)
+    return _to_input_order(_nest(ordered, groups[order], deeper), order)
 
 
-def _back(found: Nesting, order: Places) -> Nesting:
-    """From the order of groups to the order in which events were given."""
+def _to_input_order(found: Nesting, order: Places) -> Nesting:
+    """Map a nesting from the order of groups back to input order."""
     size = len(order)
-    there = np.append(order, -1)  # -1 stays -1
-    made = Nesting(*(np.empty(size, column.dtype) for column in found))
-    made.level[order] = found.level
-    made.partner[order] = there[found.partner]
-    made.parent[order] = there[found.parent]
-    made.over[order] = there[found.over]
-    return made
+    mapping = np.append(order, -1)  # maps -1 to -1
+    result = Nesting(*(np.empty(size, column.dtype) for column in found))
+    result.level[order] = found.level
+    result.partner[order] = mapping[found.partner]
+    result.parent[order] = mapping[found.parent]
+    result.over[order] = mapping[found.over]
+    return result
 
 
 def _nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
     size = events.size
-    nothing = np.full(size, -1, np.intp)
-    found = Nesting(nothing, nothing.copy(), np.zeros(size, np.int64), nothing.copy())
+    none = np.full(size, -1, np.intp)
+    found = Nesting(none, none.copy(), np.zeros(size, np.int64), none.copy())
     if not size:
         return found
     firsts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
-    wrong, left = _pair(events, groups, found.partner)
+    wrong, unmatched = _pair(events, groups, found.partner)
     wrong |= _enclose(events, firsts, found, deeper)
     stops = np.append(firsts[1:], size)
     if wrong.any():
         for number in _groups(firsts, wrong):
             start, stop = int(firsts[number]), int(stops[number])
-            part = slice(*np.searchsorted(left, (start, stop)).tolist())
-            step_over(events, start, stop, left[part], deeper, found)
+            part = slice(*np.searchsorted(unmatched, (start, stop)).tolist())
+            step_over(events, start, stop, unmatched[part], deeper, found)
         wrong = _enclose(events, firsts, found, deeper)
-        for number in _groups(firsts, wrong):  # what looked like pairs were none
+        for number in _groups(firsts, wrong):  # some matched pairs were wrong
             step_through(events, int(firsts[number]), int(stops[number]), deeper, found)
     return found
 
 
 def _groups(firsts: Places, wrong: Mask) -> list[int]:
-    """Numbers of the groups in which something is wrong."""
+    """Return the numbers of the groups that contain an error."""
     numbers: list[int] = np.unique(np.searchsorted(firsts, np.flatnonzero(wrong), "right") - 1).tolist()
     return numbers
 
 
 def _pair(events: BeginEndColumns, groups: Ints, partner: Places) -> tuple[Mask, Places]:
-    """Pair what can be paired; gives ends that are left with a begin before them, and all that is left."""
-    same = _mixed(events, groups)
-    left = np.flatnonzero(events.edge != Edge.POINT)
-    begin, key = events.edge[left] == Edge.BEGIN, same[left]
-    while len(left) > 1:
+    """Pair begins and ends. Return a mask of unmatched ends after an unmatched begin and of false pairs, and the
+    unmatched events.
+    """
+    same = _pair_hashes(events, groups)
+    unmatched = np.flatnonzero(events.edge != Edge.POINT)
+    begin, key = events.edge[unmatched] == Edge.BEGIN, same[unmatched]
+    while len(unmatched) > 1:
         at = np.flatnonzero(begin[:-1] & ~begin[1:] & (key[:-1] == key[1:]))
         if not len(at):
             break
-        partner[left[at]] = left[at + 1]
-        partner[left[at + 1]] = left[at]
-        rest = np.ones(len(left), np.bool_)
+        partner[unmatched[at]] = unmatched[at + 1]
+        partner[unmatched[at + 1]] = unmatched[at]
+        rest = np.ones(len(unmatched), np.bool_)
         rest[at] = rest[at + 1] = False
-        left, begin, key = left[rest], begin[rest], key[rest]
+        unmatched, begin, key = unmatched[rest], begin[rest], key[rest]
     wrong = np.zeros(events.size, np.bool_)
-    both = (groups[left[:-1]] == groups[left[1:]]) & begin[:-1] & ~begin[1:]
-    wrong[left[1:][both]] = True
-    return wrong | _unequal(events, partner), left
+    inner_pairs = (groups[unmatched[:-1]] == groups[unmatched[1:]]) & begin[:-1] & ~begin[1:]
+    wrong[unmatched[1:][inner_pairs]] = True
+    return wrong | _false_pairs(events, partner), unmatched
 
 
-def _mixed(events: BeginEndColumns, groups: Ints) -> NDArray[np.uint64]:
-    """A number for what both ends of a call have in common; that it is the same by chance is looked for later."""
-    mixed = groups.view(np.uint64) * _ODD
+def _pair_hashes(events: BeginEndColumns, groups: Ints) -> NDArray[np.uint64]:
+    """Return a hash of the properties that both ends of a call share; `_false_pairs` finds collisions."""
+    hashes = groups.view(np.uint64) * _MULTIPLIER
     switch = events.what == RowKind.SWITCH
     function = np.where(switch, np.uint64(0), events.function) if switch.any() else events.function
     call = events.what == RowKind.CALL
     place = events.place if call.all() else np.where(call, events.place, 0)
     for column in (function, place.view(np.uint64), events.proof + events.what):
-        mixed ^= column
-        mixed *= _ODD
-        mixed ^= mixed >> _HALF
-    return mixed
+        hashes ^= column
+        hashes *= _MULTIPLIER
+        hashes ^= hashes >> _HALF
+    return hashes
 
 
-def _unequal(events: BeginEndColumns, partner: Places) -> Mask:
-    """Pairs that only look like ones."""
+def _false_pairs(events: BeginEndColumns, partner: Places) -> Mask:
+    """Return a mask of the begins whose pair is a hash collision."""
     begins = np.flatnonzero((events.edge == Edge.BEGIN) & (partner >= 0))
     ends = partner[begins]
     call = events.what[begins] == RowKind.CALL
@@ -132,7 +134,7 @@ def _unequal(events: BeginEndColumns, partner: Places) -> Mask:
 
 
 def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
-    """Fill in levels and parents; gives what is not deeper than the call around it."""
+    """Fill in levels and parents; return a mask of the events that are not deeper than the enclosing call."""
     size = events.size
     found.parent[:] = -1
     begin = events.edge == Edge.BEGIN
@@ -156,13 +158,13 @@ def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: De
         outer = by_level[bounds[level - 1] : bounds[level]]
         outer = outer[begin[outer]]
         inner = by_level[bounds[level] : bounds[level + 1]]
-        around = outer[np.searchsorted(outer, inner) - 1]
-        found.parent[inner] = around
+        parents = outer[np.searchsorted(outer, inner) - 1]
+        found.parent[inner] = parents
         is_call = call[inner]
-        is_deeper = deeper(place[inner], place[around], events.function[inner] == events.function[around])
-        # A task does nothing while it is off its CPU: that it came back was not seen.
-        wrong[inner] = (is_call & ~is_deeper) | (events.what[around] == RowKind.SWITCH)
+        is_deeper = deeper(place[inner], place[parents], events.function[inner] == events.function[parents])
+        # A task does nothing while it is off its CPU: the event of its return is missing.
+        wrong[inner] = (is_call & ~is_deeper) | (events.what[parents] == RowKind.SWITCH)
         other = inner[~is_call]
-        if len(other):  # as deep as what it is in
+        if len(other):  # not a call: as deep as the row that encloses it
             place[other] = place[found.parent[other]]
     return wrong

@@ -1,4 +1,4 @@
-"""The calls that have begun and not ended, between what was taken and what comes next."""
+"""Track the calls that have begun and not ended, between the processed events and the next ones."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from numpy.typing import NDArray
 from events.graph.begin_end_columns import BeginEndColumns, Ints, Mask, RowKind, together
 
 MOST_OPEN: Final = 1 << 14
-"""Calls that may be open at once; of more, those of the tasks that have been still for longest are given up."""
+"""Maximum number of open calls; beyond it, those of the tasks inactive for longest are abandoned."""
 
 
 class AbandonedCalls(NamedTuple):
-    """Calls whose end is not expected any more."""
+    """Calls whose end is no longer expected."""
 
     rows: Ints
     counted: int
-    """Without interrupts and times off a CPU."""
+    """Number of calls, without interrupts and times off the CPU."""
 
 
 class OpenCalls:
-    """Begins, in the order of their rows."""
+    """Begins of open calls, in the order of their rows."""
 
     def __init__(self) -> None:
         self.begins: BeginEndColumns | None = None
-        """None as long as there were none."""
+        """Begin events; None until there are any."""
         self.rows: Ints = np.empty(0, np.int64)
-        """Of the tree, for each begin."""
+        """Row of the tree for each begin."""
 
     @property
     def count(self) -> int:
-        """Calls that are open, without interrupts and times off a CPU."""
+        """Number of open calls, without interrupts and times off the CPU."""
         return 0 if self.begins is None else counted(self.begins)
 
     def of(self, tasks: NDArray[np.int32]) -> Mask:
-        """Which belong to some tasks."""
+        """Return a mask of the begins that belong to some tasks."""
         return np.zeros(0, np.bool_) if self.begins is None else np.isin(self.begins.task, tasks)
 
     def before(self, events: BeginEndColumns, which: Mask) -> BeginEndColumns:
-        """Some of them in front of events."""
+        """Return some of the begins followed by events."""
         return together([self.begins.of(which), events]) if self.begins is not None and which.any() else events
 
     def exchange(self, which: Mask, begins: BeginEndColumns, rows: Ints) -> None:
-        """Others are open in the place of some."""
+        """Replace some of the begins by others."""
         if self.begins is None or not len(self.rows):
             self.begins, self.rows = begins, rows
         else:
@@ -52,16 +52,18 @@ class OpenCalls:
             self.rows = np.concatenate((self.rows[~which], rows))
 
     def give_up(self, which: Mask | None = None) -> AbandonedCalls | None:
-        """Take some out, or all; None: that is none."""
+        """Remove some of the begins, or all, and return them; None: there are none."""
         which = np.ones(len(self.rows), np.bool_) if which is None else which
         if self.begins is None or not which.any():
             return None
-        gone = AbandonedCalls(self.rows[which], counted(self.begins.of(which)))
+        removed = AbandonedCalls(self.rows[which], counted(self.begins.of(which)))
         self.begins, self.rows = self.begins.of(~which), self.rows[~which]
-        return gone
+        return removed
 
     def still(self) -> Mask | None:
-        """Where there are too many: those of the tasks that have begun none for longest."""
+        """Return a mask of the begins to abandon if there are too many: those of the tasks whose last begin is
+        oldest.
+        """
         if self.begins is None or len(self.rows) <= MOST_OPEN:
             return None
         tasks, places = np.unique(self.begins.task, return_inverse=True)
@@ -72,5 +74,5 @@ class OpenCalls:
 
 
 def counted(begins: BeginEndColumns) -> int:
-    """Return how many calls those are: a time off the CPU is none, nor is an interrupt."""
+    """Return the number of calls among begins; interrupts and times off the CPU do not count."""
     return int((begins.what == RowKind.CALL).sum())

@@ -1,6 +1,6 @@
-"""Begins and ends of calls out of our own probes at entry and exit, for the tree that the tracer's events make too.
+"""Convert probe pairs at entry and exit to begins and ends of calls, for the same tree as the tracer's events.
 
-Which are a pair is what `events.calls.call_matching` says, as everywhere; how deep a call is, its stack pointer says.
+`events.calls.call_matching` determines the pairs, as everywhere; the stack pointer is the measure of a call's depth.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from events.calls.call_matching import FinishedCalls
 from events.graph.begin_end_columns import BeginEndColumns, Edge, RowKind
 
 
-def of_pairs(ends: CallEnds, ended: Sequence[FinishedCalls]) -> BeginEndColumns:
-    """Return ends in the order of time; `function` is the number of the probe.
+def of_pairs(ends: CallEnds, finished: Sequence[FinishedCalls]) -> BeginEndColumns:
+    """Return the ends in order of time; `function` is the probe number.
 
     Args:
-        ends: those of some rows.
-        ended: the calls that these rows show to be over. An exit without one there is an end without a begin.
+        ends: ends of calls in some rows.
+        finished: calls found with these rows. An exit that is not among them has no begin.
     """
     size = len(ends.seqs)
     return BeginEndColumns(
@@ -32,19 +32,19 @@ def of_pairs(ends: CallEnds, ended: Sequence[FinishedCalls]) -> BeginEndColumns:
         np.full(size, RowKind.CALL, np.uint8),
         ends.functions.astype(np.uint64),
         ends.frames,
-        _proofs(ends, ended),
+        _proofs(ends, finished),
         np.full(size, -1, np.int64),
         np.zeros(size, np.int64),
         np.zeros(size, np.bool_),
     )
 
 
-def _proofs(ends: CallEnds, ended: Sequence[FinishedCalls]) -> NDArray[np.uint64]:
-    """Return a number that only the two ends of a pair have in common: the row of its entry."""
+def _proofs(ends: CallEnds, finished: Sequence[FinishedCalls]) -> NDArray[np.uint64]:
+    """Return a number that only the two ends of a pair share: the row of the entry."""
     entry = np.where(ends.at_exit, -1 - ends.seqs, ends.seqs)
-    for pairs in ended:
+    for pairs in finished:
         at = np.searchsorted(ends.seqs, pairs.exits)
-        there = at < len(ends.seqs)
-        there[there] = ends.seqs[at[there]] == pairs.exits[there]
-        entry[at[there]] = pairs.entries[there]
+        present = at < len(ends.seqs)
+        present[present] = ends.seqs[at[present]] == pairs.exits[present]
+        entry[at[present]] = pairs.entries[present]
     return entry.view(np.uint64)

@@ -1,8 +1,8 @@
-"""Nesting where something was missed: what is left of a task when all plain pairs are taken away, one by one.
+"""Determine the nesting where events are missing: process one by one the events of a task left after pairing.
 
-A begin shows calls that are not shallower than it to be over: their ends were missed. An end ends the youngest open
-call of its function and place; what was begun inside is over, and so is a time off the CPU with whatever comes next.
-Where there is none, the end stays alone.
+A begin proves that open calls at the same or a greater depth are over: their ends are missing. An end closes the
+youngest open call of its function and place; calls begun inside it are over, and any next event ends a time off the
+CPU. An end without such a call has no partner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Event(NamedTuple):
 
     @property
     def same(self) -> tuple[int, int, int, int]:
-        """What both ends have in common."""
+        """Properties that both ends of a call share."""
         call = self.what == RowKind.CALL
         function = 0 if self.what == RowKind.SWITCH else self.function
         return self.what, function, self.place if call else 0, self.proof
@@ -37,11 +37,11 @@ class _Event(NamedTuple):
 class _Open(NamedTuple):
     event: _Event
     place: int
-    """Of the innermost call that it is in, itself included."""
+    """Place of the innermost enclosing call, this one included."""
 
 
 class _Stack:
-    """The open calls of one task."""
+    """Open calls of one task."""
 
     def __init__(self, deeper: Deeper, found: Nesting) -> None:
         self.open: list[_Open] = []
@@ -49,12 +49,12 @@ class _Stack:
         self._found = found
 
     def over(self, by: int) -> None:
-        """The innermost call has ended, unseen; an event shows it."""
+        """Close the innermost call, whose end is missing; event `by` proves that it is over."""
         self._found.over[self.open.pop().event.at] = by
 
     def take(self, event: _Event) -> None:
-        """An event that is no part of a pair yet."""
-        if event.edge == Edge.END and self._leave(event):
+        """Process an event that is not part of a pair."""
+        if event.edge == Edge.END and self._close_partner(event):
             return
         while self.open and self.open[-1].event.what == RowKind.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
@@ -64,31 +64,31 @@ class _Stack:
         self._found.level[event.at] = len(self.open)
         self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
-            around = self.open[-1].place if self.open else NOWHERE
-            self.open.append(_Open(event, event.place if event.what == RowKind.CALL else around))
+            enclosing_place = self.open[-1].place if self.open else NOWHERE
+            self.open.append(_Open(event, event.place if event.what == RowKind.CALL else enclosing_place))
 
     def _is_inside(self, event: _Event) -> bool:
-        """Whether a call can be inside of the innermost one."""
+        """Return whether a call can be inside the innermost open call."""
         top = self.open[-1]
         return bool(self._deeper(event.place, top.place, event.function == top.event.function))
 
-    def _leave(self, event: _Event) -> bool:
-        """Whether it ends an open call."""
+    def _close_partner(self, event: _Event) -> bool:
+        """Close the open call that an event ends; return whether there is one."""
         partner = next((n for n in range(len(self.open) - 1, -1, -1) if self.open[n].event.same == event.same), None)
         if partner is None:
             return False
-        # Exits of these may still come, of another probe on the function: see `events.calls.pairing`.
-        beside = [one for one in self.open[partner + 1 :] if _is_beside(one.event, event)]
-        self.open[partner + 1 :] = [one for one in self.open[partner + 1 :] if one not in beside]
+        # Exits of these calls may still follow, of another probe on the function: see `events.calls.pairing`.
+        beside = [call for call in self.open[partner + 1 :] if _is_other_at_position(call.event, event)]
+        self.open[partner + 1 :] = [call for call in self.open[partner + 1 :] if call not in beside]
         while len(self.open) > partner + 1:
             self.over(event.at)
-        opened = self.open.pop().event.at
+        begin_at = self.open.pop().event.at
         self.open += beside
-        self._found.partner[opened], self._found.partner[event.at] = event.at, opened
+        self._found.partner[begin_at], self._found.partner[event.at] = event.at, begin_at
         return True
 
     def skip(self, events: BeginEndColumns, start: int, stop: int) -> None:
-        """Events from `start` to before `stop` are pairs, and points."""
+        """Process the events from `start` to before `stop`, which are pairs and points only."""
         while self.open and start < stop:
             top = self.open[-1]
             if top.event.what == RowKind.SWITCH:
@@ -104,14 +104,16 @@ class _Stack:
             self.over(start)
 
 
-def _is_beside(one: _Event, leave: _Event) -> bool:
-    """Return whether a call is of another function or probe, in the place on the stack of one that an exit ends."""
-    is_call = one.what == leave.what == RowKind.CALL and one.edge == Edge.BEGIN
-    return is_call and one.place == leave.place != 0 and one.function != leave.function
+def _is_other_at_position(call: _Event, exit_event: _Event) -> bool:
+    """Return whether a call of another function or probe is at the stack position of an exit."""
+    is_call = call.what == exit_event.what == RowKind.CALL and call.edge == Edge.BEGIN
+    return is_call and call.place == exit_event.place != 0 and call.function != exit_event.function
 
 
 def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Of pairs and points the begins of calls that are in no other call: what is inside of one shows nothing more."""
+    """Return a mask of the begins of calls, among pairs and points, that are in no other call; inner calls prove
+    nothing more.
+    """
     call = what == RowKind.CALL
     begin = call & (edge == Edge.BEGIN)
     height = np.cumsum(begin.astype(np.int64) - (call & (edge == Edge.END)))
@@ -120,12 +122,12 @@ def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.b
 
 
 def step_over(
-    events: BeginEndColumns, start: int, stop: int, left: NDArray[np.intp], deeper: Deeper, found: Nesting
+    events: BeginEndColumns, start: int, stop: int, unmatched: NDArray[np.intp], deeper: Deeper, found: Nesting
 ) -> None:
-    """Go through what is left of the events from `start` to before `stop`, all of one task, when pairs are found."""
+    """Process the events from `start` to before `stop`, all of one task, that pairing left over."""
     stack = _Stack(deeper, found)
     at = start
-    for event in _events(events, left):
+    for event in _events(events, unmatched):
         stack.skip(events, at, event.at)
         stack.take(event)
         at = event.at + 1
@@ -133,7 +135,7 @@ def step_over(
 
 
 def step_through(events: BeginEndColumns, start: int, stop: int, deeper: Deeper, found: Nesting) -> None:
-    """Go through all of them; replaces what was found."""
+    """Process all events from `start` to before `stop`; replaces their nesting."""
     found.partner[start:stop] = found.parent[start:stop] = found.over[start:stop] = -1
     stack = _Stack(deeper, found)
     for event in _events(events, np.arange(start, stop)):

@@ -1,6 +1,6 @@
-"""What the kernel prints of the events between the calls: switches and interrupts.
+"""Format switches and interrupts between the calls as the kernel prints them.
 
-Their `print fmt` is an expression in C, and nothing here evaluates C: these few are written down, as they stand in
+Their `print fmt` is a C expression, which is not evaluated here: these few are implemented by hand, following
 include/trace/events/{sched,irq}.h.
 """
 
@@ -16,12 +16,12 @@ from events.record import Record
 from events.text import show
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
-"""enum in include/linux/interrupt.h; names as in /proc/softirqs."""
+"""Softirq names as in /proc/softirqs, in the order of the enum in include/linux/interrupt.h."""
 _FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]{1,16}|\d{1,20})[uUlL]* *, *"([^"]{0,100})" *\}')
 
 
 def comment(record: Record, symbols: Symbols | None = None) -> str:
-    """The text of an event as it stands between `/*` and `*/`."""
+    """Return the text of an event between `/*` and `*/`."""
     values, name = {key: show(value) for key, value in record.values.items()}, record.event.rpartition("/")[2]
     match record.event:
         case "sched/sched_switch":
@@ -38,21 +38,21 @@ def comment(record: Record, symbols: Symbols | None = None) -> str:
 
 
 def _switch(record: Record) -> str:
-    """TRACE_EVENT(sched_switch); which letters the states have is in the format."""
+    """Return the text of TRACE_EVENT(sched_switch); the format defines the letters of the states."""
     state, values = record.values["prev_state"], {key: show(value) for key, value in record.values.items()}
-    letters, more = _states(record.format.print_fmt if record.format else "")
-    known = [letter for bit, letter in letters if isinstance(state, int) and state & bit]
-    plus = "+" if isinstance(state, int) and state & more else ""
+    letters, preempted_bit = _states(record.format.print_fmt if record.format else "")
+    state_letters = [letter for bit, letter in letters if isinstance(state, int) and state & bit]
+    plus = "+" if isinstance(state, int) and state & preempted_bit else ""
     return (
         f"prev_comm={values['prev_comm']} prev_pid={values['prev_pid']} prev_prio={values['prev_prio']} "
-        f"prev_state={'|'.join(known) or 'R'}{plus} ==> "
+        f"prev_state={'|'.join(state_letters) or 'R'}{plus} ==> "
         f"next_comm={values['next_comm']} next_pid={values['next_pid']} next_prio={values['next_prio']}"
     )
 
 
 @lru_cache(maxsize=16)
 def _states(print_fmt: str) -> tuple[tuple[tuple[int, str], ...], int]:
-    """Letters by bit, and the bit of a task that was preempted (TASK_REPORT_MAX), one above them."""
+    """Return the state letters by bit, and the bit of a preempted task (TASK_REPORT_MAX), one above them."""
     letters = tuple((int(bit, 16 if "x" in bit else 10), letter) for bit, letter in _FLAGS.findall(print_fmt))
     return letters, max((bit for bit, _ in letters), default=0) << 1
 

@@ -1,8 +1,8 @@
-"""The calls of all tasks as rows, in the order in which they began: of one task that is its tree, from top to bottom.
+"""Build the call tree of all tasks: rows in the order in which the calls began, which for one task is pre-order.
 
-Built as events come, by columns. A row is a call, an interrupt, a time off the CPU, or an event between the calls;
-everything inside of it are the rows of its task up to `after`. Nothing is nested across a gap, and what has only one
-end is marked and counted: see `CallRowFlag`.
+The tree grows with new events, by column operations. A row is a call, an interrupt, a time off the CPU, or an event
+between the calls; the rows of its task up to `after` are inside it. Nothing is nested across a gap, and rows with
+only one end are flagged and counted: see `CallRowFlag`.
 """
 
 from __future__ import annotations
@@ -31,121 +31,126 @@ from events.graph.nesting import nest
 from events.graph.open_calls import AbandonedCalls, OpenCalls, counted
 
 LIMIT: Final = 1 << 20
-"""Rows that are kept (some 90 bytes each)."""
+"""Maximum number of rows (about 90 bytes each)."""
 OPEN_END: Final = 1 << 62
-"""`after` of a row whose end is not known yet."""
+"""Value of `after` for a row whose end is not known yet."""
 _MAX_ERRNO: Final = 4095
 
 
 class CallRowFlag(enum.IntFlag):
-    """What is true of a row; the value in `CallTree.flags`."""
+    """Flags of a row; values of `CallTree.flags`."""
 
     OPEN = 1
-    """It has not returned yet."""
+    """The call has not returned yet."""
     NO_ENTRY = 2
-    """Only its end was seen: it began before, or the begin was missed. It has no rows inside."""
+    """Only the end was recorded: the call began earlier, or the begin was missed. No rows are inside it."""
     NO_EXIT = 4
-    """What came after shows it to be over; its end was not seen."""
+    """A later event proves the call to be over; its end was not recorded."""
     LOST = 8
-    """Events were lost while it was open."""
+    """Events were lost while the call was open."""
     RETVAL = 16
-    """It has a return value."""
+    """The row has a return value."""
     FAILED = 32
-    """That looks like an error, by the guess that the kernel makes (trace_functions_graph.c, print_graph_retval)."""
+    """The return value looks like an error, by the kernel's heuristic (trace_functions_graph.c,
+    print_graph_retval)."""
 
 
 @dataclass(frozen=True)
 class CallRow:
-    """One row; plain numbers."""
+    """Row of the tree, as plain numbers."""
 
     row: int
     seq: int
-    """Sequence number of its first event; of its only one where that is an end."""
+    """Sequence number of the first event; of the end if only the end was recorded."""
     leave: int
-    """Of its last one; -1: not seen."""
+    """Sequence number of the last event; -1: not recorded."""
     ts: int
-    """Time stamp of the first event (of an end without a begin: of that)."""
+    """Time stamp of the first event (of the end if only the end was recorded)."""
     duration: int
-    """Nanoseconds; -1: not known."""
+    """Nanoseconds; -1: unknown."""
     own: int
-    """Nanoseconds that were not spent in the rows inside; -1: not known."""
+    """Nanoseconds outside the enclosed rows; -1: unknown."""
     function: int
-    """Address of the function; see `RowKind` for the others."""
+    """Address of the function; see `RowKind` for other kinds."""
     parent: int
-    """Row around it; -1: none that is kept."""
+    """Enclosing row; -1: none, or dropped."""
     after: int
-    """First row that is not inside any more; `OPEN_END`: not known yet."""
+    """First row that is not inside this one; `OPEN_END`: not known yet."""
     retval: int
     task: int
     cpu: int
     level: int
-    """Rows that are around it."""
+    """Number of enclosing rows."""
     what: RowKind
     flags: CallRowFlag
 
 
 class CallTree:
-    """See the module. `take` belongs to one thread."""
+    """Call tree of all tasks. `take` must always be called from the same thread."""
 
     def __init__(self, deeper: Deeper = by_depth, limit: int = LIMIT) -> None:
-        """Take what proves a nesting, and the most rows to keep."""
+        """Take the function that proves nesting, and the maximum number of rows."""
         self.columns = CallColumns()
         self.counts: Counter[CallRowFlag] = Counter()
-        """Calls with one end only, by the reason; interrupts and task switches do not count."""
+        """Number of calls with only one end, by reason, without interrupts and task switches."""
         self.ended: Counter[RowKind] = Counter()
-        """Calls, interrupts and softirqs of which both ends were seen."""
+        """Number of calls, interrupts and softirqs with both ends."""
         self.left_out = 0
-        """Calls that were dropped, the oldest; without those whose end was missed, or seen alone and untimed."""
+        """Number of dropped calls, the oldest, without those that have only one end and no duration."""
         self.latest = 0
-        """Youngest time stamp."""
+        """Latest time stamp."""
         self.changed = 0
-        """Oldest row that is another one since this was last set to `next`: it has ended."""
+        """Oldest row whose end was set since a caller last set this to `next`."""
         self._deeper = deeper
         self._limit = limit
         self._open = OpenCalls()
 
     @property
     def first(self) -> int:
-        """Oldest row that is kept."""
+        """Oldest row that is retained."""
         return self.columns.first
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number that the next row will get."""
         return self.columns.next
 
     @property
     def closed(self) -> int:
-        """Calls of which both ends were seen."""
+        """Number of calls with both ends."""
         return self.ended[RowKind.CALL]
 
     @property
     def open(self) -> int:
-        """Calls that have begun and not ended yet."""
+        """Number of calls that have begun and not ended yet."""
         return self._open.count
 
     def row(self, row: int) -> CallRow:
-        """A row. Raises IndexError where it was dropped, or there is none yet."""
+        """Return a row.
+
+        Raises:
+            IndexError: the row was dropped, or has not been added yet.
+        """
         if not self.first <= row < self.next:
             raise IndexError(row)
         at = row - self.first
-        one = {name: self.columns.column(name)[at].item() for name in _TAKEN}
-        spent, duration = self.columns.column("inside")[at].item(), one["duration"]
-        one["own"] = max(duration - spent, 0) if duration >= 0 else -1
-        one["parent"] = one["parent"] if one["parent"] >= self.first else -1
-        one["what"], one["flags"] = RowKind(one["what"]), CallRowFlag(one["flags"])
-        return CallRow(row=row, **one)
+        values = {name: self.columns.column(name)[at].item() for name in _ROW_COLUMNS}
+        inside, duration = self.columns.column("inside")[at].item(), values["duration"]
+        values["own"] = max(duration - inside, 0) if duration >= 0 else -1
+        values["parent"] = values["parent"] if values["parent"] >= self.first else -1
+        values["what"], values["flags"] = RowKind(values["what"]), CallRowFlag(values["flags"])
+        return CallRow(row=row, **values)
 
     def gap(self) -> None:
-        """Events went by unseen: what is open stays so for ever."""
-        self._give_up(self._open.give_up(), CallRowFlag.LOST, self.next)
+        """Handle missed events: open calls will never get an end."""
+        self._abandon(self._open.give_up(), CallRowFlag.LOST, self.next)
 
     def take(self, events: BeginEndColumns, broken: Mask | None = None) -> None:
-        """Take events, which follow those that came before.
+        """Add events, which follow the previous ones.
 
         Args:
             events: in order of time.
-            broken: where events may have been lost just before one; None: nowhere.
+            broken: mask of the events just before which events may have been lost; None: no losses.
         """
         if not events.size:
             return
@@ -156,21 +161,21 @@ class CallTree:
             self.gap()
             segments -= 1
         waiting = self._open.of(events.task)
-        held = int(waiting.sum())
-        both = self._open.before(events, waiting)
-        segments = np.append(np.zeros(held, np.int64), segments)
-        found = nest(both, (segments << 32) + (both.task.astype(np.int64) & 0xFFFFFFFF), self._deeper)
-        rows, before = self._number(both, found, held, self._open.rows[waiting])
-        self._append(both, found, rows, held)
-        self._close(both, found, rows, before)
-        self._miss(both, found, rows, before)
-        self._go_on(both, found, rows, before, segments, waiting)
+        open_count = int(waiting.sum())
+        merged = self._open.before(events, waiting)
+        segments = np.append(np.zeros(open_count, np.int64), segments)
+        found = nest(merged, (segments << 32) + (merged.task.astype(np.int64) & 0xFFFFFFFF), self._deeper)
+        rows, before = self._number(merged, found, open_count, self._open.rows[waiting])
+        self._append(merged, found, rows, open_count)
+        self._close(merged, found, rows, before)
+        self._mark_missed(merged, found, rows, before)
+        self._update_open(merged, found, rows, before, segments, waiting)
         self.latest = max(self.latest, int(events.ts[-1]))
         if len(self.columns) > self._limit:
             self._drop(len(self.columns) - self._limit)
 
     def let_go(self, before: int) -> None:
-        """Drop the rows before one, which nobody asks for any more: they are not counted as left out."""
+        """Drop the rows before a number, which are no longer needed, without counting them in `left_out`."""
         self.columns.drop(max(before - self.first, 0))
 
     def _drop(self, count: int) -> None:
@@ -179,131 +184,136 @@ class CallTree:
         self.left_out += int(((what == RowKind.CALL) & ((duration >= 0) | (flags & CallRowFlag.OPEN != 0))).sum())
         self.columns.drop(count)
 
-    def _number(self, both: BeginEndColumns, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
-        """The row of each event, and the row that comes next at its time; the first ones have theirs already."""
-        alone = (found.partner < 0) & (both.what != RowKind.SWITCH)  # a thread that comes for the first time we see
-        is_row = (both.edge != Edge.END) | alone
-        is_row[:held] = False
+    def _number(self, events: BeginEndColumns, found: Nesting, open_count: int, held_rows: Ints) -> tuple[Ints, Ints]:
+        """Return the row of each event, and the next row number at its time; the first `open_count` events already
+        have rows.
+        """
+        # a thread that is switched in for the first time gets no row
+        unpaired = (found.partner < 0) & (events.what != RowKind.SWITCH)
+        is_row = (events.edge != Edge.END) | unpaired
+        is_row[:open_count] = False
         count = np.cumsum(is_row)
         before = self.next + count - is_row
         rows = np.where(is_row, before, -1)
-        rows[:held] = held_rows
+        rows[:open_count] = held_rows
         return rows, before
 
-    def _append(self, both: BeginEndColumns, found: Nesting, rows: Ints, held: int) -> None:
-        """Add the rows of the events, as if none had an end."""
-        at = np.flatnonzero(rows[held:] >= 0) + held
-        edge = both.edge[at]
+    def _append(self, events: BeginEndColumns, found: Nesting, rows: Ints, open_count: int) -> None:
+        """Append rows for the events, all without an end."""
+        at = np.flatnonzero(rows[open_count:] >= 0) + open_count
+        edge = events.edge[at]
         begin, end = edge == Edge.BEGIN, edge == Edge.END
         parent = found.parent[at]
         flags = (
-            begin * np.uint8(CallRowFlag.OPEN) | end * np.uint8(CallRowFlag.NO_ENTRY) | self._returned(both, at) * end
+            begin * np.uint8(CallRowFlag.OPEN)
+            | end * np.uint8(CallRowFlag.NO_ENTRY)
+            | self._retval_flags(events, at) * end
         )
         self.columns.append(
             {
-                "seq": both.seq[at],
-                "leave": np.where(end, both.seq[at], -1),
-                "ts": both.ts[at],
-                "duration": np.where(end, both.duration[at], -1),
-                "function": both.function[at],
+                "seq": events.seq[at],
+                "leave": np.where(end, events.seq[at], -1),
+                "ts": events.ts[at],
+                "duration": np.where(end, events.duration[at], -1),
+                "function": events.function[at],
                 "parent": np.where(parent >= 0, rows[parent], -1),
                 "after": np.where(begin, OPEN_END, rows[at] + 1),
-                "retval": both.retval[at],
-                "task": both.task[at],
-                "cpu": both.cpu[at],
+                "retval": events.retval[at],
+                "task": events.task[at],
+                "cpu": events.cpu[at],
                 "level": found.level[at],
-                "what": both.what[at],
+                "what": events.what[at],
                 "flags": flags,
             }
         )
-        self.counts[CallRowFlag.NO_ENTRY] += int((end & (both.what[at] == RowKind.CALL)).sum())
+        self.counts[CallRowFlag.NO_ENTRY] += int((end & (events.what[at] == RowKind.CALL)).sum())
 
     @staticmethod
-    def _returned(both: BeginEndColumns, at: Places) -> NDArray[np.uint8]:
-        """Flags about the return value of ends."""
-        value = both.retval[at]
-        # An int in a wide register has no sign there.
+    def _retval_flags(events: BeginEndColumns, at: Places) -> NDArray[np.uint8]:
+        """Return the flags for the return value of ends."""
+        value = events.retval[at]
+        # A 32-bit value in a 64-bit register is not sign-extended.
         narrow = (value >> 31) == 1
         value = np.where(narrow, value - (1 << 32), value)
         failed = (value < 0) & (value >= -_MAX_ERRNO)
-        has: NDArray[np.uint8] = both.has_retval[at] * (
+        has: NDArray[np.uint8] = events.has_retval[at] * (
             np.uint8(CallRowFlag.RETVAL) | failed * np.uint8(CallRowFlag.FAILED)
         )
         return has
 
-    def _close(self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
+    def _close(self, events: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
         """Fill in the ends of rows that have one."""
-        begins = np.flatnonzero((both.edge == Edge.BEGIN) & (found.partner >= 0))
+        begins = np.flatnonzero((events.edge == Edge.BEGIN) & (found.partner >= 0))
         ends = found.partner[begins]
         for what in (RowKind.CALL, RowKind.IRQ, RowKind.SOFTIRQ):
-            self.ended[what] += int((both.what[begins] == what).sum())
-        duration = both.duration[ends]
-        duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
-        self._spend(
-            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (both.what[begins] < RowKind.SWITCH)
+            self.ended[what] += int((events.what[begins] == what).sum())
+        duration = events.duration[ends]
+        duration = np.where(duration >= 0, duration, events.ts[ends] - events.ts[begins])
+        self._add_inside(
+            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (events.what[begins] < RowKind.SWITCH)
         )
         self._set(
             rows[begins],
             {
-                "leave": both.seq[ends],
+                "leave": events.seq[ends],
                 "duration": duration,
                 "after": before[ends],
-                "retval": both.retval[ends],
-                "flags": self._returned(both, ends),
+                "retval": events.retval[ends],
+                "flags": self._retval_flags(events, ends),
             },
         )
 
-    def _spend(self, parents: Ints, duration: Ints, wanted: Mask) -> None:
-        """Time that was spent inside of rows."""
+    def _add_inside(self, parents: Ints, duration: Ints, wanted: Mask) -> None:
+        """Add durations to the time spent inside the parent rows."""
         at = parents - self.first
         wanted &= at >= 0
         np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
 
-    def _miss(self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
-        """Calls that are over, whose end was not seen."""
+    def _mark_missed(self, events: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
+        """Mark the calls that are over without a recorded end."""
         missed = np.flatnonzero(found.over >= 0)
         if len(missed):
-            self.counts[CallRowFlag.NO_EXIT] += counted(both.of(missed))
-            self._end(rows[missed], before[found.over[missed]], CallRowFlag.NO_EXIT)
+            self.counts[CallRowFlag.NO_EXIT] += counted(events.of(missed))
+            self._set_over(rows[missed], before[found.over[missed]], CallRowFlag.NO_EXIT)
 
-    def _go_on(
-        self, both: BeginEndColumns, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask
+    def _update_open(
+        self, events: BeginEndColumns, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask
     ) -> None:
-        """What is open after these events."""
-        is_open = (both.edge == Edge.BEGIN) & (found.partner < 0) & (found.over < 0)
+        """Update the open calls after these events."""
+        is_open = (events.edge == Edge.BEGIN) & (found.partner < 0) & (found.over < 0)
         last = int(segments[-1])
-        if last:  # gaps: what was open at one stays open for ever
+        if last:  # after a gap, calls that were open never get an end
             lost = np.flatnonzero(is_open & (segments < last))
             starts = np.searchsorted(segments, segments[lost] + 1)
-            self.counts[CallRowFlag.LOST] += counted(both.of(lost))
-            self._end(rows[lost], before[starts], CallRowFlag.LOST)
+            self.counts[CallRowFlag.LOST] += counted(events.of(lost))
+            self._set_over(rows[lost], before[starts], CallRowFlag.LOST)
             is_open &= segments == last
-            self._give_up(self._open.give_up(~waiting), CallRowFlag.LOST, before[int(np.searchsorted(segments, 1))])
+            self._abandon(self._open.give_up(~waiting), CallRowFlag.LOST, before[int(np.searchsorted(segments, 1))])
             waiting = np.ones(len(self._open.rows), np.bool_)
-        self._open.exchange(waiting, both.of(is_open), rows[is_open])
-        if (still := self._open.still()) is not None:
-            self._give_up(self._open.give_up(still), CallRowFlag.NO_EXIT, self.next)
+        self._open.exchange(waiting, events.of(is_open), rows[is_open])
+        if (inactive := self._open.still()) is not None:
+            self._abandon(self._open.give_up(inactive), CallRowFlag.NO_EXIT, self.next)
 
-    def _give_up(self, gone: AbandonedCalls | None, why: CallRowFlag, after: int) -> None:
-        """Expect no end of calls any more."""
-        if gone is not None:
-            self.counts[why] += gone.counted
-            self._end(gone.rows, np.full(len(gone.rows), after), why)
+    def _abandon(self, calls: AbandonedCalls | None, why: CallRowFlag, after: int) -> None:
+        """Mark calls as abandoned."""
+        if calls is not None:
+            self.counts[why] += calls.counted
+            self._set_over(calls.rows, np.full(len(calls.rows), after), why)
 
-    def _end(self, rows: Ints, after: Ints, why: CallRowFlag) -> None:
-        """Rows whose end was not seen."""
+    def _set_over(self, rows: Ints, after: Ints, why: CallRowFlag) -> None:
+        """Set `after` and flags of rows without a recorded end."""
         self._set(rows, {"after": after, "flags": np.full(len(rows), why, np.uint8)})
 
     def _set(self, rows: Ints, values: dict[str, NDArray[Any]]) -> None:
-        """Change rows, those that are kept."""
+        """Change values of the rows that are retained."""
         if not len(rows):
             return
         at = rows - self.first
-        kept = at >= 0
-        every = bool(kept.all())
+        retained = at >= 0
+        every = bool(retained.all())
         self.changed = min(self.changed, int(rows.min()))
         for name, column in values.items():
-            self.columns.column(name)[at if every else at[kept]] = column if every else column[kept]
+            self.columns.column(name)[at if every else at[retained]] = column if every else column[retained]
 
 
-_TAKEN = tuple(name for name in DTYPES if name != "inside")
+_ROW_COLUMNS = tuple(name for name in DTYPES if name != "inside")

@@ -1,7 +1,6 @@
-"""Which rows of a tree are on the list: by task, least duration, the filter, and what is folded.
+"""Select the rows of a tree to display: by task, minimum duration, the filter, and folding.
 
-A list of row numbers in their order, by columns: 1,000,000 rows take some 10 ms once, and what is new is added as it
-comes.
+The result is a sorted array of row numbers: 1,000,000 rows take about 10 ms once, and new rows are appended.
 """
 
 from __future__ import annotations
@@ -17,33 +16,35 @@ from events.graph.tree import CallRowFlag, CallTree
 
 
 class VisibleOptions(NamedTuple):
-    """What a person wants to see."""
+    """Display options chosen by a person."""
 
     task: int | None = None
-    """Thread id as in the tree; None: all."""
+    """Thread id as in the tree; None: all tasks."""
     least: int = 0
-    """Nanoseconds; calls that took less are left out, with what is inside of them."""
+    """Minimum duration in nanoseconds; shorter calls are hidden, with the rows inside them."""
     levels: int = 1 << 16
-    """Levels that are unfolded."""
+    """Number of levels that are unfolded."""
 
 
 class VisibleRows:
-    """Places 0 to `len() - 1`, each a row of the tree."""
+    """Places 0 to `len() - 1` of the list, each with a row of the tree."""
 
     def __init__(
         self, tree: CallTree, wanted: VisibleOptions | None = None, passing: Callable[[slice], Mask] | None = None
     ) -> None:
-        """Take the tree, and which of some rows of its columns pass the filter; None: all do."""
+        """Take the tree, and a function that returns a mask of the rows of a slice that pass the filter; None: all
+        pass.
+        """
         self.tree = tree
         self._passing = passing
         self.dropped = 0
-        """Places whose rows the tree has dropped: those before are gone."""
+        """Number of places removed at the front because the tree dropped their rows."""
         self._wanted = wanted or VisibleOptions()
-        self._turned: set[int] = set()
-        """Rows that are folded though their level is not, or the other way round."""
+        self._toggled: set[int] = set()
+        """Rows whose folding differs from that of their level."""
         self._room = np.empty(1 << 12, np.int64)
         self._size = 0
-        self._upto = tree.first
+        self._next_row = tree.first
         self.tick()
 
     def __len__(self) -> int:
@@ -51,84 +52,84 @@ class VisibleRows:
 
     @property
     def rows(self) -> Ints:
-        """Rows of the places, in order."""
+        """Row number of each place, ascending."""
         return self._room[: self._size]
 
     @property
     def wanted(self) -> VisibleOptions:
-        """What is on the list."""
+        """Display options in effect."""
         return self._wanted
 
     def want(self, wanted: VisibleOptions) -> None:
-        """Show something else; folding by hand is forgotten where other levels are unfolded."""
+        """Change the display options; if the number of levels differs, manual folding is reset."""
         if wanted.levels != self._wanted.levels:
-            self._turned.clear()
+            self._toggled.clear()
         self._wanted = wanted
         self.renew()
 
     def renew(self, row: int = 0) -> None:
-        """Look at the rows from one on again."""
+        """Select again, from row `row` on."""
         row = max(row, self.tree.first)
         self._size = int(np.searchsorted(self.rows, row))
-        self._upto = min(self._upto, row)
+        self._next_row = min(self._next_row, row)
         self.tick()
 
     def tick(self, settled: bool = True) -> None:
-        """Add what came; `settled`: and leave out what is known to be too short by now."""
+        """Append new rows; if `settled`, also remove rows that turned out to be too short."""
         tree = self.tree
         changed = tree.changed
-        if settled:  # else it is looked at when it is
+        if settled:  # otherwise the changes are handled once settled
             tree.changed = tree.next
-        if settled and (self._wanted.least or self._passing) and changed < self._upto:
+        if settled and (self._wanted.least or self._passing) and changed < self._next_row:
             self.renew(changed)
             return
-        start = max(self._upto, tree.first)
+        start = max(self._next_row, tree.first)
         if start < tree.next:
             outside = outside_calls(tree.columns, start, tree.next)
-            around = self._left_out_around(outside.busy, start)
+            around = self._first_hidden(outside.busy, start)
             if around is not None:
                 self.renew(around)
                 return
-            self._append(np.flatnonzero(self._seen(start, tree.next, outside)) + start)
-            self._upto = tree.next
-        gone = int(np.searchsorted(self.rows, tree.first))
-        if gone:
-            self._room[: self._size - gone] = self._room[gone : self._size].copy()
-            self._size -= gone
-            self.dropped += gone
-            self._turned = {row for row in self._turned if row >= tree.first}
+            self._append(np.flatnonzero(self._visible_mask(start, tree.next, outside)) + start)
+            self._next_row = tree.next
+        dropped = int(np.searchsorted(self.rows, tree.first))
+        if dropped:
+            self._room[: self._size - dropped] = self._room[dropped : self._size].copy()
+            self._size -= dropped
+            self.dropped += dropped
+            self._toggled = {row for row in self._toggled if row >= tree.first}
 
     def place(self, row: int) -> int:
-        """Place of a row, or of the one before that is on the list; 0 where there is none."""
+        """Return the place of a row, or of the closest displayed row before it; 0 if there is none."""
         return max(int(np.searchsorted(self.rows, row, "right")) - 1, 0)
 
     def folded(self, row: int) -> bool:
-        """Whether what is inside of a row is left out."""
+        """Return whether the rows inside a row are hidden."""
         level = int(self.tree.columns.column("level")[row - self.tree.first])
-        return (level + 1 >= self._wanted.levels) != (row in self._turned)
+        return (level + 1 >= self._wanted.levels) != (row in self._toggled)
 
     def fold(self, row: int, folded: bool) -> None:
-        """Leave out what is inside of a row, or show it."""
+        """Hide the rows inside a row, or show them."""
         if self.folded(row) != folded:
-            self._turned ^= {row}
+            self._toggled ^= {row}
             self.renew(row)
 
     def reveal(self, row: int) -> None:
-        """Unfold what is around a row; where it is too short or of another task, want less."""
-        one = self.tree.row(row)
-        if self._wanted.task not in (None, one.task):
-            self._wanted = self._wanted._replace(task=one.task)
-        if one.duration < self._wanted.least and not one.flags & CallRowFlag.OPEN:
+        """Unfold the rows around a row; relax the options if the row is too short or of another task."""
+        target = self.tree.row(row)
+        if self._wanted.task not in (None, target.task):
+            self._wanted = self._wanted._replace(task=target.task)
+        if target.duration < self._wanted.least and not target.flags & CallRowFlag.OPEN:
             self._wanted = self._wanted._replace(least=0)
-        parent = one.parent
+        parent = target.parent
         while parent >= 0:
             if self.folded(parent):
-                self._turned ^= {parent}
+                self._toggled ^= {parent}
             parent = self.tree.row(parent).parent
         self.renew()
 
     def has_inside(self, row: int) -> bool:
-        """Whether there are rows inside of a row."""
+        """Return whether there are rows inside a row."""
         tree = self.tree
         at = row - tree.first
         tasks, levels = tree.columns.column("task"), tree.columns.column("level")
@@ -144,15 +145,15 @@ class VisibleRows:
             begin, step = begin + step, step * 8
         return False
 
-    def _seen(self, start: int, stop: int, outside: OutsideCalls) -> Mask:
-        """Which rows from `start` to before `stop` are on the list."""
+    def _visible_mask(self, start: int, stop: int, outside: OutsideCalls) -> Mask:
+        """Return a mask of the rows from `start` to before `stop` that are displayed."""
         tree, wanted = self.tree, self._wanted
         part = slice(start - tree.first, stop - tree.first)
         level = tree.columns.column("level")[part]
         seen = level < wanted.levels
         seen &= ~outside.idle
-        for row in sorted(self._turned):
-            self._turn(seen, row, start, stop)
+        for row in sorted(self._toggled):
+            self._apply_toggle(seen, row, start, stop)
         if wanted.task is not None:
             seen &= tree.columns.column("task")[part] == wanted.task
         if wanted.least:
@@ -162,8 +163,8 @@ class VisibleRows:
             seen &= self._passing(part)
         return seen
 
-    def _turn(self, seen: Mask, row: int, start: int, stop: int) -> None:
-        """Fold or unfold one row; those around it were looked at before."""
+    def _apply_toggle(self, seen: Mask, row: int, start: int, stop: int) -> None:
+        """Apply the manual folding of one row to the mask; enclosing rows must have been processed before."""
         tree = self.tree
         if row < tree.first:
             return
@@ -172,15 +173,15 @@ class VisibleRows:
         if first >= after:
             return
         inside = slice(first - tree.first, after - tree.first)
-        here = slice(first - start, after - start)
+        in_mask = slice(first - start, after - start)
         own = tree.columns.column("task")[inside] == task
         if level + 1 < self._wanted.levels:
-            seen[here] &= ~own
-        elif self._shown(row, seen, start):
-            seen[here] |= own & (tree.columns.column("level")[inside] == level + 1)
+            seen[in_mask] &= ~own
+        elif self._is_unfolded(row, seen, start):
+            seen[in_mask] |= own & (tree.columns.column("level")[inside] == level + 1)
 
-    def _shown(self, row: int, seen: Mask, start: int) -> bool:
-        """Whether nothing around a row is folded."""
+    def _is_unfolded(self, row: int, seen: Mask, start: int) -> bool:
+        """Return whether no row around this one is folded."""
         if row >= start:
             return bool(seen[row - start])
         parent = self.tree.row(row).parent
@@ -190,13 +191,13 @@ class VisibleRows:
             parent = self.tree.row(parent).parent
         return True
 
-    def _left_out_around(self, around: Ints, start: int) -> int | None:
-        """Return the first of some rows that is before `start` and was left out; None: there is none."""
+    def _first_hidden(self, around: Ints, start: int) -> int | None:
+        """Return the first of the `around` rows that is before `start` and hidden; None: there is none."""
         columns, first = self.tree.columns, self.tree.first
         around = around[around < start]
         if self._wanted.task is not None:
             around = around[columns.column("task")[around - first] == self._wanted.task]
-        if not len(around):  # as most often: the list is not looked at
+        if not len(around):  # the usual case: avoids the search in the list
             return None
         rows = np.append(self.rows, -1)
         around = around[rows[np.searchsorted(self.rows, around)] != around]

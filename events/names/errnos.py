@@ -1,4 +1,4 @@
-"""Names of error numbers: include/uapi/asm-generic/errno.h and the kernel's own in include/linux/errno.h."""
+"""Map error numbers to names: include/uapi/asm-generic/errno.h and kernel-internal ones of include/linux/errno.h."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _NUMBERS = {f"-{name}": -number for number, name in _NAMES.items()}
 
 
 def errno_name(value: int) -> str | None:
-    """`-EAGAIN` for -11; None: no error has this number."""
+    """Return the name of a negative error number, `-EAGAIN` for -11; None: no error has this number."""
     name = _NAMES.get(-value)
     return f"-{name}" if name else None
 
 
 def errno_of(name: str) -> int | None:
-    """-11 for `-EAGAIN`; None: there is no such error."""
+    """Return the negative number of an error name, -11 for `-EAGAIN`; None: there is no such error."""
     return _NUMBERS.get(name)
 
 
 def errno_names() -> tuple[str, ...]:
-    """All, without the minus."""
+    """Return all error names, without the minus."""
     return tuple(_NAMES.values())

@@ -1,6 +1,6 @@
-"""How the name of an event reads on the screen and in exports; details and lines of text have the kernel's own.
+"""Format event names for the screen and for exports; details and lines of text use the kernel's own names.
 
-Apart, with the words of conditions, for who shows rows without reading one.
+Separate, together with the words of conditions, for modules that show rows without reading one.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from functools import lru_cache
 from typing import Final
 
 CGROUP: Final = ("cgroup", "container")
-"""Words of a condition for the cgroup of a task; see `events.search.comparison.InCgroup`."""
-_OURS: Final = re.compile(r"synthetic/pw_\d+_[0-9a-z]+(?:_\d+)?__(.+)", re.DOTALL)
-"""The kernel has one group for all synthetic events, so those of a session of ours carry its group in their names."""
-_OF_A_SESSION: Final = re.compile(r"pw_\d+_[0-9a-z]+(?:_\d+)?/(.+)", re.DOTALL)
+"""Condition words for the cgroup of a task; see `events.search.comparison.InCgroup`."""
+_SESSION_SYNTHETIC: Final = re.compile(r"synthetic/pw_\d+_[0-9a-z]+(?:_\d+)?__(.+)", re.DOTALL)
+"""Paths of our synthetic events: the kernel puts all synthetic events in one group, so ours carry the session's group
+in their names."""
+_SESSION_EVENT: Final = re.compile(r"pw_\d+_[0-9a-z]+(?:_\d+)?/(.+)", re.DOTALL)
 
 
 def event_name(path: str) -> str:
-    """`vfs_read__exit` of `pw_136_cv/vfs_read__exit`, `slow_open` of `synthetic/pw_136_cv__slow_open`."""
-    ours = _OURS.fullmatch(path)
+    """Return the displayed name: `vfs_read__exit` for `pw_136_cv/vfs_read__exit`, `slow_open` for
+    `synthetic/pw_136_cv__slow_open`.
+    """
+    ours = _SESSION_SYNTHETIC.fullmatch(path)
     return ours[1] if ours else path.rpartition("/")[2]
 
 
 def regrouped_path(path: str, old: str, new: str) -> str:
-    """Return the path of an event of one session as another one has it, by the groups of both; else the same path."""
+    """Return an event's path with the group of session `old` replaced by that of `new`; other paths are unchanged."""
     for begin in ("{}/", "synthetic/{}__"):
         if path.startswith(begin.format(old)):
             return begin.format(new) + path.removeprefix(begin.format(old))
@@ -32,9 +35,10 @@ def regrouped_path(path: str, old: str, new: str) -> str:
 
 @lru_cache(1 << 10)
 def exported_name(path: str) -> str:
-    """The same for data: `sched/sched_switch` stays, and what has the group of a session of ours goes without it.
+    """Return the name for exports: `sched/sched_switch` is unchanged, events of our own sessions lose the session's
+    group.
 
-    That group is another one on each host and in each run, where the event is the same.
+    That group differs on each host and in each run, although the event is the same.
     """
-    ours = _OF_A_SESSION.fullmatch(path) or _OURS.fullmatch(path)
+    ours = _SESSION_EVENT.fullmatch(path) or _SESSION_SYNTHETIC.fullmatch(path)
     return ours[1] if ours else path

@@ -20,13 +20,13 @@ from events.text import FAULT, show
 
 
 def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "", user: bool = False) -> str:
-    """What the kernel prints behind the time stamp, byte for byte for events of probes.
+    """Return the text that the kernel prints after the time stamp, byte for byte for probe events.
 
     Args:
-        record: an event; of text the text itself comes back.
-        symbols: for instruction pointers and `symbol` values; without it they are numbers, as with no kallsyms.
-        attached: `group.event` that an event probe is attached to, which its format does not say.
-        user: it is of a probe in a program, whose addresses are no symbols of the kernel.
+        record: the event; for text, its text is returned.
+        symbols: used for instruction pointers and `symbol` values; None: these are numbers, as without kallsyms.
+        attached: `group.event` that an event probe is attached to, which its format does not contain.
+        user: True for a probe in a program, whose addresses are no kernel symbols.
     """
     fmt = record.format
     if record.text or fmt is None:
@@ -34,16 +34,16 @@ def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = 
     symbols = symbols or Symbols()
     values = record.values
     if fmt.printing is None or not (fmt.is_probe or attached):
-        printed = " ".join(f"{name}={show(value)}" for name, value in values.items() if name not in PROBE_FIELDS)
-        return f"{fmt.name}: {printed}".rstrip()
+        pairs = " ".join(f"{name}={show(value)}" for name, value in values.items() if name not in PROBE_FIELDS)
+        return f"{fmt.name}: {pairs}".rstrip()
     literals, conversions = fmt.printing.literals, fmt.printing.conversions
     parts = [f"{fmt.name}: ", f"({attached})" if attached else ""]
     unquoted = False
     for literal, conversion in zip(literals, conversions, strict=False):
-        conversion = _swapped(conversion)
+        conversion = _actual_conversion(conversion)
         value = _element(values, conversion)
         head = literal[1:] if unquoted else literal
-        unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
+        unquoted = value is None and conversion.spec == "s"  # (fault) is printed without quotes
         parts.append(head.removesuffix('"') if unquoted else head)
         if user and conversion.field in PROBE_FIELDS and isinstance(value, int):
             parts.append(f"{value:#x}")
@@ -53,8 +53,10 @@ def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = 
     return "".join(parts)
 
 
-def _swapped(conversion: Conversion) -> Conversion:
-    """A return probe prints `caller <- function`, its print fmt says them the other way round."""
+def _actual_conversion(conversion: Conversion) -> Conversion:
+    """Return the conversion actually printed: return probes print `caller <- function`, but the print fmt has the
+    reverse order.
+    """
     other = {"__probe_func": "__probe_ret_ip", "__probe_ret_ip": "__probe_func"}.get(conversion.field)
     return replace(conversion, field=other) if other else conversion
 

@@ -1,4 +1,4 @@
-"""Base in which the numbers of a field are shown."""
+"""Describe how the numbers of a field are displayed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class NumberFormat(NamedTuple):
-    """How the numbers of a field read; anything else than this is decimal."""
+    """Format of the numbers of a field; decimal unless stated otherwise."""
 
     hexadecimal: bool = False
-    """Above 9."""
+    """True if numbers above 9 are hexadecimal."""
     names: Callable[[int], str] | None = None
-    """Text of a number that may have a name; None: none has one."""
+    """Function that returns the text of a number that may have a name; None: numbers have no names."""
     only_errors: bool = False
-    """Only -4095 to -1 can have a name."""
+    """True if only -4095 to -1 can have a name."""

@@ -1,4 +1,6 @@
-"""Names of symbols as one text: a third of the memory of a string each, of which a kernel has 200,000."""
+"""Store the names of symbols as one text: a third of the memory of separate strings, of which a kernel has
+200,000.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from typing import overload
 
 
 class SymbolNames(Sequence[str]):
-    """Names in the order of their symbols; made into strings when they are asked for."""
+    """Names in the order of their symbols; converted to strings on access."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Take names without newlines."""
+        """Take names, which must not contain newlines."""
         self._text = "\n".join(("", *names, ""))
         self._starts = array("I", accumulate((len(name) + 1 for name in names), initial=1))
-        """Places in the text of each name, and behind the last one."""
+        """Offset of each name in the text, and the offset after the last one."""
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -35,7 +37,11 @@ class SymbolNames(Sequence[str]):
         return self._text[self._starts[at] : self._starts[at + 1] - 1]
 
     def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
-        """Return the first place of a name, as that of a list does. Raises ValueError: there is none."""
+        """Return the first index of a name, as `list.index` does.
+
+        Raises:
+            ValueError: there is none.
+        """
         first, after, _ = slice(start, stop).indices(len(self))
         found = self._text.find(f"\n{name}\n", self._starts[first] - 1, self._starts[max(first, after)])
         if found < 0 or "\n" in name:

@@ -1,4 +1,4 @@
-"""Names for values: what BTF, kallsyms, errno.h and the table of system calls know of a number."""
+"""Name values by means of BTF, kallsyms, errno.h and the table of system calls."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _MAX_ERRNO = 4095
 
 
 class Namer:
-    """Turns values into what a person reads. Look-ups of types are remembered."""
+    """Converts values to readable text. Caches type lookups."""
 
     def __init__(
         self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None, machine: str = ""
     ) -> None:
-        """Take what is known.
+        """Take the sources of names.
 
         Args:
-            btf: types of the kernel that the values are of.
-            symbols: is asked when an address is to be named, they may be known later than now.
-            machine: `uname -m` of that kernel, which says what numbers its system calls have.
+            btf: types of the kernel that the values are from.
+            symbols: called whenever an address is to be named, as symbols may become available later.
+            machine: `uname -m` of that kernel, for its system call numbers.
         """
         self._btf = btf
         self._symbols = symbols
         self._machine = machine
-        self._shape = lru_cache(maxsize=4096)(self._look)
+        self._shape = lru_cache(maxsize=4096)(self._type_shape)
 
     def text(
         self,
@@ -49,14 +49,14 @@ class Namer:
         *,
         is_call: bool = False,
     ) -> str:
-        """The value by its name where it has one, else the number; of a system call both: `257 openat`.
+        """Return the name of a value if it has one, else the number; for a system call both: `257 openat`.
 
         Args:
-            value: of a record.
-            column: BTF type id of what was captured; None: unknown.
-            is_retval: whether a negative number means an error.
-            field: of the format, which knows addresses and what the kernel prints as hex.
-            is_call: whether it is the number of a system call.
+            value: value from a record.
+            column: BTF type id of the captured value; None: unknown.
+            is_retval: True if a negative number is an error.
+            field: field of the format, which tells addresses, and numbers that the kernel prints as hex.
+            is_call: True for a system call number.
         """
         if is_call and type(value) is int and (name := call_name(self._machine, value)):
             return f"{value} {name}"
@@ -70,16 +70,16 @@ class Namer:
         if not isinstance(value, int):
             return show(value)
         kind, number = self._shape(column)
-        named = self._named(value, kind, number, field)
-        if named is not None:
-            return named
+        name = self._value_name(value, kind, number, field)
+        if name is not None:
+            return name
         if is_retval:
             error = self._error(value, kind, field)
             if error:
                 return error
         return hex(value) if value > 9 and _is_hex(kind, field) else str(value)
 
-    def _named(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
+    def _value_name(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
         if kind == "bool":
             return {0: "false", 1: "true"}.get(value)
         if kind == "enum" and self._btf is not None:
@@ -90,7 +90,7 @@ class Namer:
         return None
 
     def words(self, column: int | None) -> list[str] | None:
-        """Return the words that values of a BTF type are shown by beside numbers; None: any, as they are symbols."""
+        """Return the words that may be displayed for values of a BTF type besides numbers; None: any symbol."""
         kind, _ = self._shape(column)
         if kind == "function":
             return None
@@ -99,17 +99,21 @@ class Namer:
         return ["true", "false"] if kind == "bool" else []
 
     def enumerators(self, column: int | None) -> tuple[tuple[str, int], ...]:
-        """Return names and numbers of the enum that values of this kind are of; none where it is no enum."""
+        """Return names and numbers of the enumerators of a BTF type; empty if it is no enum."""
         kind, type_id = self._shape(column)
         found = self._btf.type(type_id) if kind == "enum" and self._btf is not None else None
-        return tuple((one.name, one.value) for one in found.values) if isinstance(found, Enum | Enum64) else ()
+        return (
+            tuple((enumerator.name, enumerator.value) for enumerator in found.values)
+            if isinstance(found, Enum | Enum64)
+            else ()
+        )
 
     def names_addresses(self, column: int | None, field: Field | None) -> bool:
-        """Whether values of this kind are addresses, which only the symbols can name."""
+        """Return whether values of this kind are addresses, which need symbols for their names."""
         return self._shape(column)[0] == "function" or (field is not None and is_address(field))
 
     def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> NumberFormat:
-        """How the numbers of a field read, for a search; see `text`."""
+        """Return the format in which `text` displays the numbers of a field, for a search."""
         kind, _ = self._shape(column)
         is_bool = field.kind is FieldKind.BOOL
 
@@ -121,7 +125,9 @@ class Namer:
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
-        """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""
+        """Return `-EAGAIN` etc. for a negative number, also for a pointer (ERR_PTR) or a number recorded as
+        unsigned.
+        """
         bits = 8 * field.width if field and field.width in (4, 8) else 64
         if kind == "bool" or (field and field.width < 4):
             return None
@@ -129,8 +135,8 @@ class Namer:
             value -= 1 << bits
         return errno_name(value) if -_MAX_ERRNO <= value < 0 else None
 
-    def _look(self, column: int | None) -> tuple[str, int]:
-        """(bool | enum | function | pointer | empty, type id without modifiers)."""
+    def _type_shape(self, column: int | None) -> tuple[str, int]:
+        """Return (bool | enum | function | pointer | empty, type id without modifiers)."""
         if column is None or self._btf is None:
             return "", 0
         try:
@@ -153,5 +159,5 @@ def _is_hex(kind: str, field: Field | None) -> bool:
 
 
 def is_address(field: Field) -> bool:
-    """Whether a field holds an address of code."""
+    """Return whether a field holds a code address."""
     return field.kind is FieldKind.SYMBOL or field.name in PROBE_FIELDS

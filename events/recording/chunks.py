@@ -1,12 +1,12 @@
-"""The file of a recording, as bytes: chunks, packed and checked. `events.recording.reader` says what is in them.
+"""Read and write a recording file as bytes: chunks, compressed and checksummed; see also `events.recording.reader`.
 
 Layout, integers little endian:
 
     file    "probewright" NUL, u32 version, then chunks up to an end chunk
     chunk   "PWRC", u8 kind, u8 codec, u16 0, u32 stored length, u32 raw length, u32 crc32 of the stored bytes, bytes
 
-A file that was cut is readable up to the cut. Nothing in a file is believed: lengths are checked against the file and
-against limits before memory is taken, and whatever is wrong is a RecordingError with the offset.
+A truncated file is readable up to the truncation. No content is trusted: lengths are checked against the file and
+against limits before memory is allocated, and every fault is a RecordingError with the offset.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from foreign.refusal import InputRefusal
 MAGIC = b"probewright\0"
 VERSION = 1
 LARGEST_CHUNK = 64 << 20
-"""Most raw bytes of one chunk: kallsyms has some 15 million, a chunk of passes one million and its last pass."""
+"""Maximum raw bytes of one chunk: kallsyms has about 15 million, a chunk of passes one million plus its last pass."""
 MOST_CHUNKS = 1 << 20
 _MOST_PIECES = 1 << 16
-"""Pieces of one pass; a CPU has one or two."""
-_FREE_PASSES = 1000
-"""Passes with pieces that a chunk may have; beyond them, each costs a byte of the file at least."""
+"""Maximum pieces of one pass; a CPU has one or two."""
+_MAX_FREE_PASSES = 1000
+"""Number of non-empty passes allowed in any chunk; beyond it, each pass must account for at least one stored byte."""
 _EMPTY_PASSES = re.compile(rb"(?:[\0\1]\0{4})*+")
-"""Passes without a piece, drained or not, as many as follow each other."""
+"""Sequence of passes without a piece, drained or not."""
 
 _FILE = struct.Struct("<12sI")
 _CHUNK = struct.Struct("<4sBBHIII")
@@ -43,20 +43,20 @@ _PIECE = struct.Struct("<iBI")
 
 
 class ChunkKind(enum.IntEnum):
-    """What a chunk holds; a reader passes over kinds it does not know."""
+    """Kind of a chunk's content; a reader skips unknown kinds."""
 
     END = 0
     META = 1
-    """A JSON object; of several, later keys win."""
+    """JSON object; of several, later keys win."""
     BLOB = 2
-    """u16 length of kind, u16 length of name, kind, name, bytes."""
+    """Named file: u16 length of kind, u16 length of name, kind, name, bytes."""
     PAGES = 3
-    """Batches: u8 flags (1 drained, 2 after a gap, 4 booted behind it, 8 a gap of a changed probe only), u32 number
-    of pieces, each i32 CPU, u8 text, u32 length, bytes."""
+    """Batches: u8 flags (1 drained, 2 after a gap, 4 reboot after it, 8 only a gap of a changed probe), u32 number of
+    pieces, each i32 CPU, u8 text, u32 length, bytes."""
 
 
 class Codec(enum.IntEnum):
-    """How the bytes of a chunk are packed."""
+    """Compression of a chunk's bytes."""
 
     NONE = 0
     ZLIB = 1
@@ -64,7 +64,7 @@ class Codec(enum.IntEnum):
 
 
 class RecordingError(Exception):
-    """The file is no recording, or is damaged; `file` and `offset` (bytes) say where."""
+    """Error in a file that is no recording, or is damaged; `file` and `offset` (bytes) give the location."""
 
     def __init__(self, file: str, offset: int, reason: str) -> None:
         super().__init__(f"{file}: byte {offset}: {reason}")
@@ -74,35 +74,35 @@ class RecordingError(Exception):
 
 
 class ChunkEntry(NamedTuple):
-    """One chunk of a file."""
+    """Chunk of a file."""
 
     kind: int
     codec: int
     offset: int
-    """Of the stored bytes in the file."""
+    """Offset of the stored bytes in the file."""
     stored: int
     raw: int
     crc: int
 
 
-_KEPT = 6
-"""Level of zlib for all but pages, which come while someone watches: 9 is one percent smaller and takes five times as
-long, 1.5 s for types and symbols of a kernel."""
+_ZLIB_LEVEL = 6
+"""Level of zlib except for pages, which are written while events are displayed: 9 is one percent smaller and takes
+five times as long, 1.5 s for types and symbols of a kernel."""
 
 
 def write_head(file: BinaryIO) -> None:
-    """Begin a file."""
+    """Write the file header."""
     file.write(_FILE.pack(MAGIC, VERSION))
 
 
 def write_chunk(file: BinaryIO, kind: ChunkKind, codec: Codec, raw: bytes) -> None:
-    """Pack and write one chunk."""
+    """Compress and write one chunk."""
     if not raw:
         codec = Codec.NONE
     if codec is Codec.XZ:
         stored = lzma.compress(raw, preset=9)
     elif codec is Codec.ZLIB:
-        stored = _deflate(raw, 1 if kind is ChunkKind.PAGES else _KEPT)
+        stored = _deflate(raw, 1 if kind is ChunkKind.PAGES else _ZLIB_LEVEL)
     else:
         stored = raw
     file.write(_CHUNK.pack(_CHUNK_MAGIC, kind, codec, 0, len(stored), len(raw), zlib.crc32(stored)) + stored)
@@ -113,13 +113,17 @@ def _deflate(raw: bytes, level: int) -> bytes:
 
 
 class ChunkFile:
-    """The chunks of a file; they are unpacked when they are asked for."""
+    """Chunks of a file; a chunk is decompressed on demand."""
 
     def __init__(self, data: bytes, name: str) -> None:
-        """Look through a file's bytes. Raises RecordingError."""
+        """Scan the chunks of a file's bytes.
+
+        Raises:
+            RecordingError: the file is no recording, or is damaged.
+        """
         self.name = name
         self.truncated = True
-        """The file ends before its end chunk."""
+        """True if the file ends before its end chunk."""
         self._data = memoryview(data)
         self.entries = list(self._scan())
 
@@ -150,7 +154,11 @@ class ChunkFile:
             yield entry
 
     def raw(self, entry: ChunkEntry, limit: int = LARGEST_CHUNK) -> bytes:
-        """Unpack a chunk of at most `limit` raw bytes. Raises RecordingError."""
+        """Decompress a chunk of at most `limit` raw bytes.
+
+        Raises:
+            RecordingError: the chunk is damaged or too large.
+        """
         stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         if zlib.crc32(stored) != entry.crc:
             raise RecordingError(self.name, entry.offset, "damaged: wrong checksum")
@@ -165,7 +173,11 @@ class ChunkFile:
         return raw
 
     def head(self, entry: ChunkEntry, most: int) -> bytes:
-        """Return the first bytes of a chunk, `most` or all; damage shows when the content is read."""
+        """Return the first bytes of a chunk, at most `most`; the checksum is not verified.
+
+        Raises:
+            RecordingError: the bytes cannot be decompressed.
+        """
         stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         try:
             return _unpack(stored, entry.codec, min(entry.raw, most), part=True)
@@ -174,7 +186,7 @@ class ChunkFile:
 
 
 def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes:
-    """Unpack to at most `length` bytes; more in the stored bytes is an error unless a part is wanted."""
+    """Decompress at most `length` bytes; further bytes are an error unless `part`."""
     if codec == Codec.NONE:
         raw, more = stored[:length], len(stored) > length
     elif codec in (Codec.ZLIB, Codec.XZ):
@@ -187,7 +199,7 @@ def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes
 
 
 def pack_batch(batch: Batch) -> bytes:
-    """One pass as bytes of a PAGES chunk."""
+    """Return one pass as bytes of a PAGES chunk."""
     parts = [
         _BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2 | batch.changed << 3, len(batch.chunks))
     ]
@@ -197,11 +209,13 @@ def pack_batch(batch: Batch) -> bytes:
 
 
 def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
-    """The passes of a PAGES chunk of so many stored bytes; those that say nothing are passed over.
+    """Yield the passes of a PAGES chunk of `stored` bytes; runs of empty passes are merged or skipped.
 
-    Raises struct.error where one is not whole, InputRefusal for more than a recorder writes.
+    Raises:
+        struct.error: a pass is incomplete.
+        InputRefusal: more than a recorder writes.
     """
-    at, left = 0, _FREE_PASSES + (len(raw) if stored is None else stored)
+    at, allowed = 0, _MAX_FREE_PASSES + (len(raw) if stored is None else stored)
     while at < len(raw):
         empty = _EMPTY_PASSES.match(raw, at)
         if empty is not None and empty.end() > at:
@@ -211,8 +225,8 @@ def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
             continue
         flags, number = _BATCH.unpack_from(raw, at)
         at += _BATCH.size
-        left -= 1
-        if left < 0:
+        allowed -= 1
+        if allowed < 0:
             raise InputRefusal("", "more passes than its bytes can hold")
         if number > _MOST_PIECES:
             raise InputRefusal("", f"a pass of {number} pieces", f"{_MOST_PIECES}")

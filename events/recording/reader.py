@@ -1,7 +1,7 @@
-"""Recordings: one file with all that is needed to look at events again where there is no kernel.
+"""Read recordings: one file with everything needed to view events again without the kernel.
 
-It holds what was known of the target, its BTF, the formats of its events, kallsyms, names of tasks, and the pages of
-the ring buffer pass by pass. `events.recording.chunks` has the layout of the file.
+It contains facts about the target, its BTF, the formats of its events, kallsyms, task names, and the ring-buffer
+pages of each pass. `events.recording.chunks` describes the layout of the file.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from foreign.refusal import InputRefusal
 __all__ = ["Codec", "Recording", "RecordingError", "RecordingWriter", "parse_cmdlines"]
 
 _NAMES = 256
-"""Bytes in which kind and name of most blobs have room."""
+"""Bytes sufficient for kind and name of most blobs."""
 _MOST_FORMATS = 32 << 20
-"""Most raw bytes of all format files."""
+"""Maximum total raw bytes of the format files."""
 _LARGEST_FORMAT = 1 << 20
 _LARGEST_FILE = 8 << 30
-"""Bytes of a recording, which is read whole."""
+"""Maximum bytes of a recording, which is read as a whole."""
 
 
 class Recording:
-    """A recording that was opened; chunks are unpacked when they are asked for."""
+    """Opened recording; chunks are decompressed on demand."""
 
     def __init__(self, data: bytes, name: str = "recording") -> None:
-        """Look through the chunks of a file's bytes.
+        """Scan the chunks of a file's bytes.
 
         Raises:
-            RecordingError: it is no recording of a version that can be read.
+            RecordingError: the bytes are no recording of a supported version.
         """
         self.name = name
         self._file = ChunkFile(data, name)
 
     @property
     def truncated(self) -> bool:
-        """Whether the file was cut: it ends before its end chunk."""
+        """True if the file is truncated: it ends before its end chunk."""
         return self._file.truncated
 
     @classmethod
@@ -62,7 +62,7 @@ class Recording:
         """Open a file, or bytes.
 
         Raises:
-            RecordingError: it can't be read, or is no recording.
+            RecordingError: the file cannot be read, or is no recording.
         """
         if isinstance(source, bytes):
             return cls(source)
@@ -75,7 +75,7 @@ class Recording:
 
     @cached_property
     def meta(self) -> Mapping[str, Any]:
-        """All values given to `RecordingWriter.meta`."""
+        """Values given to `RecordingWriter.meta`."""
         found: dict[str, Any] = {}
         for entry in self._file.entries:
             if entry.kind != ChunkKind.META:
@@ -88,19 +88,21 @@ class Recording:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was known of the target, as it was given to `meta`."""
+        """Facts about the target, as given to `meta`."""
         facts = self.meta.get("facts", {})
         return facts if isinstance(facts, dict) else {}
 
     @property
     def plans(self) -> list[Any]:
-        """The plans that were armed, as they were given to `meta`."""
+        """Plans that were armed, as given to `meta`."""
         plans = self.meta.get("plans", [])
         return plans if isinstance(plans, list) else []
 
     @cached_property
     def _named(self) -> dict[int, tuple[str, str, ChunkEntry, int]]:
-        """(kind, name, entry, bytes before the content) of all blobs by their offset; only the names are unpacked."""
+        """Tuples (kind, name, entry, bytes before the content) of all blobs by offset; only the names are
+        decompressed.
+        """
         found = {}
         for entry in self._file.entries:
             if entry.kind != ChunkKind.BLOB:
@@ -119,29 +121,29 @@ class Recording:
 
     @cached_property
     def _blobs(self) -> dict[tuple[str, str], tuple[ChunkEntry, int]]:
-        """The last blob of each kind and name."""
+        """Last blob of each kind and name."""
         return {(kind, name): (entry, start) for kind, name, entry, start in self._named.values()}
 
     def names(self, kind: str) -> list[str]:
-        """Names of the blobs of a kind."""
+        """Return the names of the blobs of a kind."""
         return [name for found, name in self._blobs if found == kind]
 
     def blob(self, kind: str, name: str = "", limit: int = LARGEST_CHUNK) -> bytes | None:
-        """Content of a blob; None: there is none.
+        """Return the content of a blob; None: there is none.
 
         Raises:
-            RecordingError: it is damaged, or has more than `limit` bytes.
+            RecordingError: the blob is damaged, or has more than `limit` bytes.
         """
         found = self._blobs.get((kind, name))
         return None if found is None else self._file.raw(found[0], limit)[found[1] :]
 
     def btf(self, module: str | None = None) -> bytes | None:
-        """Raw BTF of the kernel or of a module."""
+        """Return the raw BTF of the kernel or of a module."""
         return self.blob("btf", module or "")
 
     @cached_property
     def header(self) -> HeaderPage:
-        """Layout of the pages; `byteorder` comes from `meta`, or from its `facts`."""
+        """Layout of the ring-buffer pages; `byteorder` comes from `meta`, or from its `facts`."""
         order = self.meta.get("byteorder") or self.facts.get("byteorder") or "little"
         text = self.blob("header_page", limit=1 << 16)
         if text is None:
@@ -153,7 +155,7 @@ class Recording:
 
     @cached_property
     def formats(self) -> dict[int, EventFormat]:
-        """Formats by id."""
+        """Last format of each id."""
         found = {}
         budget = _MOST_FORMATS
         for path in self.names("format"):
@@ -165,10 +167,10 @@ class Recording:
         return found
 
     def every_format(self) -> tuple[EventFormat, ...]:
-        """Return all formats in the order in which they were recorded: an event may have had several.
+        """Return all formats in the order recorded: an event may have had several.
 
         Raises:
-            RecordingError: one is damaged.
+            RecordingError: a format is damaged.
         """
         return self._every_format
 
@@ -191,10 +193,10 @@ class Recording:
             raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
 
     def timeline(self) -> Iterator[Batch | dict[int, EventFormat]]:
-        """Passes and formats in the order in which they were recorded; a format holds for the passes behind it.
+        """Yield passes and formats in the order recorded; a format applies to the passes after it.
 
         Raises:
-            RecordingError: a chunk is damaged; what came before it was given.
+            RecordingError: a chunk is damaged; everything before it has been yielded.
         """
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
@@ -207,19 +209,19 @@ class Recording:
 
     @cached_property
     def symbols(self) -> Symbols:
-        """Symbols of that kernel; knows nothing where none were recorded."""
+        """Symbols of the recorded kernel; empty if none were recorded."""
         return Symbols(self.blob("symbols") or b"")
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:
-        """Names of tasks by thread id."""
+        """Task names by thread id."""
         return parse_cmdlines(self.blob("cmdlines") or b"")
 
     def batches(self) -> Iterator[Batch]:
-        """The passes as they were recorded.
+        """Yield the passes in the order recorded.
 
         Raises:
-            RecordingError: a chunk is damaged; what came before it was given.
+            RecordingError: a chunk is damaged; everything before it has been yielded.
         """
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
@@ -235,7 +237,7 @@ class Recording:
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:
-    """Read `saved_cmdlines`: `PID COMM` a line."""
+    """Parse `saved_cmdlines`: one `PID COMM` per line."""
     found = {}
     for line in data.decode("utf-8", "backslashreplace").split("\n"):
         pid, _, comm = line.strip().partition(" ")

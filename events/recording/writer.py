@@ -1,4 +1,4 @@
-"""Writes recordings; see `events.recording.reader`."""
+"""Write recordings; see `events.recording.reader`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from events.batch import Batch
 from events.recording.chunks import ChunkKind, Codec, pack_batch, write_chunk, write_head
 
 _PAGES_AT_ONCE = 1 << 20
-"""Raw bytes of pages that go into one chunk."""
+"""Raw bytes of pages collected before a chunk is written."""
 
 
 class RecordingWriter:
-    """Writes a recording; every chunk is whole in the file when the call that made it returns."""
+    """Writer of a recording; each chunk is completely in the file when the call that wrote it returns."""
 
     def __init__(self, file: BinaryIO, codec: Codec = Codec.ZLIB) -> None:
         """Start a recording.
 
         Args:
-            file: to be written from its beginning on; stays open.
-            codec: XZ packs half as big again as ZLIB and takes ten times as long.
+            file: written from its beginning; stays open.
+            codec: XZ compresses better than ZLIB, by about half as much again, and takes ten times as long.
         """
         self._file = file
         self._codec = codec
@@ -30,8 +30,8 @@ class RecordingWriter:
         write_head(file)
 
     def meta(self, values: Mapping[str, Any]) -> None:
-        """Add values that JSON can hold: `facts`, `plans`, `byteorder`, ..."""
-        # Read back by `foreign.document` alone, which keeps every digit.
+        """Add values that JSON can represent: `facts`, `plans`, `byteorder`, ..."""
+        # Read only by `foreign.document`, which keeps every digit.
         self._chunk(ChunkKind.META, json.dumps(dict(values), ensure_ascii=True).encode())
 
     def blob(self, kind: str, name: str, data: bytes, codec: Codec | None = None) -> None:
@@ -39,30 +39,30 @@ class RecordingWriter:
 
         Args:
             kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
-                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.store.cgroups.pack`), or one of
-                your own.
-            name: which of its kind; a later one of the same name replaces it.
-            data: its content.
-            codec: another one than the writer's.
+                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.store.cgroups.pack`), or a
+                custom kind.
+            name: name within its kind; a later blob of the same name replaces it.
+            data: content.
+            codec: overrides the writer's codec.
         """
         kind_bytes, name_bytes = kind.encode(), name.encode()
         head = struct.pack("<HH", len(kind_bytes), len(name_bytes))
         self._chunk(ChunkKind.BLOB, head + kind_bytes + name_bytes + data, codec)
 
     def pages(self, batch: Batch, codec: Codec | None = None) -> None:
-        """Add one pass over the CPUs; it reaches the file with the next megabyte, or by `flush`."""
+        """Add one pass over the CPUs; it is written with the next megabyte, or by `flush`."""
         self._batches += pack_batch(batch)
         if len(self._batches) >= _PAGES_AT_ONCE:
             self.flush(codec)
 
     def flush(self, codec: Codec | None = None) -> None:
-        """Write the passes that are still held."""
+        """Write the collected passes."""
         if self._batches:
             self._chunk(ChunkKind.PAGES, bytes(self._batches), codec)
             self._batches.clear()
 
     def close(self) -> None:
-        """Write what is held and the end; the file stays open."""
+        """Write the collected passes and the end chunk; the file stays open."""
         self.flush()
         self._chunk(ChunkKind.END, b"")
 

@@ -1,4 +1,4 @@
-"""Comparisons of one field of events with a value, of a record or of whole columns."""
+"""Compare one field of events with a value, for a single record or for whole columns."""
 
 from __future__ import annotations
 
@@ -35,139 +35,146 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _ALL_BITS: Final = (1 << 64) - 1
 
 Comm = Callable[[int], str]
-"""Thread id -> name of the task."""
+"""Function that returns the task name of a thread id."""
 
 LATENCY: Final = "latency"
-"""Of a call from its entry to its exit, in nanoseconds; see `events.search.joined_ends`."""
-_CALLED: Final = ("calltime", "rettime")
+"""Field name for the nanoseconds from entry to exit of a call; see `events.search.joined_ends`."""
+_CALL_TIMES: Final = ("calltime", "rettime")
 """Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
 RETVAL: Final = "retval"
-"""What a call returned, as that tracer has it: a register, in which an error of 32 bits has no sign."""
+"""Field with the return value in the tracer's exits: a register, in which a 32-bit error is not sign-extended."""
 _LAST_ERROR: Final = -4095
-_OF_TRACER: Final = "ftrace/funcgraph_"
-"""Begins the paths of that tracer's exits, and of its entries."""
+_TRACER_PREFIX: Final = "ftrace/funcgraph_"
+"""Prefix of the paths of that tracer's exit and entry events."""
 
 COMM: Final = ("comm", "COMM")
 PID: Final = ("pid", "common_pid")
 CPU: Final = ("cpu", "CPU")
-"""Words for what every event has. Events with a field of their own with the first one, as sched_wakeup has `comm` and
-`pid` of who is woken, have the second one, too: as in the kernel's filters (kernel/trace/trace_events.c,
-trace_define_generic_fields).
-"""
+"""Names for properties of every event. If an event has a field of its own with the first name, as sched_wakeup has
+the woken task's `comm` and `pid`, the second name still denotes the event's property, as in the kernel's filters
+(kernel/trace/trace_events.c, trace_define_generic_fields)."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An `events.search.condition.Term` that stands for itself."""
+    """Comparison of one field; an `events.search.condition.Term` without parts."""
 
     field: str
     operator: str
 
     @abstractmethod
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the comparison holds for a record."""
 
     @abstractmethod
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the comparison."""
 
     def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the comparison, computed by `of`."""
         return of(self)
 
     def parts(self) -> Iterator[Comparison]:
-        """Itself."""
+        """Yield this comparison."""
         yield self
 
 
 @dataclass(frozen=True)
 class NumberComparison(Comparison):
-    """A field that is one number, or a word of `PID` or `CPU`, compared with a number."""
+    """Comparison of a single-number field, or of a `PID` or `CPU` name, with a number."""
 
     number: int
     of_error: bool = False
-    """It was given by the name of an error."""
+    """True if the number was given as an error name."""
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the comparison holds for a record."""
         value = record.values.get(self.field)
         if value is None:
-            value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._took(record)
-        is_returned = self.field == RETVAL and record.event.startswith(_OF_TRACER)
+            value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._duration(record)
+        is_returned = self.field == RETVAL and record.event.startswith(_TRACER_PREFIX)
         if is_returned and isinstance(value, int):
-            value = _returned(value)
-        number = self.number if is_returned else self._meant(record.format.fields if record.format else ())
+            value = _with_error_sign(value)
+        number = self.number if is_returned else self._field_number(record.format.fields if record.format else ())
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, number))
 
-    def _took(self, record: Record) -> int | None:
-        """Duration of a call whose exit record holds it."""
-        begin, end = (record.values.get(name) for name in _CALLED)
-        told = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
-        return int(end) - int(begin) if told else None  # type: ignore[arg-type]
+    def _duration(self, record: Record) -> int | None:
+        """Return the duration of a call whose exit record contains it; None: the record is another one."""
+        begin, end = (record.values.get(name) for name in _CALL_TIMES)
+        has_duration = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
+        return int(end) - int(begin) if has_duration else None  # type: ignore[arg-type]
 
-    def _took_of_table(self, table: FormatTable) -> Mask:
-        """Return the stacks of several rows."""
+    def _duration_mask(self, table: FormatTable) -> Mask:
+        """Return a mask of the rows whose duration of the call satisfies the comparison."""
         import numpy as np
 
-        fields = {one.name: one for one in table.layout.format.fields}
-        if self.field != LATENCY or not all(name in fields for name in _CALLED):
+        fields = {field.name: field for field in table.layout.format.fields}
+        if self.field != LATENCY or not all(name in fields for name in _CALL_TIMES):
             return np.zeros(len(table), np.bool_)
-        (begin, _), (end, _) = (table.column(fields[name]) for name in _CALLED)
+        (begin, _), (end, _) = (table.column(fields[name]) for name in _CALL_TIMES)
         return self.compare(end.astype(np.int64) - begin.astype(np.int64))
 
-    def _returned_of(self, values: NDArray[Any]) -> Mask:
-        """Return a mask of the tracer's values that satisfy it; errors are negative numbers."""
+    def _retval_mask(self, values: NDArray[Any]) -> Mask:
+        """Return a mask of the tracer's return values that satisfy the comparison, with errors as negative
+        numbers.
+        """
         import numpy as np
 
         values = values.astype(np.uint64)
         wide = np.where((values >> np.uint64(31)) == 1, values | np.uint64(0xFFFFFFFF00000000), values).view(np.int64)
         return np.where((wide >= _LAST_ERROR) & (wide < 0), self.compare(wide), self.compare(values))
 
-    def _meant(self, fields: Iterable[Field]) -> int:
-        """The number as the field has it: an error is below zero in a pointer (ERR_PTR), too, which has no sign."""
+    def _field_number(self, fields: Iterable[Field]) -> int:
+        """Return the number as it appears in the field: an error is negative, also in an unsigned pointer
+        (ERR_PTR).
+        """
         if not self.of_error or self.operator not in ("==", "!="):
             return self.number
-        field = next((one for one in fields if one.name == self.field), None)
+        field = next((candidate for candidate in fields if candidate.name == self.field), None)
         unsigned = field is not None and not field.signed and field.width in (4, 8)
         return self.number + (1 << 8 * field.width if field and unsigned else 0)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of both
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the comparison."""
         from events.store.columns import is_number
 
-        field = next((one for one in table.layout.format.fields if one.name == self.field), None)
+        field = next((candidate for candidate in table.layout.format.fields if candidate.name == self.field), None)
         if field is None and self.field in (*PID, *CPU):
             return self.compare(table.pids if self.field in PID else table.cpus)
         if field is None or not is_number(field):
-            return self._took_of_table(table)
+            return self._duration_mask(table)
         values, missing = table.column(field)
-        if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
+        if values.dtype.kind == "b":  # numpy cannot compare bools with numbers above 64 bits
             values = values.view("u1")
-        if self.field == RETVAL and table.layout.format.path.startswith(_OF_TRACER):
-            return self._returned_of(values)
-        rows = self.compare(values, self._meant([field]))
+        if self.field == RETVAL and table.layout.format.path.startswith(_TRACER_PREFIX):
+            return self._retval_mask(values)
+        rows = self.compare(values, self._field_number([field]))
         return rows if missing is None else rows & ~missing
 
     def compare(self, values: NDArray[Any], number: int | None = None) -> Mask:
-        """Of which numbers it holds; `number`: another than its own is meant."""
+        """Return a mask of the numbers that satisfy the comparison; `number` overrides the comparison's own
+        number.
+        """
         import numpy as np
 
-        if self.operator == "&":  # below zero all higher bits count as set
+        if self.operator == "&":  # a negative number has all higher bits set
             wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
             return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
         found: Mask = NUMERIC[self.operator](values, self.number if number is None else number)
         return found
 
 
-def _returned(value: int) -> int:
-    """An error as what it is below zero, also one of 32 bits: as print_graph_retval of the kernel has it."""
+def _with_error_sign(value: int) -> int:
+    """Return an error as a negative number, even a 32-bit one, as the kernel's print_graph_retval does; other values
+    as is.
+    """
     signed = value - (1 << 32) if value >> 31 == 1 else value - (1 << 64) if value >> 63 else value
     return signed if _LAST_ERROR <= signed < 0 else value
 
 
 @dataclass(frozen=True)
 class TextComparison(Comparison):
-    """A field that is one string, or a word of `COMM`, or `event`, compared with a text; `~`: an
+    """Comparison of a string field, of a `COMM` name or of `event` with a text; `~` compares with an
     `events.search.glob`.
     """
 
@@ -178,17 +185,17 @@ class TextComparison(Comparison):
         return Glob(self.text)
 
     def holds(self, value: str) -> bool:
-        """Whether it holds of a value."""
+        """Return whether the comparison holds for a value."""
         return self._glob.matches(value) if self.operator == "~" else (value == self.text) != (self.operator == "!=")
 
     def of_event(self, path: str) -> bool:
-        """Whether it holds of an event, by its name with or without the group, or as the screen has it."""
+        """Return whether the comparison holds for an event's name with or without group, or in its displayed form."""
         names = (path,) if "/" in self.text else (path.rpartition("/")[2], event_name(path))
         every = self.operator == "!=" or (self.operator == "~" and self._glob.negated)
         return (all if every else any)(self.holds(name) for name in names)
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the comparison holds for a record."""
         value = record.values.get(self.field)
         if value is None and self.field not in record.values:
             if self.field == "event":
@@ -199,13 +206,13 @@ class TextComparison(Comparison):
         return isinstance(value, str) and self.holds(value)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the comparison."""
         import numpy as np
 
         from events.store.columns import is_string
 
         fmt = table.layout.format
-        field = next((one for one in fmt.fields if one.name == self.field), None)
+        field = next((candidate for candidate in fmt.fields if candidate.name == self.field), None)
         if field is None:
             if self.field == "event":
                 return np.full(len(table), self.of_event(fmt.path))
@@ -216,23 +223,22 @@ class TextComparison(Comparison):
         if not is_string(field):
             return np.zeros(len(table), np.bool_)
         data, begins, missing = table.string_bytes(field)
-        known: dict[bytes, bool] = {}
+        results: dict[bytes, bool] = {}
         found = np.zeros(len(table), np.bool_)
         for row, (begin, fault) in enumerate(zip(begins.tolist(), missing.tolist(), strict=True)):
             raw = FAULT.encode() if fault else data[begin : data.index(0, begin)]
-            holds = known.get(raw)
+            holds = results.get(raw)
             if holds is None:
-                holds = known[raw] = self.holds(text_of(raw))
+                holds = results[raw] = self.holds(text_of(raw))
             found[row] = holds
         return found
 
 
 @dataclass(frozen=True)
 class InCgroup(Comparison):
-    """The cgroup of the task: `==` one that is meant (`events.store.cgroups.is_within`), `~` a pattern of the whole
-    path.
+    """Comparison of the task's cgroup: `==` as `events.store.cgroups.is_within`, `~` by a pattern of the whole path.
 
-    Where it is not known nothing holds, as of a field that an event does not have.
+    For an unknown cgroup no comparison holds, as for a field that an event does not have.
     """
 
     text: str
@@ -243,26 +249,26 @@ class InCgroup(Comparison):
         return Glob(self.text)
 
     def holds(self, path: str) -> bool:
-        """Whether it holds of a path."""
+        """Return whether the comparison holds for a path."""
         if self.operator == "~":
             return self._glob.matches(path)
         return is_within(path, self.text) == (self.operator == "==")
 
     @property
     def paths(self) -> list[str]:
-        """Those that are known that it holds of."""
+        """Known cgroup paths that satisfy the comparison."""
         return [path for path in self.cgroups.paths if self.holds(path)]
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the comparison holds for a record."""
         path = self.cgroups.path_of(record.pid, record.ts, record.seq)
         return path is not None and self.holds(path)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of all
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the comparison."""
         import numpy as np
 
         numbers = self.cgroups.numbers_of(table.pids, table.stamps, table.seqs)
         holds = np.array([self.holds(path) for path in self.cgroups.paths] + [False])
-        found: Mask = holds[numbers]  # -1: the last, of what is not known
+        found: Mask = holds[numbers]  # -1: the last element, for an unknown cgroup
         return found

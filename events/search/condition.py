@@ -1,7 +1,7 @@
-"""What events are chosen by: comparisons of their fields, joined as in the kernel's own filters.
+"""Select events by conditions: comparisons of fields, combined as in the kernel's own filters.
 
-A condition looks at whole columns (`Condition.candidates`), a few nanoseconds an event and comparison. It holds of a
-record or it does not: of an event without the field a comparison never holds.
+A condition is evaluated on whole columns (`Condition.candidates`), a few nanoseconds per event and comparison. A
+comparison never holds for an event that lacks the field.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ OF_ALL: Final = {
     "event": ValueKind.TEXT,
     **dict.fromkeys(CGROUP, ValueKind.TEXT),
 }
-"""What every event has; a field of the event's own with such a name comes first."""
+"""Value kinds of the properties of every event; an event's own field of the same name takes precedence."""
 
 
 class Term(Protocol):
-    """A part of a condition."""
+    """Node of a condition's syntax tree."""
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the term holds for a record."""
 
     def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
-        """Of which rows it holds; asks of which ones its comparisons do."""
+        """Return a boolean mask of the rows that satisfy the term; `of` returns the mask of a comparison."""
 
     def parts(self) -> Iterator[Comparison]:
-        """The comparisons it is made of."""
+        """Yield the comparisons of the term."""
 
 
 @dataclass(frozen=True)
 class Negation:
-    """What does not hold."""
+    """Negation of a term."""
 
     term: Term
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the term holds for a record."""
         return not self.term.of_record(record)
 
     def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the term."""
         return ~self.term.rows(of)
 
     def parts(self) -> Iterator[Comparison]:
-        """Those of its term."""
+        """Yield the comparisons of the term."""
         return self.term.parts()
 
 
 @dataclass(frozen=True)
 class BinaryCondition:
-    """`&&`, or `||` where one is enough."""
+    """Conjunction (`&&`) of two terms, or their disjunction (`||`) if `either`."""
 
     left: Term
     right: Term
     either: bool = False
 
     def of_record(self, record: Record) -> bool:
-        """Whether it holds of one event."""
+        """Return whether the term holds for a record."""
         if self.either:
             return self.left.of_record(record) or self.right.of_record(record)
         return self.left.of_record(record) and self.right.of_record(record)
 
     def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
-        """Of which rows it holds."""
+        """Return a boolean mask of the rows that satisfy the term."""
         left = self.left.rows(of)
         if left.all() if self.either else not left.any():
             return left
@@ -83,35 +83,35 @@ class BinaryCondition:
         return left | right if self.either else left & right
 
     def parts(self) -> Iterator[Comparison]:
-        """Those of both."""
+        """Yield the comparisons of both terms."""
         yield from self.left.parts()
         yield from self.right.parts()
 
 
 @dataclass(frozen=True)
 class Condition:
-    """An `events.search.search.Sieve` that gives exactly the rows it holds of."""
+    """Parsed condition. An `events.search.search.Sieve` whose `candidates` are exact."""
 
     text: str
-    """As it was typed."""
+    """Text as typed."""
     term: Term
     comm: Comm
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """Names that are compared."""
+        """Names of the compared fields."""
         return frozenset(part.field for part in self.term.parts())
 
     @property
     def of_calls(self) -> bool:
-        """Whether it may hold of both ends of a call together, and of neither alone."""
+        """True if the condition may hold for both ends of a call together and for neither separately."""
         return LATENCY in self.fields or len(self.fields - OF_ALL.keys()) > 1
 
     def __call__(self, record: Record) -> bool:
         return self.term.of_record(record)
 
     def candidates(self, columns: Columns) -> Mask:
-        """Exactly the rows it holds of, and those that came as text."""
+        """Return a mask of the rows that satisfy the condition, plus the rows received as text."""
         found = columns.is_text.copy()
         for table in columns.tables.values():
             found[table.places] = self._of_table(table)
@@ -121,15 +121,17 @@ class Condition:
         return self.term.rows(lambda part: part.of_table(table, self.comm))
 
     def tasks(self, names: Mapping[int, str]) -> frozenset[tuple[int, int]]:
-        """What its comparisons say of which threads: where that is another set now, other events are chosen.
+        """Return the state of tasks on which the result depends; if it differs later, the condition selects other
+        events.
 
-        Those of names: their number and a thread that it holds of. Those of cgroups: how often the answers changed.
+        For comparisons of task names: (number of the comparison, matching thread id). For those of cgroups: (-1,
+        revision).
         """
         parts = [part for part in self.term.parts() if isinstance(part, TextComparison) and part.field in COMM]
-        held = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
-        return frozenset(held | {(-1, part.cgroups.revision) for part in self.of_cgroups})
+        matching = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
+        return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups})
 
     @cached_property
     def of_cgroups(self) -> tuple[InCgroup, ...]:
-        """Its comparisons of cgroups."""
+        """Comparisons of cgroups."""
         return tuple(part for part in self.term.parts() if isinstance(part, InCgroup))

@@ -1,4 +1,4 @@
-"""A condition on events as a person types it: `count > 4096 && (comm == cat || ret < 0)`."""
+"""Parse a condition on events as a person types it: `count > 4096 && (comm == cat || ret < 0)`."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,40}|0[0-7]{0,40}|[1-9][0-9]{0,39})")
-"""As the kernel reads one (kstrtoll, base 0): a 0 in front makes it octal."""
+"""Number in the kernel's syntax (kstrtoll, base 0): a leading 0 makes it octal."""
 _DURATION: Final = re.compile(r"(-?[0-9]{1,20}(?:\.[0-9]{1,20})?)(ns|us|ms|s)")
 _NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _TEXT_OPERATORS: Final = ("==", "!=", "~")
-_DEEPEST: Final = 50
-_NEAREST: Final = 3
-_LONGEST: Final = 400
-"""Words and signs."""
+_MAX_DEPTH: Final = 50
+_MAX_HINTS: Final = 3
+_MAX_TOKENS: Final = 400
+"""Maximum number of tokens."""
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
-_OF_CALLS: Final = ("duration", "took", "time", "elapsed")
-"""Words for the time of a call that other tools and headings have."""
-_LIKE_ONE: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
+_DURATION_WORDS: Final = ("duration", "took", "time", "elapsed")
+"""Words that other tools and headings use for the duration of a call."""
+_CONDITION_START: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
 
 
 class ConditionError(Exception):
-    """What is typed is no condition."""
+    """Syntax error in a condition."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
         self.at = at
-        """Column, from 0."""
+        """Column of the error, from 0."""
 
 
 class ValueRefused(ConditionError):
-    """A comparison that the values of its field can't stand; the words are in order."""
+    """Comparison that is correct in syntax but impossible for the values of its field."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Reader:
     def one(self) -> Term:
         token = self.take()
         self.depth += 1
-        if self.depth > _DEEPEST:
+        if self.depth > _MAX_DEPTH:
             raise ConditionError("this is nested too deep", token.at)
         try:
             if token.kind == "sign" and token.text == "!":
@@ -115,7 +115,9 @@ class _Reader:
             raise ConditionError("a field is missing here", name.at)
         sort = self.fields.get(name.text) or OF_ALL.get(name.text)
         if sort is None:
-            raise ConditionError(f"no field {name.text}{_near(name.text, (*self.fields, *OF_ALL))}", name.at)
+            raise ConditionError(
+                f"no field {name.text}{_similar_names_hint(name.text, (*self.fields, *OF_ALL))}", name.at
+            )
         sign, value = self.take(), self.take()
         if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
             raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
@@ -139,11 +141,11 @@ class _Reader:
         return TextComparison(name.text, sign.text, text)
 
 
-def _near(text: str, names: Iterable[str]) -> str:
-    """The names that were meant, perhaps."""
-    if text in _OF_CALLS:
+def _similar_names_hint(text: str, names: Iterable[str]) -> str:
+    """Return a hint with similar names; empty: there are none."""
+    if text in _DURATION_WORDS:
         return f": {LATENCY} is the time of a call"
-    near = difflib.get_close_matches(text, dict.fromkeys(names), _NEAREST)
+    near = difflib.get_close_matches(text, dict.fromkeys(names), _MAX_HINTS)
     return f": did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -152,30 +154,30 @@ def _errno_hint(text: str) -> str:
 
 
 def condition(text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
-    """What a person typed.
+    """Parse a condition.
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
-            in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
-        fields: what is recorded, by name; `comm`, `pid`, `cpu`, `event` and `cgroup` are there always, and so
-            are `COMM`, `common_pid` and `CPU` where events have fields with the first names.
-        comm: thread id -> name of the task.
-        cgroups: where tasks were; None: nothing is known of that.
+            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators.
+        fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `event` and `cgroup` always exist, and so
+            do `COMM`, `common_pid` and `CPU` where events have fields with the first names.
+        comm: returns the task name of a thread id.
+        cgroups: cgroups of tasks; None: all unknown.
 
     Raises:
-        ConditionError: it is none; says where and why.
+        ConditionError: the text is no condition; the error has the reason and the column.
     """
     reader = _Reader(_tokens(text), fields, cgroups)
     term = reader.either()
-    left = reader.take()
-    if left.kind != "end":
-        raise ConditionError("&& or || is missing here", left.at)
+    rest = reader.take()
+    if rest.kind != "end":
+        raise ConditionError("&& or || is missing here", rest.at)
     return Condition(text, term, comm)
 
 
 def why_no_condition(text: str, fields: Mapping[str, ValueKind]) -> str:
-    """What is wrong with what looks like a condition; empty where it is one, or a plain text."""
-    if _LIKE_ONE.match(text):
+    """Return the error of a text that looks like a condition; empty for a valid condition, or a plain text."""
+    if _CONDITION_START.match(text):
         try:
             condition(text, fields, str)
         except ConditionError as error:
@@ -184,7 +186,11 @@ def why_no_condition(text: str, fields: Mapping[str, ValueKind]) -> str:
 
 
 def quoted(value: str) -> str:
-    """A text as it stands in a condition. Raises ValueError where no quotes can hold it."""
+    """Quote a text as needed for a condition.
+
+    Raises:
+        ValueError: the text contains both kinds of quotes.
+    """
     if _number(value) is None and re.fullmatch(r"[^\s&|=!<>~()\"']+", value):
         return value
     mark = next((mark for mark in "\"'" if mark not in value), None)
@@ -194,15 +200,15 @@ def quoted(value: str) -> str:
 
 
 def free_word(words: Sequence[str], own: Container[str]) -> str:
-    """The first of some words for one thing that is no field's name; else the last, which no event has."""
+    """Return the first of some synonyms that is not a field's name; if all are, the last, which no event has."""
     return next((word for word in words if word not in own), words[-1])
 
 
-def joined(there: str, clause: str) -> str:
-    """A condition that wants both; the first may be empty."""
-    if not there:
+def joined(existing: str, clause: str) -> str:
+    """Combine two conditions with `&&`; the first may be empty."""
+    if not existing:
         return clause
-    return f"({there}) && {clause}" if "||" in there else f"{there} && {clause}"
+    return f"({existing}) && {clause}" if "||" in existing else f"{existing} && {clause}"
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -214,7 +220,7 @@ def _tokens(text: str) -> list[_Token]:
             raise ConditionError("this can't be read", len(text) - len(text[at:].lstrip()))
         tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
-        if len(tokens) > _LONGEST:
+        if len(tokens) > _MAX_TOKENS:
             raise ConditionError("this is too long", at)
     return [*tokens, _Token("end", "", len(text))]
 

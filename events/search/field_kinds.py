@@ -1,4 +1,4 @@
-"""What a field can be compared with."""
+"""Determine the kind of values that a field can be compared with."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
 
 class ValueKind(enum.Enum):
-    """Of the values of all events that have a field of one name."""
+    """Kind of the values in all events' fields of one name."""
 
     NUMBER = "a number"
     TEXT = "a text"
     NEITHER = "no single value"
-    """An array, a structure."""
+    """An array or a structure."""
     UNKNOWN = "not known"
-    """Events differ, or they come as text."""
+    """Events differ in the kind, or they were received as text."""
 
 
 def sort_of(field: Field) -> ValueKind:
-    """Of one field."""
+    """Return the value kind of a field."""
     if field.count is not None:
         return ValueKind.NEITHER
     if field.kind is FieldKind.STRING:
@@ -31,7 +31,7 @@ def sort_of(field: Field) -> ValueKind:
 
 
 def sorts_of(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, ValueKind]:
-    """By name; each of the names has one."""
+    """Return the value kind of each name, over all formats."""
     found: dict[str, set[ValueKind]] = {name: set() for name in names}
     for fmt in formats:
         for field in fmt.fields:

@@ -1,8 +1,8 @@
-"""The rows of a store that a filter passes, found as they come.
+"""List the rows of a store that pass a filter, as they arrive.
 
-An event passes where the condition holds of it. Where it holds of neither end of a call but of both together, the
-exit passes (`events.search.joined_ends`); the mark of a cut line passes always. A selection numbers its rows and
-never shifts them, as the store does with its own.
+An event passes if the condition holds for it. If it holds only for both ends of a call together, the exit passes
+(`events.search.joined_ends`); the mark of an outage always passes. Like the store's, the row numbers of a selection
+never shift.
 """
 
 from __future__ import annotations
@@ -25,81 +25,87 @@ if TYPE_CHECKING:
 
 
 class RowSelection(Protocol):
-    """Which rows of a store are shown, and in which order."""
+    """Selection of a store's rows, in display order."""
 
     @property
     def first(self) -> int:
-        """Oldest row."""
+        """Number of the oldest row."""
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number that the next row will get."""
 
     def seq(self, row: int) -> int:
-        """Sequence number of the event of a row. Raises IndexError where there is no such row."""
+        """Return the sequence number of the event in a row.
+
+        Raises:
+            IndexError: there is no such row.
+        """
 
 
 class AllRows:
-    """All rows."""
+    """Selection of all rows of a store; row numbers are sequence numbers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @property
     def first(self) -> int:
-        """That of the store."""
+        """Number of the oldest row."""
         return self._store.first_seq
 
     @property
     def next(self) -> int:
-        """That of the store."""
+        """Number that the next row will get."""
         return self._store.next_seq
 
     def seq(self, row: int) -> int:
-        """The same number."""
+        """Return `row` unchanged."""
         return row
 
     def at(self, seq: int) -> int:
-        """The same number."""
+        """Return `seq` unchanged."""
         return seq
 
 
 class FilteredRows:
-    """Rows that pass: 8 bytes each, dropped with their events."""
+    """Selection of the rows that pass a filter: 8 bytes each, dropped with their events."""
 
     def __init__(
         self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]] | None = None
     ) -> None:
-        """Take the condition, and what gives the events that are ends of calls by now; None: none are."""
+        """Take the condition, and a function that returns the current roles of events as ends of calls; None: no
+        event has one.
+        """
         self.condition = condition
         self.store = store
-        self._together = JoinedEnds(store, condition, ends) if ends and condition.of_calls else None
+        self._joined_ends = JoinedEnds(store, condition, ends) if ends and condition.of_calls else None
         self._kept = RowNumbers()
         self.looked = store.first_seq
-        """Events before this one were looked at."""
+        """Sequence number before which all events have been tested."""
 
     @property
     def first(self) -> int:
-        """Oldest row whose event is kept."""
+        """Oldest row whose event is retained."""
         return self._kept.drop_before(self.store.first_seq)
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number that the next row will get."""
         return self._kept.next
 
     @property
     def of(self) -> int:
-        """Events of the store."""
+        """Number of events in the store."""
         return len(self.store)
 
     @property
     def behind(self) -> int:
-        """Events that were not looked at yet."""
+        """Number of events not tested yet."""
         return self.store.next_seq - max(self.looked, self.store.first_seq)
 
     def tick(self, budget: float) -> None:
-        """Look at what came, for so many seconds at most (one piece always)."""
+        """Test new events for at most `budget` seconds (one step at least)."""
         deadline = time.monotonic() + budget
         while (start := max(self.looked, self.store.first_seq)) < self.store.next_seq:
             self.looked = min(start + PIECE, self.store.next_seq)
@@ -109,40 +115,46 @@ class FilteredRows:
 
     def _take(self, start: int, stop: int) -> None:
         columns = self.store.columns(start, stop)
-        self._kept.add(np.flatnonzero(self._passing(columns)) + columns.first)
+        self._kept.add(np.flatnonzero(self._mask(columns)) + columns.first)
 
-    def _passing(self, columns: Columns) -> Mask:
+    def _mask(self, columns: Columns) -> Mask:
         found = self.condition.candidates(columns)
         for place in np.flatnonzero(columns.is_text).tolist():
             record = self.store.record(columns.first + place)
             found[place] = is_mark(record) or self.condition(record)
-        if self._together is not None:
-            exits = self._together.exits(columns, lambda seqs: self._alone(columns, found, seqs))
+        if self._joined_ends is not None:
+            exits = self._joined_ends.exits(columns, lambda seqs: self._holds_separately(columns, found, seqs))
             found[exits - columns.first] = True
         return found
 
-    def _alone(self, columns: Columns, found: Mask, seqs: Ints) -> Mask:
-        """Whether the condition holds of events alone, of which some are among those that are looked at just now."""
-        here = seqs >= columns.first
-        known = self.has(seqs)
-        known[here] = found[seqs[here] - columns.first]
-        return known
+    def _holds_separately(self, columns: Columns, found: Mask, seqs: Ints) -> Mask:
+        """Return a mask of the events that satisfy the condition separately; some belong to the columns under
+        test.
+        """
+        in_columns = seqs >= columns.first
+        result = self.has(seqs)
+        result[in_columns] = found[seqs[in_columns] - columns.first]
+        return result
 
     def has(self, seqs: Ints) -> Mask:
-        """Whether each event passes; not of one that was not looked at yet, or was dropped."""
+        """Return a mask of the events that pass; False for events not tested yet, or dropped."""
         return self._kept.has(seqs)
 
     def passes(self, seq: int) -> bool:
-        """Whether one event passes; looks at all that came up to it."""
+        """Return whether an event passes; tests all events up to it first."""
         while self.looked <= seq < self.store.next_seq:
             self.tick(0.0)
         row = self.at(seq)
         return self.first <= row < self.next and self.seq(row) == seq
 
     def seq(self, row: int) -> int:
-        """Sequence number of a row. Raises IndexError where it was dropped or is not there yet."""
+        """Return the sequence number of the event in a row.
+
+        Raises:
+            IndexError: the row was dropped, or has not been added yet.
+        """
         return self._kept.number(row)
 
     def at(self, seq: int) -> int:
-        """The first row whose event is not older than one with this number; `next` where all are."""
+        """Return the first row whose event has at least this sequence number; `next` if there is none."""
         return self._kept.at(seq)

@@ -20,17 +20,17 @@ def find(
     events: frozenset[int] | None = None,
     style: LineStyle = PLAIN,
 ) -> SearchStep:
-    """Take one step of a search that goes on at `SearchStep.next` until `SearchStep.done`.
+    """Run one step of a search, which continues at `SearchStep.next` until `SearchStep.done`.
 
     Args:
         store: the rows.
-        match: condition on a record (an `events.search.search.Sieve` is faster), or a text that its line must
+        match: predicate on a record (an `events.search.search.Sieve` is faster), or a text that its line must
             contain.
         start: sequence number to begin with.
-        direction: 1 to younger rows, -1 to older ones.
+        direction: 1 to later rows, -1 to earlier ones.
         budget: seconds that the step may take.
-        events: ids of formats; other rows are passed without decoding them.
-        style: form of the line in which a text is looked for.
+        events: format ids; rows of other formats are skipped without decoding.
+        style: format of the line that is searched for a text.
     """
-    wanted = TextMatch(match, style, store.comm, store.comms) if isinstance(match, str) else match
-    return step(store, wanted, start, 1 if direction >= 0 else -1, budget, events)
+    predicate = TextMatch(match, style, store.comm, store.comms) if isinstance(match, str) else match
+    return step(store, predicate, start, 1 if direction >= 0 else -1, budget, events)

@@ -1,7 +1,7 @@
-"""Patterns of `~` as the kernel's filters have them: lib/glob.c, and `!` in front for what is not like the rest.
+"""Match the patterns of `~` as the kernel's filters do: lib/glob.c, and a leading `!` for negation.
 
-`?` is one byte, `*` any number of them, `[a-z]` and `[!a-z]` one of a class, a backslash takes the meaning from the
-sign behind it; a bracket that nothing closes is itself (filter_parse_regex in kernel/trace/trace_events_filter.c).
+`?` is one byte, `*` any number of bytes, `[a-z]` and `[!a-z]` one byte of a class, a backslash escapes the next byte;
+an unclosed bracket is literal (filter_parse_regex in kernel/trace/trace_events_filter.c).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _NONE: Final = b"(?!)"
 
 
 class Glob:
-    """One pattern; matches whole texts, in a time that grows with their length times that of the pattern."""
+    """Pattern that matches whole texts, in time proportional to their length times that of the pattern."""
 
     def __init__(self, pattern: str) -> None:
-        """Take a pattern as it is typed; a NUL in it ends it."""
+        """Take a pattern as typed; it ends at its first NUL."""
         self.negated = pattern.startswith("!")
-        """Whether it matches what is not like it."""
+        """True if the pattern matches texts that are unlike it (leading `!`)."""
         raw = pattern[self.negated :].encode("utf-8", "surrogatepass").split(b"\0", 1)[0]
         first, *others = _segments(raw)
         self._first, self._others = first, others
 
     def matches(self, text: str) -> bool:
-        """Return whether a text is like the pattern, byte by byte of its UTF-8."""
+        """Return whether a text matches the pattern, byte by byte in UTF-8."""
         return self._is_like(text.encode("utf-8", "surrogatepass")) != self.negated
 
     def _is_like(self, raw: bytes) -> bool:
@@ -35,7 +35,7 @@ class Glob:
         if begin is None:
             return False
         at = begin.end()
-        # The first place for each piece is the best: what `*` stands for takes what is left over.
+        # The earliest match of each piece is sufficient: a `*` can absorb whatever is left.
         for piece in self._others[:-1]:
             found = piece.search(raw, at)
             if found is None:
@@ -47,12 +47,12 @@ class Glob:
 
 
 def _length(piece: re.Pattern[bytes]) -> int:
-    """Return the number of bytes that a piece matches: each of its groups is one."""
+    """Return the number of bytes that a piece matches: one per group."""
     return piece.groups
 
 
 def _segments(pattern: bytes) -> list[re.Pattern[bytes]]:
-    """Return what stands between the `*`, each as an expression of fixed length with a group for each byte."""
+    """Return the parts between the `*`, each as an expression of fixed length with one group per byte."""
     pieces: list[list[bytes]] = [[]]
     at = 0
     while at < len(pattern):
@@ -67,19 +67,21 @@ def _segments(pattern: bytes) -> list[re.Pattern[bytes]]:
             expression, at = found
             pieces[-1].append(expression)
         elif sign == b"\\":
-            if at < len(pattern):  # one at the end escapes nothing
+            if at < len(pattern):  # a backslash at the end escapes nothing
                 pieces[-1].append(re.escape(pattern[at : at + 1]))
             at += 1
         else:
             pieces[-1].append(re.escape(sign))
-    return [re.compile(b"".join(b"(" + one + b")" for one in piece), re.DOTALL) for piece in pieces]
+    return [re.compile(b"".join(b"(" + byte + b")" for byte in piece), re.DOTALL) for piece in pieces]
 
 
 def _class(pattern: bytes, at: int) -> tuple[bytes, int] | None:
-    """Read a class behind its `[`: the expression, and the place behind its `]`; None: nothing closes it."""
+    """Parse a class after its `[`. Return the expression and the index after the `]`; None: the class is not
+    closed.
+    """
     inverted = pattern[at : at + 1] == b"!"
     at += inverted
-    taken: set[int] = set()
+    members: set[int] = set()
     while True:
         if at >= len(pattern):
             return None
@@ -90,10 +92,10 @@ def _class(pattern: bytes, at: int) -> tuple[bytes, int] | None:
                 return None
             high = pattern[at + 1]
             at += 2
-        taken.update(range(low, high + 1))
+        members.update(range(low, high + 1))
         if pattern[at : at + 1] == b"]":
             break
     if inverted:
-        taken = set(range(1, 256)) - taken
-    signs = b"".join(b"\\x%02x" % byte for byte in sorted(taken - {0}))
+        members = set(range(1, 256)) - members
+    signs = b"".join(b"\\x%02x" % byte for byte in sorted(members - {0}))
     return (b"[" + signs + b"]" if signs else _NONE + b"."), at + 1

@@ -1,8 +1,8 @@
-"""The exits of calls that a condition holds of only when both ends are taken together.
+"""Find exits of calls for which a condition holds only on both ends taken together.
 
-`count > 4096 && ret < 0` holds of no event where `count` is recorded at the entry and `ret` at the exit, and
-`latency` is of no event at all. Of a proven pair a field is that of the exit, where the exit has such a field, else
-that of the entry; `latency` is the time between them. The exit stands for the call: it comes when the call is known.
+`count > 4096 && ret < 0` holds for no single event if `count` is recorded at the entry and `ret` at the exit, and no
+event has `latency`. For a proven pair, a field is read from the exit if the exit has it, otherwise from the entry;
+`latency` is the time between the two. The exit represents the call, as the call is known by then.
 """
 
 from __future__ import annotations
@@ -25,56 +25,58 @@ if TYPE_CHECKING:
 
 
 class JoinedEnds:
-    """Pairs the rows of a store piece by piece, and judges each pair of which neither end passes alone."""
+    """Pairs the rows of a store in steps, and tests the condition on each pair whose ends both fail it separately."""
 
     def __init__(self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]]) -> None:
-        """Take what gives the events that are ends of calls, by their `group/name`."""
+        """Take the condition, and a function that returns the roles of events by `group/name`."""
         self.condition = condition
         self._store = store
         self._ends = ends
         self._matching = CallMatching(store)
 
     def exits(self, columns: Columns, alone: Callable[[Ints], Mask]) -> Ints:
-        """Return the sequence numbers of exits that pass for their calls.
+        """Return the sequence numbers of exits that pass on behalf of their calls.
 
         Args:
-            columns: rows that follow those of the last time.
-            alone: whether the condition holds of events alone.
+            columns: rows that follow those of the previous call.
+            alone: function that returns a mask of the events that satisfy the condition separately.
         """
         self._matching.use(self._ends())
         found = [np.empty(0, np.int64)]
-        for ended in self._matching.take(columns):
-            left = ~(alone(ended.entries) | alone(ended.exits))
-            entries, exits, took = ended.entries[left], ended.exits[left], ended.took[left]
+        for finished in self._matching.take(columns):
+            unsettled = ~(alone(finished.entries) | alone(finished.exits))
+            entries, exits, took = finished.entries[unsettled], finished.exits[unsettled], finished.took[unsettled]
             if len(exits):
                 found.append(exits[self._holds(entries, exits, took)])
         return np.concatenate(found)
 
     def _holds(self, entries: Ints, exits: Ints, took: Ints) -> Mask:
-        """Of which pairs the condition holds."""
+        """Return a mask of the pairs that satisfy the condition."""
         seqs = np.unique(np.concatenate((entries, exits)))
         seqs = seqs[seqs >= self._store.first_seq]
         parts = [part for part in self.condition.term.parts() if part.field != LATENCY]
-        known = {part: (np.zeros(len(seqs), np.bool_), np.zeros(len(seqs), np.bool_)) for part in parts}
-        for part, places, has, holds in self._of_events(parts, seqs):
-            known[part][0][places], known[part][1][places] = has, holds
+        results = {part: (np.zeros(len(seqs), np.bool_), np.zeros(len(seqs), np.bool_)) for part in parts}
+        for part, places, has, holds in self._evaluate_parts(parts, seqs):
+            results[part][0][places], results[part][1][places] = has, holds
 
         def of(part: Comparison) -> Mask:
             if part.field == LATENCY:
                 if not isinstance(part, NumberComparison):
                     return np.zeros(len(took), np.bool_)
                 return part.compare(took)
-            has, holds = known[part]
+            has_field, holds = results[part]
             at_exit, at_entry = _places(seqs, exits), _places(seqs, entries)
-            by_exit = _taken(has, at_exit)
-            return np.where(by_exit, _taken(holds, at_exit), _taken(holds, at_entry))
+            by_exit = _take_or_false(has_field, at_exit)
+            return np.where(by_exit, _take_or_false(holds, at_exit), _take_or_false(holds, at_entry))
 
         return self.condition.term.rows(of)
 
-    def _of_events(
+    def _evaluate_parts(
         self, parts: list[Comparison], seqs: Ints
     ) -> Iterator[tuple[Comparison, Ints, bool | list[bool], Mask | list[bool]]]:
-        """For each comparison and some places in `seqs`: whether the events have the field, and of which it holds."""
+        """Yield results of each comparison for some indexes into `seqs`: whether the events have the field, and
+        whether the comparison holds.
+        """
         at = 0
         while at < len(seqs):
             start = int(seqs[at])
@@ -91,16 +93,21 @@ class JoinedEnds:
             records = [self._store.record(start + place) for place in text.tolist()]
             for part in parts if records else ():
                 has_it = [part.field in record.values or part.field in OF_ALL for record in records]
-                yield part, np.searchsorted(seqs, text + start), has_it, [part.of_record(one) for one in records]
+                yield (
+                    part,
+                    np.searchsorted(seqs, text + start),
+                    has_it,
+                    [part.of_record(record) for record in records],
+                )
             at = stop
 
 
 def _places(seqs: Ints, wanted: Ints) -> Ints:
-    """Where each number is in a list that is in order; -1: nowhere."""
+    """Return the index of each wanted number in a sorted array; -1: absent."""
     at = np.minimum(np.searchsorted(seqs, wanted), max(len(seqs) - 1, 0))
     return np.where(seqs[at] == wanted, at, -1) if len(seqs) else np.full(len(wanted), -1)
 
 
-def _taken(values: Mask, places: Ints) -> Mask:
-    """The values at some places, False at -1."""
+def _take_or_false(values: Mask, places: Ints) -> Mask:
+    """Return the values at some indexes; False at -1."""
     return (places >= 0) & values[places] if len(values) else np.zeros(len(places), np.bool_)

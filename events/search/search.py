@@ -1,7 +1,7 @@
-"""Search through a store in bounded steps, so that a screen never waits for it.
+"""Search through a store in bounded steps, so that a screen never waits.
 
-A match that can say of whole columns which rows may have it (`Sieve`) is asked so first, and only those rows are
-decoded: five million events take a second or two. Any other match sees every record.
+A match that can narrow down whole columns (`Sieve`) does so first, and only the remaining rows are decoded: five
+million events take a second or two. Any other match decodes every record.
 """
 
 from __future__ import annotations
@@ -25,66 +25,66 @@ from events.names.number_format import NumberFormat
 Match = Callable[[Record], bool]
 
 _STRIDE = 32
-"""Records between two looks at the clock."""
+"""Records between two checks of the time."""
 _LARGEST_PIECE = 1 << 14
-"""Rows that a sieve is asked about between two looks at the clock, if there is time."""
-_SIEVED = 1_000_000
-"""Rows a second that a sieve does even when the machine is busy."""
+"""Maximum rows passed to a sieve between two checks of the time."""
+_SIEVE_RATE = 1_000_000
+"""Rows per second that a sieve processes even on a busy machine."""
 
 
 class SearchStep(NamedTuple):
-    """Result of one step."""
+    """Result of one step of a search."""
 
     seq: int | None
-    """Row that matches; None: none yet."""
+    """Row that matches; None: none found yet."""
     next: int
-    """Where the next step starts, if one is wanted."""
+    """Sequence number at which the next step must start."""
     done: bool
-    """A row was found, or there are no more rows in this direction."""
+    """True if a row was found, or there are no more rows in this direction."""
 
 
 @runtime_checkable
 class Sieve(Protocol):
-    """A match that can look at many rows at once."""
+    """Match that can test many rows at once."""
 
     def __call__(self, record: Record) -> bool:
-        """Whether the record matches."""
+        """Return whether the record matches."""
 
     def candidates(self, columns: Columns) -> Mask:
-        """Rows that may match; every row that does is among them."""
+        """Return a mask of the rows that may match, including all rows that do."""
 
 
 class LineStyle(Protocol):
-    """How a record reads as one line: `comm-pid event name=value name=value`."""
+    """Format of a record as one line: `comm-pid event name=value name=value`."""
 
     def text(self, record: Record) -> str:
-        """The line."""
+        """Return the line of a record."""
 
     def fields(self, fmt: EventFormat) -> Sequence[Field]:
-        """What stands in the line."""
+        """Return the fields that the line contains, in order."""
 
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
-        """How a field that is one number reads."""
+        """Return the format of a single-number field."""
 
 
 class PlainStyle:
-    """All fields, without names."""
+    """Line style with all fields, without names of values."""
 
     def text(self, record: Record) -> str:
-        """As `plain_text`."""
+        """Return the line; see `plain_text`."""
         return plain_text(record)
 
     def fields(self, fmt: EventFormat) -> Sequence[Field]:
-        """All of them."""
+        """Return all fields."""
         return fmt.fields
 
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:  # noqa: ARG002 - no format is special
-        """As `show` has them."""
+        """Return the number format that `show` uses."""
         return NumberFormat(names=lambda value: show(bool(value))) if field.kind is FieldKind.BOOL else NumberFormat()
 
 
 def plain_text(record: Record) -> str:
-    """A record as one line, for searching: task, cpu, event and all values."""
+    """Return a record as one line for searching: task, event and all values."""
     if record.text:
         return f"{task_text(record.comm, record.pid, record.event)} {record.event} {record.text}"
     values = " ".join(f"{name}={show(value)}" for name, value in record.values.items())
@@ -97,18 +97,18 @@ PLAIN = PlainStyle()
 def step(
     store: Store, match: Match, start: int, direction: int, budget: float, events: frozenset[int] | None
 ) -> SearchStep:
-    """Look at rows from `start` on until one matches, the rows end, or `budget` seconds have passed."""
+    """Test rows from `start` on until one matches, the rows end, or `budget` seconds have passed."""
     deadline = time.monotonic() + budget
     seq = max(start, store.first_seq) if direction > 0 else min(start, store.next_seq - 1)
     size = _STRIDE
-    if isinstance(match, Sieve):  # a piece costs something however short it is
-        size = min(max(size, int(budget * _SIEVED)), _LARGEST_PIECE)
+    if isinstance(match, Sieve):  # each piece has a fixed cost, however short it is
+        size = min(max(size, int(budget * _SIEVE_RATE)), _LARGEST_PIECE)
     while store.first_seq <= seq < store.next_seq:
-        rows, after = _some(store, match, seq, direction * size, events)
-        for looked, row in enumerate(rows, 1):
+        rows, after = _next_candidates(store, match, seq, direction * size, events)
+        for count, row in enumerate(rows, 1):
             if match(store.record(row)):
                 return SearchStep(row, row + direction, True)
-            if looked % _STRIDE == 0 and time.monotonic() >= deadline:
+            if count % _STRIDE == 0 and time.monotonic() >= deadline:
                 return SearchStep(None, row + direction, False)
         seq = after
         if time.monotonic() >= deadline:
@@ -116,10 +116,10 @@ def step(
     return SearchStep(None, seq, not store.first_seq <= seq < store.next_seq)
 
 
-def _some(
+def _next_candidates(
     store: Store, match: Match, seq: int, distance: int, events: frozenset[int] | None
 ) -> tuple[Sequence[int], int]:
-    """(rows that may match, in the order in which they are to be looked at; the first row behind them)."""
+    """Return (rows that may match, in search order; the first row after them)."""
     after = min(max(seq + distance, store.first_seq - 1), store.next_seq)
     if not isinstance(match, Sieve):
         rows = range(seq, after, 1 if distance > 0 else -1)

@@ -1,4 +1,4 @@
-"""Rows of a selection in the order of a field, as they were at one moment."""
+"""Sort the rows of a selection by a field, as a snapshot."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from events.store.store import Store
 
 MOST: Final = 250_000
-"""Rows that are put in order, the newest: what a moment is enough for."""
+"""Maximum number of rows that are sorted, the newest, so that sorting takes only a moment."""
 
 
 class SortedRows:
-    """A selection to which nothing comes."""
+    """Selection with a fixed list of rows."""
 
     first = 0
 
@@ -32,11 +32,15 @@ class SortedRows:
 
     @property
     def next(self) -> int:
-        """Number of its rows."""
+        """Number of rows."""
         return len(self._seqs)
 
     def seq(self, row: int) -> int:
-        """Sequence number of a row. Raises IndexError where there is none."""
+        """Return the sequence number of the event in a row.
+
+        Raises:
+            IndexError: there is no such row.
+        """
         if row < 0:
             raise IndexError(row)
         return self._seqs[row]
@@ -45,10 +49,10 @@ class SortedRows:
 def ordered(
     store: Store, selection: RowSelection, field: str, descending: bool = False, *, own: bool = False
 ) -> SortedRows:
-    """The newest `MOST` rows of a selection by a field: numbers, then texts, at the end what has no such field.
+    """Sort the newest `MOST` rows of a selection by a field: numbers, then texts, then events without the field.
 
-    `time`, `cpu`, `task` and `event` are those of every event, unless `own`: then it is a field whatever its name is.
-    What is equal stays in the order of time.
+    `time`, `cpu`, `task` and `event` denote properties of every event, unless `own`: then they denote fields. Equal
+    rows stay in order of time.
     """
     rows = range(max(selection.first, selection.next - MOST), selection.next)
     wanted = sorted(selection.seq(row) for row in rows)
@@ -56,8 +60,8 @@ def ordered(
         return SortedRows(wanted[::-1] if descending else wanted)
     numbers: list[tuple[int, int]] = []
     texts: list[tuple[str, int]] = []
-    of_all = "" if own else field
-    for seq, key in _keys(store, np.array(wanted, np.int64), field, of_all):
+    property_name = "" if own else field
+    for seq, key in _keys(store, np.array(wanted, np.int64), field, property_name):
         if isinstance(key, int):
             numbers.append((key, seq))
         else:
@@ -66,63 +70,65 @@ def ordered(
         keys.sort(key=itemgetter(1))
         keys.sort(key=itemgetter(0), reverse=descending)
     found = [seq for _, seq in (*numbers, *texts)]
-    there = set(found)
-    return SortedRows([*found, *(seq for seq in wanted if seq not in there)])
+    found_seqs = set(found)
+    return SortedRows([*found, *(seq for seq in wanted if seq not in found_seqs)])
 
 
-def _keys(store: Store, wanted: Ints, field: str, of_all: str) -> Iterator[tuple[int, int | str]]:
-    """Sequence number and value of each event that has one, in the order of time within a format and a piece."""
+def _keys(store: Store, wanted: Ints, field: str, property_name: str) -> Iterator[tuple[int, int | str]]:
+    """Yield sequence number and value of each event that has the value, in order of time within a format and
+    piece.
+    """
     at = 0
     while at < len(wanted):
         start = int(wanted[at])
         columns = store.columns(start, start + PIECE)
-        here = wanted[at : int(np.searchsorted(wanted, start + PIECE))]
-        places = here - columns.first
+        in_piece = wanted[at : int(np.searchsorted(wanted, start + PIECE))]
+        places = in_piece - columns.first
         for place in places[columns.is_text[places]].tolist():
-            value = _value(store.record(columns.first + place), field, of_all)
+            value = _value(store.record(columns.first + place), field, property_name)
             if value is not None:
                 yield columns.first + place, value
         for table in columns.tables.values():
-            inside = np.flatnonzero(np.isin(table.seqs, here))
-            keys = _of_all(table, of_all, store.comm, inside) or _values(table, field, inside)
+            inside = np.flatnonzero(np.isin(table.seqs, in_piece))
+            keys = _property_keys(table, property_name, store.comm, inside) or _values(table, field, inside)
             seqs = table.seqs[inside].tolist()
             yield from ((seq, key) for seq, key in zip(seqs, keys, strict=bool(keys)) if key is not None)
         at = int(np.searchsorted(wanted, start + PIECE))
 
 
-def _value(record: Record, field: str, of_all: str) -> int | str | None:
-    """Of one event; None: it has no such field."""
-    if of_all == "task":
+def _value(record: Record, field: str, property_name: str) -> int | str | None:
+    """Return the sort key of one event; None: it has no such field."""
+    if property_name == "task":
         return _task(record.comm, record.pid)
-    value = {"cpu": record.cpu, "event": event_name(record.event)}.get(of_all, record.values.get(field))
+    value = {"cpu": record.cpu, "event": event_name(record.event)}.get(property_name, record.values.get(field))
     return value if isinstance(value, int | str) else None
 
 
 def _task(comm: str, pid: int) -> str:
-    """By the name, then by the number."""
+    """Return the sort key of a task: by name, then by thread id."""
     return f"{comm}-{pid:010d}"
 
 
-def _of_all(table: FormatTable, of_all: str, comm: Comm, rows: Ints) -> Sequence[int | str]:
-    """Of some events of a format what every event has; none where it is no such thing."""
-    if of_all == "cpu":
+def _property_keys(table: FormatTable, property_name: str, comm: Comm, rows: Ints) -> Sequence[int | str]:
+    """Return the sort keys for a property of every event; empty if `of_all` names no such property."""
+    if property_name == "cpu":
         return [int(cpu) for cpu in table.cpus[rows]]
-    if of_all == "event":
+    if property_name == "event":
         return [event_name(table.layout.format.path)] * len(rows)
-    if of_all == "task":
+    if property_name == "task":
         return [_task(comm(pid), pid) for pid in table.pids[rows].tolist()]
     return ()
 
 
 def _values(table: FormatTable, field: str, rows: Ints) -> Sequence[int | str | None]:
-    """Of some events of a format a field; none where it has no order."""
-    found = next((one for one in table.layout.format.fields if one.name == field), None)
+    """Return the values of a field of some events of a format; empty if the field cannot be sorted."""
+    found = next((item for item in table.layout.format.fields if item.name == field), None)
     if found is not None and is_number(found):
         values, missing = table.column(found)
-        gone = np.zeros(len(rows), np.bool_) if missing is None else missing[rows]
+        without_value = np.zeros(len(rows), np.bool_) if missing is None else missing[rows]
         return [
             None if without else int(value)
-            for value, without in zip(values[rows].tolist(), gone.tolist(), strict=True)
+            for value, without in zip(values[rows].tolist(), without_value.tolist(), strict=True)
         ]
     if found is not None and is_string(found):
         data, begins, faults = table.string_bytes(found)

@@ -1,9 +1,9 @@
-"""A text that is looked for in the lines of many records at once.
+"""Search for a text in the lines of many records at once.
 
-A line is `comm-pid event name=value name=value`: holes between words that each format fixes. A needle lies in one
-hole, or over some of those words; then what is left of it on both sides says how the holes beside them end and begin.
-That is asked of whole columns, and where it is not sure of whom, more rows are given than have it, never fewer:
-each is compared with its line afterwards.
+A line is `comm-pid event name=value name=value`: variable gaps between literals that each format fixes. The search
+text lies within one gap, or covers some of the literals; then its parts left and right of them must end and begin the
+adjacent gaps. That is evaluated on whole columns. Where the test is not exact, too many rows are returned, never too
+few; each is then compared with its line.
 """
 
 from __future__ import annotations
@@ -31,36 +31,40 @@ _ESCAPE_END = re.compile("^x?[0-9a-f]{0,2}")
 
 
 Alignment = tuple[tuple[int, NumberPattern], ...]
-"""What must hold of holes, by their numbers, all of it."""
+"""Gap numbers with the pattern that each gap must match; all must hold."""
 
 _TASK, _PID, _FIELDS = 0, 1, 2
-"""Numbers of holes; the fields follow."""
+"""Gap numbers of task name and thread id, and of the first field."""
 
 
 class TextMatch:
-    """A part of the line; capitals count only where the needle has some. An `events.search.search.Sieve`."""
+    """Search for a part of the line; case matters only if the search text has capitals. An
+    `events.search.search.Sieve`.
+    """
 
-    def __init__(self, needle: str, style: LineStyle, comm: Callable[[int], str], comms: Collection[str]) -> None:
-        """Take what is looked for, how a line reads, the names of tasks by thread id, and all these names."""
-        self._folded = needle.lower() == needle
-        self._needle = needle
+    def __init__(self, text: str, style: LineStyle, comm: Callable[[int], str], comms: Collection[str]) -> None:
+        """Take the search text, the line format, the function that returns task names by thread id, and all task
+        names.
+        """
+        self._folded = text.lower() == text
+        self._text = text
         self._style = style
         self._comm = comm
         self._comms = comms
-        self._haystack = b""
-        self._there: dict[bytes, bool] = {}
-        """What was looked for in these bytes."""
+        self._searched_bytes = b""
+        self._found: dict[bytes, bool] = {}
+        """Results of searches in `_searched_bytes`."""
         self._tasks: dict[NumberPattern, bool] = {}
-        self._ways: dict[int, tuple[EventFormat, Sequence[Field], list[Alignment]]] = {}
+        self._alignments: dict[int, tuple[EventFormat, Sequence[Field], list[Alignment]]] = {}
 
     def __call__(self, record: Record) -> bool:
-        return self._needle in self._fold(self._style.text(record))
+        return self._text in self._fold(self._style.text(record))
 
     def candidates(self, columns: Columns) -> Mask:
-        """See `events.search.search.Sieve`."""
+        """Return a mask of the rows that may match; see `events.search.search.Sieve`."""
         found = columns.is_text.copy()
-        self._haystack = _coarse(columns.data) if self._folded else columns.data
-        self._there.clear()
+        self._searched_bytes = _without_case_bit(columns.data) if self._folded else columns.data
+        self._found.clear()
         for table in columns.tables.values():
             found[table.places] = self._rows(table)
         return found
@@ -69,12 +73,12 @@ class TextMatch:
         return text.lower() if self._folded else text
 
     def _rows(self, table: FormatTable) -> Mask:
-        fields, ways = self._ways_of(table.layout.format)
+        fields, line_alignments = self._line_alignments(table.layout.format)
         found = np.zeros(len(table), np.bool_)
-        for conditions in ways:
+        for conditions in line_alignments:
             rows = np.ones(len(table), np.bool_)
-            for hole, wanted in conditions:
-                rows &= self._hole(table, fields[hole - _FIELDS] if hole >= _FIELDS else None, hole, wanted)
+            for gap, pattern in conditions:
+                rows &= self._match_gap(table, fields[gap - _FIELDS] if gap >= _FIELDS else None, gap, pattern)
                 if not rows.any():
                     break
             found |= rows
@@ -82,70 +86,70 @@ class TextMatch:
                 break
         return found
 
-    def _ways_of(self, fmt: EventFormat) -> tuple[Sequence[Field], list[Alignment]]:
-        """The fields in the line, and the ways in which the needle can lie in it."""
-        known = self._ways.get(fmt.id)
-        if known is not None and known[0] is fmt:
-            return known[1:]
+    def _line_alignments(self, fmt: EventFormat) -> tuple[Sequence[Field], list[Alignment]]:
+        """Return the fields of the line, and the alignments of the search text in it."""
+        cached = self._alignments.get(fmt.id)
+        if cached is not None and cached[0] is fmt:
+            return cached[1:]
         fields = self._style.fields(fmt)
         head = f" {fmt.path} "
         literals = ["-", *(f"{' ' if number else head}{field.name}=" for number, field in enumerate(fields))]
         literals += [] if fields else [head]
-        numbers = {_PID, *(hole for hole, field in enumerate(fields, _FIELDS) if self._is_digits(fmt, field))}
+        numbers = {_PID, *(gap for gap, field in enumerate(fields, _FIELDS) if self._is_digits(fmt, field))}
         folded = [self._fold(literal) for literal in literals]
-        ways = list(alignments(self._needle, folded, _FIELDS + len(fields), numbers))
-        if () in ways:  # a part of what stands in every line
-            ways = [()]
-        self._ways[fmt.id] = fmt, fields, ways
-        return fields, ways
+        line_alignments = list(alignments(self._text, folded, _FIELDS + len(fields), numbers))
+        if () in line_alignments:  # part of a literal: every line contains it
+            line_alignments = [()]
+        self._alignments[fmt.id] = fmt, fields, line_alignments
+        return fields, line_alignments
 
     def _is_digits(self, fmt: EventFormat, field: Field) -> bool:
-        """Whether a field reads as a number, or as the name of an error: both have no blanks."""
+        """Return whether a field is displayed as a number or an error name, neither of which has blanks."""
         reading = self._style.reading(fmt, field)
         return is_number(field) and (reading.names is None or reading.only_errors)
 
-    def _hole(self, table: FormatTable, field: Field | None, hole: int, wanted: NumberPattern) -> Mask:
-        if hole == _TASK:
-            if not self._some_task(wanted):
+    def _match_gap(self, table: FormatTable, field: Field | None, gap: int, pattern: NumberPattern) -> Mask:
+        if gap == _TASK:
+            if not self._any_task_matches(pattern):
                 return np.zeros(len(table), np.bool_)
-            return _of_distinct(table.pids, lambda pid: wanted.holds(self._fold(self._comm(pid))))
+            return _evaluate_distinct(table.pids, lambda pid: pattern.holds(self._fold(self._comm(pid))))
         if field is None:
-            digits = DECIMAL.fullmatch(wanted.text)
-            return decimal(table.pids, wanted) if digits else np.zeros(len(table), np.bool_)
+            digits = DECIMAL.fullmatch(pattern.text)
+            return decimal(table.pids, pattern) if digits else np.zeros(len(table), np.bool_)
         if is_number(field):
             reading = self._style.reading(table.layout.format, field)
-            if reading.names is None and wanted.text not in FAULT and not HEX.fullmatch(wanted.text.lstrip("-")):
+            if reading.names is None and pattern.text not in FAULT and not HEX.fullmatch(pattern.text.lstrip("-")):
                 return np.zeros(len(table), np.bool_)
             values, missing = table.column(field)
-            rows = self._numbers(values, reading, wanted)
-            return rows if missing is None or wanted.text not in FAULT else rows | missing
+            rows = self._numbers(values, reading, pattern)
+            return rows if missing is None or pattern.text not in FAULT else rows | missing
         if not is_string(field):
             return np.ones(len(table), np.bool_)
-        if wanted.text not in FAULT and not self._somewhere(anchor(wanted.text, self._folded)):
+        if pattern.text not in FAULT and not self._any_contains(anchor(pattern.text, self._folded)):
             return np.zeros(len(table), np.bool_)
-        return self._strings(table.string_bytes(field), wanted)
+        return self._strings(table.string_bytes(field), pattern)
 
-    def _some_task(self, wanted: NumberPattern) -> bool:
-        if wanted not in self._tasks:
-            self._tasks[wanted] = any(wanted.holds(self._fold(comm)) for comm in self._comms)
-        return self._tasks[wanted]
+    def _any_task_matches(self, pattern: NumberPattern) -> bool:
+        if pattern not in self._tasks:
+            self._tasks[pattern] = any(pattern.holds(self._fold(comm)) for comm in self._comms)
+        return self._tasks[pattern]
 
-    def _somewhere(self, part: bytes) -> bool:
-        """Whether any of the rows that are looked at has these bytes."""
-        if part not in self._there:
-            self._there[part] = (_coarse(part) if self._folded else part) in self._haystack
-        return self._there[part]
+    def _any_contains(self, part: bytes) -> bool:
+        """Return whether the data of any row under test contains these bytes."""
+        if part not in self._found:
+            self._found[part] = (_without_case_bit(part) if self._folded else part) in self._searched_bytes
+        return self._found[part]
 
-    def _numbers(self, values: NDArray[Any], reading: NumberFormat, wanted: NumberPattern) -> Mask:
+    def _numbers(self, values: NDArray[Any], reading: NumberFormat, pattern: NumberPattern) -> Mask:
         if values.dtype == np.bool_:
             values = values.view(np.uint8)
         if reading.hexadecimal:
-            rows = hexadecimal(values, wanted)
+            rows = hexadecimal(values, pattern)
             small = values <= 9
             if small.any():
-                rows[small] |= decimal(values[small], wanted)
+                rows[small] |= decimal(values[small], pattern)
         else:
-            rows = decimal(values, wanted)
+            rows = decimal(values, pattern)
         names = reading.names
         if names is None:
             return rows
@@ -154,94 +158,96 @@ class TextMatch:
             signed = values.view(f"i{values.itemsize}")
             named = (signed < 0) & (signed >= -_MOST_ERRORS)
         if named.any():
-            rows[named] |= _of_distinct(values[named], lambda value: wanted.holds(self._fold(names(value))))
+            rows[named] |= _evaluate_distinct(values[named], lambda value: pattern.holds(self._fold(names(value))))
         return rows
 
-    def _strings(self, strings: StringBytes, wanted: NumberPattern) -> Mask:
+    def _strings(self, strings: StringBytes, pattern: NumberPattern) -> Mask:
         data = strings.data.lower() if self._folded else strings.data
-        needle = wanted.text.encode("utf-8", "surrogatepass")
-        if not needle:
+        raw_text = pattern.text.encode("utf-8", "surrogatepass")
+        if not raw_text:
             return np.ones(len(strings.begins), np.bool_)
         rows = np.zeros(len(strings.begins), np.bool_)
-        # What is no ASCII reads otherwise than its bytes do.
-        strange = np.flatnonzero(np.frombuffer(data, np.uint8) >= 0x80)
-        for row in np.unique(np.searchsorted(strings.begins, strange, side="right") - 1).tolist():
+        # Bytes that are not ASCII are displayed differently, so they need decoding.
+        non_ascii = np.flatnonzero(np.frombuffer(data, np.uint8) >= 0x80)
+        for row in np.unique(np.searchsorted(strings.begins, non_ascii, side="right") - 1).tolist():
             start = int(strings.begins[row])
-            rows[row] = wanted.text in self._fold(text_of(strings.data[start : strings.data.index(0, start)]))
-        if wanted.text in FAULT:
+            rows[row] = pattern.text in self._fold(text_of(strings.data[start : strings.data.index(0, start)]))
+        if pattern.text in FAULT:
             rows |= strings.missing
-        at = data.find(needle)
+        at = data.find(raw_text)
         while at >= 0:
             row = int(np.searchsorted(strings.begins, at, side="right"))
             rows[row - 1] = True
-            at = data.find(needle, int(strings.begins[row])) if row < len(rows) else -1
+            at = data.find(raw_text, int(strings.begins[row])) if row < len(rows) else -1
         return rows
 
 
-def alignments(needle: str, literals: list[str], holes: int, numbers: Container[int]) -> Iterator[Alignment]:
-    """The ways in which a needle can lie in a line of holes with literals behind each (the last hole may have none).
+def alignments(text: str, literals: list[str], gaps: int, numbers: Container[int]) -> Iterator[Alignment]:
+    """Yield the alignments of a search text in a line of gaps, each followed by a literal (the last may have none).
 
-    Each is only what must hold, not all that does. Holes in `numbers` have neither blanks nor `=`.
+    Each alignment has necessary conditions only. Gaps in `numbers` contain neither blanks nor `=`.
     """
     for number, literal in enumerate(literals):
-        for at in range(1 - len(literal), len(needle)):
-            left, right = needle[: max(at, 0)], needle[at + len(literal) :]
-            if not literal.startswith(needle[len(left) : at + len(literal)], -min(at, 0)):
+        for at in range(1 - len(literal), len(text)):
+            before, right = text[: max(at, 0)], text[at + len(literal) :]
+            if not literal.startswith(text[len(before) : at + len(literal)], -min(at, 0)):
                 continue
             conditions = []
-            if left:
-                wanted, rest = _end_of(left, number)
-                if rest and number in numbers and not _both(rest[::-1], literals[number - 1][::-1]):
+            if before:
+                pattern, rest = _gap_end(before, number)
+                if rest and number in numbers and not _is_prefix(rest[::-1], literals[number - 1][::-1]):
                     continue
-                conditions.append((number, wanted))
+                conditions.append((number, pattern))
             if right:
-                text, blank, rest = right.partition(" ")
-                behind = number + 1
-                if behind >= holes:
+                beginning, blank, rest = right.partition(" ")
+                next_gap = number + 1
+                if next_gap >= gaps:
                     continue
                 if (
                     blank
-                    and behind in numbers
-                    and not (behind < len(literals) and _both(blank + rest, literals[behind]))
+                    and next_gap in numbers
+                    and not (next_gap < len(literals) and _is_prefix(blank + rest, literals[next_gap]))
                 ):
                     continue
-                conditions.append((behind, NumberPattern(text, begins=True, ends=bool(blank))))
+                conditions.append((next_gap, NumberPattern(beginning, begins=True, ends=bool(blank))))
             yield tuple(conditions)
-    for hole in range(holes):
-        yield ((hole, NumberPattern(needle, begins=False, ends=False)),)
+    for gap in range(gaps):
+        yield ((gap, NumberPattern(text, begins=False, ends=False)),)
 
 
-def _end_of(left: str, hole: int) -> tuple[NumberPattern, str]:
-    """What a hole must end with when `left` goes before what stands behind it, and what goes before the hole."""
-    if hole == _TASK:
-        return NumberPattern(left, begins=False, ends=True), ""
-    before, mark, text = left.rpartition("-" if hole == _PID else "=")
+def _gap_end(before_literal: str, gap: int) -> tuple[NumberPattern, str]:
+    """Return the pattern for the end of a gap when `before_literal` precedes the literal after it, and the text
+    before the gap.
+    """
+    if gap == _TASK:
+        return NumberPattern(before_literal, begins=False, ends=True), ""
+    before, mark, text = before_literal.rpartition("-" if gap == _PID else "=")
     return NumberPattern(text, begins=bool(mark), ends=True), before + mark
 
 
-def _both(one: str, other: str) -> bool:
-    """Whether one is the beginning of the other."""
-    return one.startswith(other) or other.startswith(one)
+def _is_prefix(first: str, second: str) -> bool:
+    """Return whether one text is a prefix of the other."""
+    return first.startswith(second) or second.startswith(first)
 
 
 def anchor(text: str, folded: bool) -> bytes:
-    r"""Bytes that a string has which reads as something with this text in it.
+    r"""Return bytes that every string displayed with `text` in it contains.
 
-    A string that is no UTF-8 reads with `\\xNN` in it, of which the text may begin with the end. Of all that is no
-    ASCII two capitals alone have letters of ASCII as small ones: U+212A is `k`, U+0130 is `i` and a dot.
+    A string that is not UTF-8 is displayed with `\xNN`, whose end `text` may begin with. The only non-ASCII
+    capitals with ASCII lowercase letters are U+212A (`k`) and U+0130 (`i` and a combining dot).
     """
     text = _ESCAPE_END.sub("", text)
     parts = _NO_ANCHOR_FOLDED.split(text) if folded else _NO_ANCHOR.split(text)
     return max(parts, key=len).encode()
 
 
-def _coarse(data: bytes) -> bytes:
-    """Without the bit that tells small letters from capitals: eight times as fast as to make letters small."""
+def _without_case_bit(data: bytes) -> bytes:
+    """Return the bytes without the bit that distinguishes case: eight times as fast as converting to lowercase."""
     return (np.frombuffer(data, np.uint8) | np.uint8(0x20)).tobytes()
 
 
-def _of_distinct(values: NDArray[Any], holds: Callable[[int], bool]) -> Mask:
-    """Ask once for each value that there is."""
+def _evaluate_distinct(values: NDArray[Any], holds: Callable[[int], bool]) -> Mask:
+    """Evaluate a predicate once per distinct value and return the mask."""
     distinct, inverse = np.unique(values, return_inverse=True)
     answers = np.array([holds(value) for value in distinct.tolist()], np.bool_)
     return answers[inverse]

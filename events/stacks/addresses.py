@@ -1,4 +1,4 @@
-"""Kernel stacks that were recorded: the addresses, the innermost first."""
+"""Extract recorded kernel and user stacks: the addresses, the innermost first."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from events.format import EventFormat
 from events.record import Record
 
 _STACK_EVENTS = ("kernel_stack", "user_stack")
-"""struct stack_entry and userstack_entry of kernel/trace/trace_entries.h: what the `stacktrace` trigger and the
-options `stacktrace` and `userstacktrace` record."""
+"""Names of struct stack_entry and userstack_entry of kernel/trace/trace_entries.h: recorded by the `stacktrace`
+trigger and the options `stacktrace` and `userstacktrace`."""
 _ENDS = (0, (1 << 32) - 1, (1 << 64) - 1)
-"""What stands behind the last address, where the stack is shorter than its place."""
+"""Values after the last address, if the stack is shorter than its array."""
 
 
 def stack_of(record: Record) -> tuple[int, ...] | None:
-    """The stack of a `kernel_stack` or `user_stack` event; None: it is no such event.
+    """Return the stack of a `kernel_stack` or `user_stack` event; None: it is another event.
 
-    The format of either declares eight callers; the record of the first has `size`.
+    The format of either declares eight callers; a kernel_stack record has the real number in `size`.
     """
     fmt, layout = record.format, record.layout
     if fmt is None or layout is None or fmt.name not in _STACK_EVENTS:
@@ -37,7 +37,7 @@ def stack_of(record: Record) -> tuple[int, ...] | None:
 
 
 def stacks_in(record: Record) -> tuple[tuple[int, ...], ...]:
-    """Stacks in fields of an event: those of synthetic events (print_synth_event(), trace_events_synth.c)."""
+    """Return the stacks in fields of a synthetic event (print_synth_event(), trace_events_synth.c)."""
     if record.format is None:
         return ()
     values = (record.values.get(name) for name in _stack_fields(record.format))

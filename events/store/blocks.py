@@ -1,9 +1,9 @@
-"""Rows in blocks of arrays, over slabs of bytes: no Python object lives as long as an event.
+"""Store event rows in fixed-size blocks of numpy arrays over slabs of raw bytes, without a Python object per event.
 
-A row is 20 bytes: time stamp, key (which slab, where in it) and id of its format. Every block but the last has
-BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a slab
-goes with the last block that has a row in it. A stack is 32 bytes beside the row of its event, and goes with the
-slab that the event is in; its own is no older.
+A row is 20 bytes: time stamp, key (slab number and offset in it) and format id. Every block except the last has
+BLOCK_ROWS rows, so a division maps a sequence number to its row. Whole blocks are dropped, oldest first; a slab is
+dropped with the last block that has a row in it. A stack takes 32 bytes in addition to the row of its event and is
+dropped with the slab of that event; the slab that holds the stack's own record is never older.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from events.subbuffer import WORD_BITS
 BLOCK_ROWS = 4096
 _ROW_BYTES = 20
 _SLAB_OVERHEAD = 160
-"""Bytes that Python needs for a slab besides its content."""
+"""Python's memory overhead of a slab in bytes, without its data."""
 _STACK_BYTES = 32
 _STACKS_OVERHEAD = 500
-"""Bytes that Python needs for the stacks of a slab's events."""
+"""Python's memory overhead in bytes of the stacks of one slab's events."""
 
 
 class SlabStacks(NamedTuple):
-    """Stacks of events in one slab, an array a column, in the order of the events."""
+    """Stacks recorded for events of one slab: one array per column, sorted by the event's key."""
 
     owners: NDArray[np.int64]
     """Keys of the events."""
@@ -40,16 +40,16 @@ class SlabStacks(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """Bytes of one CPU that rows point into: sub-buffers one behind the other, or lines."""
+    """Bytes of one CPU that rows point into: consecutive sub-buffers, or text lines."""
 
     cpu: int
-    """-1 for text, where each line says it."""
+    """CPU number; -1 for text, where each line names its CPU."""
     data: bytes
     text: bool = False
 
 
 class Block:
-    """Rows `first` and following."""
+    """Up to BLOCK_ROWS consecutive rows, starting with sequence number `first`."""
 
     __slots__ = ("first", "rows", "used")
 
@@ -61,13 +61,13 @@ class Block:
         self.used = 0
 
     def part(self, start: int, stop: int) -> RowColumns:
-        """The rows of these sequence numbers, as far as they are here; a view."""
+        """Return a view of the rows of this block with sequence numbers from `start` to before `stop`."""
         first, after = max(0, start - self.first), min(self.used, stop - self.first)
         return self.rows.part(first, max(first, after))
 
 
 class Blocks:
-    """A window on a growing list of rows. Sequence numbers never shift and are never given twice."""
+    """Window on a growing list of rows. Sequence numbers never shift and are never reused."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -75,16 +75,16 @@ class Blocks:
         self.first_seq = 0
         self.next_seq = 0
         self.bytes = 0
-        """What rows and slabs take."""
+        """Bytes that rows, slabs and stacks occupy."""
         self._stacks: dict[int, SlabStacks] = {}
-        """Stacks, by the slab of their events."""
+        """Stacks by the slab number of their events."""
         self._next_slab = 0
         self._oldest_slab = 0
         # Sliding minimum: (first row of a block, lowest slab from that block on), lowest slabs rising.
         self._lows: deque[tuple[int, int]] = deque()
 
     def add_slab(self, slab: Slab) -> int:
-        """Keep a slab; gives its number."""
+        """Add a slab and return its number."""
         number = self._next_slab
         self.slabs[number] = slab
         self._next_slab += 1
@@ -92,26 +92,26 @@ class Blocks:
         return number
 
     def discard(self, first: int, after: int) -> None:
-        """Let go of the slabs from number `first` to before `after`, which no row points into."""
+        """Drop slabs `first` to before `after`, which no row points into."""
         for number in range(first, after):
             self._drop_slab(number)
 
     def add_stacks(self, stacks: SlabStacks) -> None:
-        """Keep which stacks are of which events."""
+        """Store stacks together with the keys of the events they belong to."""
         slabs = stacks.owners >> WORD_BITS
         for number in np.unique(slabs).tolist():
-            if number not in self.slabs:  # the event was dropped before its stack came
+            if number not in self.slabs:  # the event was dropped before its stack was read
                 continue
-            here = slabs == number
-            added = SlabStacks(*(column[here] for column in stacks))
-            known = self._stacks.get(number)
-            self.bytes += len(added.keys) * _STACK_BYTES + (_STACKS_OVERHEAD if known is None else 0)
-            both = [np.concatenate(column) for column in zip(known, added, strict=True)] if known else added
-            order = np.argsort(both[0], kind="stable")
-            self._stacks[number] = SlabStacks(*(column[order] for column in both))
+            in_slab = slabs == number
+            added = SlabStacks(*(column[in_slab] for column in stacks))
+            previous = self._stacks.get(number)
+            self.bytes += len(added.keys) * _STACK_BYTES + (_STACKS_OVERHEAD if previous is None else 0)
+            merged = [np.concatenate(column) for column in zip(previous, added, strict=True)] if previous else added
+            order = np.argsort(merged[0], kind="stable")
+            self._stacks[number] = SlabStacks(*(column[order] for column in merged))
 
     def stacks_of(self, key: int) -> list[tuple[int, int, int]]:
-        """Return time stamp, key and id of the stacks of an event, in the order in which they came."""
+        """Return (time stamp, key, format id) of each stack of an event, in the order received."""
         stacks = self._stacks.get(key >> WORD_BITS)
         if stacks is None:
             return []
@@ -121,11 +121,11 @@ class Blocks:
 
     @property
     def next_slab(self) -> int:
-        """Number that the next slab gets."""
+        """Number that the next slab will get."""
         return self._next_slab
 
     def append(self, run: RowColumns) -> None:
-        """Add rows at the end."""
+        """Append rows at the end."""
         at, total = 0, len(run.stamps)
         while at < total:
             if not self.blocks or self.blocks[-1].used == BLOCK_ROWS:
@@ -148,10 +148,10 @@ class Blocks:
         self._lows.append((first, low))
 
     def row(self, seq: int) -> tuple[int, int, int]:
-        """(time stamp, key, id) of a row.
+        """Return (time stamp, key, format id) of a row.
 
         Raises:
-            IndexError: it was dropped, or there is none yet.
+            IndexError: the row was dropped, or has not been added yet.
         """
         if not self.first_seq <= seq < self.next_seq:
             raise IndexError(seq)
@@ -160,34 +160,36 @@ class Blocks:
         return int(stamps[offset]), int(keys[offset]), int(ids[offset])
 
     def rows(self, start: int, stop: int) -> RowColumns:
-        """The rows from `start` to before `stop`, as far as they are kept; not to be written into."""
+        """Return the rows from `start` to before `stop` that have not been dropped; read-only."""
         start, stop = max(start, self.first_seq), min(stop, self.next_seq)
         if start >= stop:
             return EMPTY
         first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
         return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
 
-    def evict(self, limit: int, held_key: int | None, unwanted: int = 0) -> None:
-        """Drop the oldest blocks until at most `limit` bytes are left; the last block stays.
+    def evict(self, limit: int, held_key: int | None, first_wanted: int = 0) -> None:
+        """Drop the oldest blocks until at most `limit` bytes are left; the last block is never dropped.
 
         Args:
             limit: bytes.
             held_key: lowest key of rows that will still be appended.
-            unwanted: sequence number before which no row is wanted: blocks of such rows go in any case.
+            first_wanted: sequence number; blocks that have only rows before it are dropped in any case.
         """
-        gone = 0
-        while gone < len(self.blocks) - 1 and (self.bytes > limit or self.blocks[gone + 1].first <= unwanted):
-            block = self.blocks[gone]
-            gone += 1
+        dropped = 0
+        while dropped < len(self.blocks) - 1 and (
+            self.bytes > limit or self.blocks[dropped + 1].first <= first_wanted
+        ):
+            block = self.blocks[dropped]
+            dropped += 1
             self.bytes -= block.used * _ROW_BYTES
-            self.first_seq = self.blocks[gone].first
+            self.first_seq = self.blocks[dropped].first
             while self._lows and self._lows[0][0] == block.first:
                 self._lows.popleft()
             low = self._lows[0][1] if self._lows else self._next_slab
             if held_key is not None:
                 low = min(low, held_key >> WORD_BITS)
             self._free(low)
-        del self.blocks[:gone]
+        del self.blocks[:dropped]
 
     def _free(self, low: int) -> None:
         for number in range(self._oldest_slab, low):

@@ -1,8 +1,9 @@
-"""Which cgroup each task was in, and since when: what was looked up, and what events say of forks and moves.
+"""Track the cgroup of each task over time, from lookups in /proc and from fork and move events.
 
-`/proc/TID/cgroup` knows of the tasks that are there at the moment. Of those that were gone too soon, the kernel's own
-events tell, where they are recorded (the preset `containers`): a task begins in the cgroup of its parent, of which
-`sched_process_fork` has the name, and `cgroup_attach_task` says where to it went. What neither says is not known.
+`/proc/TID/cgroup` covers tasks that exist at the moment of the lookup. For tasks that exited earlier, the kernel's
+own events are used where they are recorded (the preset `containers`): a task begins in the cgroup of its parent,
+which `sched_process_fork` names, and `cgroup_attach_task` names the cgroup it moves to. Without either source the
+cgroup is unknown.
 """
 
 from __future__ import annotations
@@ -22,33 +23,34 @@ if TYPE_CHECKING:
 FORK: Final = "sched/sched_process_fork"
 MOVE: Final = "cgroup/cgroup_attach_task"
 TELLING: Final = frozenset((FORK, MOVE))
-"""Paths of the events that say what becomes of tasks."""
+"""Paths of the events that report forks and cgroup moves of tasks."""
 _ALWAYS: Final = -(1 << 62)
 _MOST_TASKS: Final = 1 << 17
-"""Of more, what came first is forgotten; of more cgroups, the path of those that come last is not known."""
+"""Maximum number of tasks; beyond it the oldest entries are dropped. Also the maximum number of cgroup paths; beyond
+it the paths of new cgroups are unknown."""
 _MOST_CHANGES: Final = 256
-"""Of one thread id; where it was before those is not known any more."""
-_FARTHEST: Final = 256
-"""Parents of parents that are asked."""
-_YOUNGEST: Final = 1 << 62
-"""A row that comes behind all."""
+"""Maximum number of changes stored per thread id; the oldest are dropped, so the cgroup before them is unknown."""
+_MAX_ANCESTORS: Final = 256
+"""Maximum number of ancestors visited to resolve a cgroup."""
+_NO_ROW_LIMIT: Final = 1 << 62
+"""Sequence number greater than that of any row."""
 _IDLE: Final = 0
-"""Thread id of the idle tasks, which are in no cgroup but the first."""
+"""Thread id of the idle tasks, which are always in the root cgroup."""
 
 
 class TaskCgroup(NamedTuple):
-    """A task's cgroup, as it was looked up."""
+    """Cgroup of a task, as read from /proc."""
 
     path: str
     hierarchy: int = 0
-    """Its number in /proc/cgroups; 0: that of version 2."""
+    """Hierarchy number as in /proc/cgroups; 0 for cgroup v2."""
 
 
 def parse_home(text: str) -> TaskCgroup | None:
-    """Read `/proc/TID/cgroup`: lines `HIERARCHY:CONTROLLERS:PATH` (kernel/cgroup/cgroup.c, proc_cgroup_show).
+    """Parse `/proc/TID/cgroup`: lines `HIERARCHY:CONTROLLERS:PATH` (kernel/cgroup/cgroup.c, proc_cgroup_show).
 
-    Of several hierarchies that of version 2 counts where it is used, else the one that systemd names, else the one
-    with the longest path. None: there is none.
+    If there are several hierarchies, prefer cgroup v2 where it is in use (path other than `/`), then the one named
+    `name=systemd`, then the one with the longest path. Return None if there is no hierarchy.
     """
     best: tuple[tuple[bool, bool, int], TaskCgroup] | None = None
     for line in text.splitlines():
@@ -64,34 +66,36 @@ def parse_home(text: str) -> TaskCgroup | None:
 
 
 def is_within(path: str, text: str) -> bool:
-    """Whether a cgroup is meant by a text: a path means it and what is inside, another text is a part of the path."""
+    """Return whether a cgroup path matches a text: an absolute path matches itself and its descendants, other text
+    any path that contains it.
+    """
     if text.startswith("/"):
         return path == text or path.startswith(f"{text.rstrip('/')}/")
     return text in path
 
 
-class _Since(NamedTuple):
-    """Where a task was from a time on."""
+class _CgroupChange(NamedTuple):
+    """Cgroup of a task from a point in time on."""
 
     ts: int
     """Nanoseconds."""
     cgroup: int
-    """Number of the path; -1: where the parent was then."""
+    """Index into `Cgroups.paths`; -1: the parent's cgroup at that time."""
     parent: int = -1
-    """Thread id of whom it was forked from at that time; -1: it was not."""
+    """Thread id of the parent, if the task was forked at that time; else -1."""
 
 
 class _Boot(NamedTuple):
-    """What was known of the tasks of one boot, whose ids and times begin anew at the next."""
+    """Cgroup changes recorded during one boot; thread ids and time stamps start again at the next boot."""
 
     first: int
-    """Sequence number of its first row in the store."""
-    tasks: dict[int, list[_Since]]
-    """By thread id, the oldest first."""
+    """Sequence number of the boot's first row in the store."""
+    tasks: dict[int, list[_CgroupChange]]
+    """Changes by thread id, the oldest first."""
 
 
 class Cgroups:
-    """Belongs to the thread that reads the store."""
+    """Cgroup of each task over time. Not thread-safe: used by the thread that reads the store."""
 
     def __init__(
         self,
@@ -99,106 +103,113 @@ class Cgroups:
         most_tasks: int = _MOST_TASKS,
         most_changes: int = _MOST_CHANGES,
     ) -> None:
-        """Take what was looked up while the events were recorded, that is of each thread the last.
+        """Start with lookups made while the events were recorded, which hold the last result of each thread.
 
-        At most so many tasks and cgroups are known, and so many moves of one task.
+        `most_tasks` limits the number of tasks and of cgroup paths, `most_changes` the number of moves stored per
+        task.
         """
         self.paths: list[str] = []
-        """Those that are known, by the numbers that `numbers_of` gives."""
+        """Cgroup paths, indexed by the numbers that `numbers_of` returns."""
         self.unknown: set[int] = set()
-        """Threads of which nothing is known, though it was asked for."""
+        """Thread ids whose cgroup was requested but is unknown."""
         self.revision = 0
-        """Grows when there is another answer to what was asked before."""
+        """Counter that grows when the answer to an earlier query may have changed."""
         self.forgotten = 0
-        """Tasks, moves and paths of cgroups that there was no room for."""
+        """Number of tasks, moves and cgroup paths dropped for lack of room."""
         self._most_tasks = most_tasks
         self._most_changes = most_changes
         self._recorded = recorded or {}
         self._numbers: dict[str, int] = {}
         self._hierarchy = 0
         self._boots = [_Boot(0, {})]
-        """The youngest is the last."""
+        """Boots in order; the current one is last."""
         self.know(self._recorded, _ALWAYS)
 
     @property
-    def _tasks(self) -> dict[int, list[_Since]]:
-        """Of the boot that runs."""
+    def _tasks(self) -> dict[int, list[_CgroupChange]]:
+        """Changes of the current boot by thread id."""
         return self._boots[-1].tasks
 
-    # -- what is known ----------------------------------------------------------------------------------------------
+    # -- updates ---------------------------------------------------------------------------------------------------
 
     def begin_anew(self, first: int, oldest: int) -> None:
-        """The machine was booted: threads of the row `first` and later are others; rows before `oldest` are gone."""
+        """Start a new boot: thread ids from row `first` on denote other tasks. Drop boots whose rows all precede
+        `oldest`.
+        """
         ends = [*(boot.first for boot in self._boots[1:]), first]
-        kept = [boot for boot, end in zip(self._boots, ends, strict=True) if end > oldest]
-        self._boots = [*kept, _Boot(first, {})]
+        remaining = [boot for boot, end in zip(self._boots, ends, strict=True) if end > oldest]
+        self._boots = [*remaining, _Boot(first, {})]
         self.unknown.clear()
         self.know(self._recorded, _ALWAYS)
 
-    def know(self, homes: Mapping[int, TaskCgroup], now: int) -> None:
-        """Take what was looked up at a time in nanoseconds, or a little later."""
-        for pid, home in homes.items():
-            if home.path != "/":
-                self._hierarchy = home.hierarchy
-            self._look(pid, now, self._number(home.path))
+    def know(self, cgroups: Mapping[int, TaskCgroup], now: int) -> None:
+        """Record the result of a lookup made at `now` (nanoseconds of the trace clock) or a little later."""
+        for pid, cgroup in cgroups.items():
+            if cgroup.path != "/":
+                self._hierarchy = cgroup.hierarchy
+            self._record_lookup(pid, now, self._number(cgroup.path))
 
-    def _look(self, pid: int, now: int, cgroup: int) -> None:
-        known = self._tasks.get(pid)
-        if known is None:
-            self._keep(pid, [_Since(_ALWAYS, cgroup)])
-            again = pid in self.unknown
+    def _record_lookup(self, pid: int, now: int, cgroup: int) -> None:
+        history = self._tasks.get(pid)
+        if history is None:
+            self._add_task(pid, [_CgroupChange(_ALWAYS, cgroup)])
+            revised = pid in self.unknown
         else:
-            last = known[-1]
-            if (before := self._at(last)) == cgroup:
+            last = history[-1]
+            if (before := self._resolve(last)) == cgroup:
                 return
-            again = last.parent >= 0
-            if again:  # no event told of a move: it did not begin where its parent was (CLONE_INTO_CGROUP)
-                known[-1] = last._replace(cgroup=cgroup)
+            revised = last.parent >= 0
+            if revised:
+                # no move event was seen, so the task did not begin in its parent's cgroup (CLONE_INTO_CGROUP)
+                history[-1] = last._replace(cgroup=cgroup)
             else:
-                self._insert(known, _Since(max(now, last.ts), cgroup))
-            again = again or before < 0
-        if again:
-            self.unknown.clear()  # what was looked for may be known by this one, its parent
+                self._insert(history, _CgroupChange(max(now, last.ts), cgroup))
+            revised = revised or before < 0
+        if revised:
+            self.unknown.clear()  # tasks with unknown cgroup may be children of this one
             self.revision += 1
 
     def learn(self, record: Record) -> None:
-        """Take what an event says, one of `TELLING`; fields of include/trace/events/{sched,cgroup}.h."""
+        """Update the history from one of the `TELLING` events; fields of include/trace/events/{sched,cgroup}.h."""
         values = record.values
         if record.event == FORK:
             parent, child = values.get("parent_pid"), values.get("child_pid")
             if isinstance(parent, int) and isinstance(child, int):
                 last = self._recorded.get(child)
-                self._happen(child, _Since(record.ts, self._number(last.path) if last else -1, parent))
-        else:  # of a process with several threads the first one is named
+                self._record_change(child, _CgroupChange(record.ts, self._number(last.path) if last else -1, parent))
+        else:  # cgroup_attach_task names the first thread of a multithreaded process
             pid, path = values.get("pid"), values.get("dst_path")
             if isinstance(pid, int) and isinstance(path, str) and values.get("dst_root") == self._hierarchy:
-                known = self._tasks.get(pid)
-                if known and known[-1].parent >= 0:  # where it was looked up it came only now
-                    known[-1] = known[-1]._replace(cgroup=-1)
-                self._happen(pid, _Since(record.ts, self._number(path)))
+                history = self._tasks.get(pid)
+                # the lookup came after this move, so the cgroup found does not hold for the time before
+                if history and history[-1].parent >= 0:
+                    history[-1] = history[-1]._replace(cgroup=-1)
+                self._record_change(pid, _CgroupChange(record.ts, self._number(path)))
 
-    def _happen(self, pid: int, since: _Since) -> None:
-        known = self._tasks.get(pid)
-        if known is None:
-            self._keep(pid, [since])
+    def _record_change(self, pid: int, change: _CgroupChange) -> None:
+        history = self._tasks.get(pid)
+        if history is None:
+            self._add_task(pid, [change])
             return
-        self._insert(known, since)
+        self._insert(history, change)
 
-    def _insert(self, known: list[_Since], since: _Since) -> None:
-        """Behind what is as old: a look may have been younger than what is read only now."""
-        insort(known, since, key=lambda one: one.ts)
-        if len(known) > self._most_changes:
-            del known[0]
+    def _insert(self, history: list[_CgroupChange], change: _CgroupChange) -> None:
+        """Insert a change in order of time, after entries with an equal time: a lookup may be newer than an event
+        read only now.
+        """
+        insort(history, change, key=lambda change: change.ts)
+        if len(history) > self._most_changes:
+            del history[0]
             self.forgotten += 1
 
-    def _keep(self, pid: int, known: list[_Since]) -> None:
-        self._tasks[pid] = known
+    def _add_task(self, pid: int, history: list[_CgroupChange]) -> None:
+        self._tasks[pid] = history
         while len(self._tasks) > self._most_tasks:
             del self._tasks[next(iter(self._tasks))]
             self.forgotten += 1
 
     def _number(self, path: str) -> int:
-        """Number of a path; -1: there are too many to know it."""
+        """Return the number of a path, adding the path if it is new; -1: the limit of paths is reached."""
         if path not in self._numbers and len(self.paths) >= self._most_tasks:
             self.forgotten += 1
             return -1
@@ -207,39 +218,41 @@ class Cgroups:
             self.paths.append(path)
         return number
 
-    # -- what is asked ----------------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------------
 
-    def path_of(self, pid: int, ts: int, seq: int = _YOUNGEST) -> str | None:
-        """The cgroup of a thread at a time in nanoseconds, for a row of the store; None: not known."""
+    def path_of(self, pid: int, ts: int, seq: int = _NO_ROW_LIMIT) -> str | None:
+        """Return the cgroup path of a thread at time `ts` (nanoseconds) for row `seq` of the store; None: unknown."""
         number = self.number_of(pid, ts, seq)
         return self.paths[number] if number >= 0 else None
 
-    def number_of(self, pid: int, ts: int, seq: int = _YOUNGEST, *, ask: bool = True) -> int:
-        """Number of the cgroup of a thread at a time, for a row; -1: not known, which is noted if `ask`."""
+    def number_of(self, pid: int, ts: int, seq: int = _NO_ROW_LIMIT, *, ask: bool = True) -> int:
+        """Return the number of a thread's cgroup at time `ts` for row `seq`; -1: unknown, which adds it to `unknown`
+        if `ask`.
+        """
         if pid == _IDLE:
             return self._number("/")
         tasks = self._tasks_at(seq)
-        for _ in range(_FARTHEST):
-            known = tasks.get(pid, [])
-            at = bisect_right(known, ts, key=lambda one: one.ts) - 1
+        for _ in range(_MAX_ANCESTORS):
+            history = tasks.get(pid, [])
+            at = bisect_right(history, ts, key=lambda change: change.ts) - 1
             if at < 0:
                 break
-            if known[at].cgroup >= 0:
-                return known[at].cgroup
-            pid, ts = known[at].parent, known[at].ts
+            if history[at].cgroup >= 0:
+                return history[at].cgroup
+            pid, ts = history[at].parent, history[at].ts
         if ask and pid >= 0 and len(self.unknown) < self._most_tasks:
             self.unknown.add(pid)
         return -1
 
-    def _tasks_at(self, seq: int) -> dict[int, list[_Since]]:
+    def _tasks_at(self, seq: int) -> dict[int, list[_CgroupChange]]:
         return next((boot.tasks for boot in reversed(self._boots) if boot.first <= seq), {})
 
-    def _at(self, since: _Since) -> int:
-        """Number of the cgroup; -1: not known."""
-        return since.cgroup if since.cgroup >= 0 else self.number_of(since.parent, since.ts, ask=False)
+    def _resolve(self, change: _CgroupChange) -> int:
+        """Return the number of the cgroup that a change leads to; -1: unknown."""
+        return change.cgroup if change.cgroup >= 0 else self.number_of(change.parent, change.ts, ask=False)
 
     def numbers_of(self, pids: NDArray[np.int32], stamps: Ints, seqs: Ints) -> Ints:
-        """Number of the cgroup of each thread at its time, for rows in order; -1: not known."""
+        """Return the number of each thread's cgroup at its time stamp, for rows in order; -1: unknown."""
         import numpy as np
 
         bounds = np.searchsorted(seqs, [boot.first for boot in self._boots[1:]])
@@ -247,19 +260,19 @@ class Cgroups:
         return np.concatenate([self._numbers_of(*part) for part in parts])
 
     def _numbers_of(self, pids: NDArray[np.int32], stamps: Ints, seqs: Ints) -> Ints:
-        """Of rows of one boot."""
+        """Return cgroup numbers for rows of one boot."""
         import numpy as np
 
         if not len(seqs):
             return seqs
         seq = int(seqs[0])
-        known = self._tasks_at(seq)
-        tasks, places = np.unique(pids, return_inverse=True)
+        tasks = self._tasks_at(seq)
+        pid_values, places = np.unique(pids, return_inverse=True)
         order = np.argsort(places, kind="stable")
-        ends = np.cumsum(np.bincount(places, minlength=len(tasks)))
+        ends = np.cumsum(np.bincount(places, minlength=len(pid_values)))
         found = np.empty(len(pids), np.int64)
-        for pid, rows in zip(tasks.tolist(), np.split(order, ends[:-1]), strict=True):
-            changes = [since.ts for since in known.get(pid, []) if since.ts != _ALWAYS]
+        for pid, rows in zip(pid_values.tolist(), np.split(order, ends[:-1]), strict=True):
+            changes = [change.ts for change in tasks.get(pid, []) if change.ts != _ALWAYS]
             if not changes:
                 found[rows] = self.number_of(pid, int(stamps[rows[-1]]), seq)
                 continue
@@ -270,21 +283,25 @@ class Cgroups:
         return found
 
 
-# -- in a recording ----------------------------------------------------------------------------------------------
+# -- serialization in a recording ------------------------------------------------------------------------------
 
 
-def pack(homes: Mapping[int, TaskCgroup]) -> bytes:
-    """`TID HIERARCHY PATH` a line."""
-    lines = (f"{pid} {home.hierarchy} {home.path}\n" for pid, home in sorted(homes.items()) if "\n" not in home.path)
+def pack(cgroups: Mapping[int, TaskCgroup]) -> bytes:
+    """Serialize cgroups by thread id: one line `TID HIERARCHY PATH` each."""
+    lines = (
+        f"{pid} {cgroup.hierarchy} {cgroup.path}\n"
+        for pid, cgroup in sorted(cgroups.items())
+        if "\n" not in cgroup.path
+    )
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def unpack(data: bytes) -> dict[int, TaskCgroup]:
-    """What `pack` made; lines that are none are left out."""
-    homes = {}
+    """Parse the output of `pack`; skip malformed lines."""
+    cgroups = {}
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         pid, _, rest = line.partition(" ")
         hierarchy, _, path = rest.partition(" ")
-        if all(one.isascii() and one.isdecimal() and len(one) < 10 for one in (pid, hierarchy)) and path:
-            homes[int(pid)] = TaskCgroup(path, int(hierarchy))
-    return homes
+        if all(word.isascii() and word.isdecimal() and len(word) < 10 for word in (pid, hierarchy)) and path:
+            cgroups[int(pid)] = TaskCgroup(path, int(hierarchy))
+    return cgroups

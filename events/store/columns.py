@@ -1,9 +1,9 @@
-"""Whole columns of events: the numbers of a field as an array, gathered from the slabs of a range of rows.
+"""Extract columns of events: the values of one field as a numpy array, gathered from the slabs of a range of rows.
 
-`Store.columns(start, stop)` gives them for rows of all formats; `Columns.tables` has one `FormatTable` for each
-format, with sequence numbers, time stamps, CPUs, thread ids and, when asked, each field that is one number (10 ns an
-event). Strings and arrays stay where they are: `FormatTable.values` decodes them, `FormatTable.string_bytes` gives
-their bytes. Rows that came as text are in no table.
+`Store.columns(start, stop)` covers rows of all formats; `Columns.tables` has one `FormatTable` per format, with
+sequence numbers, time stamps, CPUs, thread ids and, on demand, each field that is a single number (10 ns per event).
+Strings and arrays are not gathered: `FormatTable.values` decodes them, `FormatTable.string_bytes` returns their
+bytes. Rows received as text are in no table.
 """
 
 from __future__ import annotations
@@ -26,46 +26,48 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 PIECE = 1 << 15
-"""Rows that are well taken at once: what is gathered stays in the caches of the processor."""
+"""Recommended number of rows per call, so that gathered data stays in the processor's caches."""
 
 _LARGEST_HEAD = 512
-"""Bytes of a record that are gathered at once."""
+"""Maximum bytes at the start of each record that are gathered together."""
 _PID = Field("common_pid", "int", 4, 4, True, FieldKind.INT, 4)
 _LENGTHS = {order: np.array(lengths, np.int64) for order, lengths in DATA_BYTES.items()}
 _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
 
 class FieldColumn(NamedTuple):
-    """The values of one field."""
+    """Values of one field."""
 
     values: NDArray[Any]
-    """Integers of the field's width and sign, or bools; 0 where one is missing."""
+    """Integers of the field's width and sign, or bools; 0 where the value is missing."""
     missing: Mask | None
-    """Records that end before the field; None: there is none."""
+    """Mask of the records that end before the field; None: no record does."""
 
 
 class StringBytes(NamedTuple):
-    """The bytes of a field of strings, each with a NUL behind it."""
+    """Bytes of a string field, each string followed by a NUL."""
 
     data: bytes
     begins: Ints
-    """Where each row's string begins in `data`."""
+    """Offset in `data` of each row's string."""
     missing: Mask
-    """Rows without a string: the kernel could not read it, or the record ends before it."""
+    """Mask of the rows without a string: the kernel could not read it, or the record ends before it."""
 
 
 def is_number(field: Field) -> bool:
-    """Whether a field is one number, so that `FormatTable.column` can give it."""
+    """Return whether a field is a single number that `FormatTable.column` can gather."""
     return field.kind in _NUMBERS and field.count is None and field.loc is FieldLocation.INLINE
 
 
 def is_string(field: Field) -> bool:
-    """Whether a field is one string, so that `FormatTable.string_bytes` can give it."""
+    """Return whether a field is a single string that `FormatTable.string_bytes` can gather."""
     return field.kind is FieldKind.STRING and field.count is None
 
 
 def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, Ints]:
-    """Return where the records of events begin that are at some places, and their lengths in bytes."""
+    """Return the byte offset and the length in bytes of the record of each event, given the events' byte offsets
+    `at`.
+    """
     lengths = _LENGTHS[byteorder].take(np.frombuffer(data, np.uint8).take(at))
     starts = at + 4
     is_long = np.flatnonzero(lengths == 0)
@@ -77,12 +79,12 @@ def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, In
 
 
 class FormatTable:
-    """The events of one format; all arrays have a row for each event, in the order of the store."""
+    """Events of one format; every array has one element per event, in the order of the store."""
 
     def __init__(self, columns: Columns, layout: Layout, places: Ints) -> None:
         self.layout = layout
         self.places = places
-        """Of its rows in the range that was asked for."""
+        """Positions of the events in the range of rows of the `Columns`."""
         self.data = columns.data
         self._columns = columns
 
@@ -104,7 +106,7 @@ class FormatTable:
 
     @property
     def starts(self) -> Ints:
-        """Where each record begins in `data`."""
+        """Byte offset of each record in `data`."""
         return self._records[0]
 
     @property
@@ -114,29 +116,29 @@ class FormatTable:
 
     @cached_property
     def _records(self) -> tuple[Ints, Ints]:
-        """As `events.subbuffer.payload`."""
+        """Record offsets and lengths in bytes, as `events.subbuffer.payload` returns them for one event."""
         return record_places(self.data, self._columns.at.take(self.places), self.layout.byteorder)
 
     @cached_property
     def pids(self) -> NDArray[np.int32]:
         """Thread ids; -1 where the record is too short to have one."""
-        # Alone they are had for less than all fields together.
-        values, missing = self._gather(_PID, together="_heads" in self.__dict__)
+        # gathering this one field costs less than gathering the heads of all records
+        values, missing = self._gather(_PID, use_heads="_heads" in self.__dict__)
         return values if missing is None else np.where(missing, np.int32(-1), values)
 
     def column(self, field: Field) -> FieldColumn:
-        """Values of a field for which `is_number` holds."""
+        """Return the values of a field that satisfies `is_number`."""
         values, missing = self._gather(field)
         return FieldColumn(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
 
     def values(self, field: Field) -> list[Value]:
-        """Values of any field, one by one; as `Layout.values` gives them."""
+        """Return decoded values of any field, one per event, as `Layout.values` decodes them."""
         number = self.layout.format.fields.index(field)
         records = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
         return [self.layout.values(self.data, start, length)[number] for start, length in records]
 
     def string_bytes(self, field: Field) -> StringBytes:
-        """What a field holds for which `is_string` holds."""
+        """Return the bytes of a field that satisfies `is_string`."""
         size: Ints
         if field.loc is FieldLocation.INLINE:
             at = np.full(len(self.starts), field.offset, np.int64)
@@ -151,17 +153,17 @@ class FormatTable:
             missing = (size == 0) | (at + size > self.lengths)
             missing = missing if short is None else missing | short
             size = np.where(missing, 0, size)
-        # One byte more than the string, which becomes the NUL.
+        # one byte more than the string, for the NUL
         begins = np.cumsum(size + 1) - (size + 1)
         inside = np.arange(int(begins[-1] + size[-1]) + 1 if len(size) else 0) - np.repeat(begins, size + 1)
         source = np.repeat(self.starts + at, size + 1) + inside
-        made = np.frombuffer(self.data, np.uint8)[np.minimum(source, len(self.data) - 1)]
-        made[begins + size] = 0
-        return StringBytes(made.tobytes(), begins, missing)
+        gathered = np.frombuffer(self.data, np.uint8)[np.minimum(source, len(self.data) - 1)]
+        gathered[begins + size] = 0
+        return StringBytes(gathered.tobytes(), begins, missing)
 
     @cached_property
     def _heads(self) -> NDArray[np.void] | None:
-        """The part of each record that is of one size, all together: one gathering does for all fields."""
+        """Fixed-size head of each record, gathered once for all fields; None: too large, or a record is shorter."""
         fields = (_PID, *self.layout.format.fields)
         size = max(field.end for field in fields)
         if size > _LARGEST_HEAD or not len(self) or size > int(self.lengths.min()):
@@ -169,11 +171,11 @@ class FormatTable:
         everywhere: NDArray[np.void] = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
         return everywhere[self.starts]
 
-    def _gather(self, field: Field, together: bool = True) -> FieldColumn:
+    def _gather(self, field: Field, use_heads: bool = True) -> FieldColumn:
         order = "<" if self.layout.byteorder == "little" else ">"
         dtype = np.dtype(f"{order}{'i' if field.signed else 'u'}{field.size}")
         native = dtype.newbyteorder("=")
-        if together and self._heads is not None:
+        if use_heads and self._heads is not None:
             shape, strides = self._heads.shape, self._heads.strides
             values: NDArray[Any] = np.ndarray(shape, dtype, self._heads, field.offset, strides)
             return FieldColumn(values.astype(native), None)
@@ -185,7 +187,7 @@ class FormatTable:
         if field.size == 4 and field.offset % 4 == 0:
             values = np.frombuffer(self.data, dtype).take(at >> 2)
         else:
-            # A value at every byte: numpy gathers from it at any offset.
+            # numpy gathers at unaligned offsets from an array that has a value at every byte
             room = len(self.data) - field.size + 1
             if room <= 0:
                 return FieldColumn(np.zeros(len(self), native), missing)
@@ -197,26 +199,26 @@ class FormatTable:
 
 
 class Columns:
-    """See the module."""
+    """Events of a range of rows, with one `FormatTable` per format."""
 
     def __init__(self, first: int, run: RowColumns, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
-        """Rows from sequence number `first` on, and the slabs that they point into."""
+        """Take rows from sequence number `first` on, and the slabs that they point into."""
         self.first = first
         self.run = run
         self._decoder = decoder
         numbers = run.keys >> WORD_BITS
         low = int(numbers.min()) if len(numbers) else 0
         self.slabs = numbers - low
-        """Numbers of the slabs that the rows are in, from the lowest on."""
+        """Slab number of each row, minus the lowest one."""
         count = int(self.slabs.max()) + 1 if len(numbers) else 0
         first_keys, last_keys = np.full(count, 1 << 62), np.full(count, -1)
         np.minimum.at(first_keys, self.slabs, run.keys)
         np.maximum.at(last_keys, self.slabs, run.keys)
         self.cpus = np.zeros(count, np.int32)
-        """CPU of each slab, by its number."""
+        """CPU of each slab, indexed as in `slabs`."""
         text = np.zeros(count, np.bool_)
         self._moves = np.zeros(count, np.int64)
-        """From 4 * key to the place in `data`, by the number of the slab."""
+        """Difference between 4 * key and the offset in `data`, by slab."""
         parts: list[memoryview] = []
         size = 0
         for number in np.flatnonzero(last_keys >= 0).tolist():
@@ -229,32 +231,33 @@ class Columns:
                 self._moves[number] = size - 4 * int(first_keys[number])
                 size += len(parts[-1])
         self.data: bytes = b"".join(parts)
-        """The bytes from the first of the rows to the last of each slab; begins with an event."""
+        """Concatenated bytes of the slabs, each from the first to the last of the rows in it; begins with an event.
+        """
         self.is_text: Mask = text[self.slabs] if text.any() else np.zeros(len(numbers), np.bool_)
-        """Rows that came as text."""
+        """Mask of the rows received as text."""
 
     def __len__(self) -> int:
         return len(self.run.ids)
 
     def only(self, rows: Mask) -> Columns:
-        """Return the same range of rows, of which `tables` holds those of a mask alone."""
+        """Return a copy whose `tables` hold only the rows of a mask; the range of rows stays unchanged."""
         part = copy.copy(self)
         places = {number: table.places[rows[table.places]] for number, table in self.tables.items()}
         part.tables = {
-            number: FormatTable(self, self.tables[number].layout, kept)
-            for number, kept in places.items()
-            if len(kept)
+            number: FormatTable(self, self.tables[number].layout, own_places)
+            for number, own_places in places.items()
+            if len(own_places)
         }
         return part
 
     @cached_property
     def at(self) -> Ints:
-        """Where each row's event begins in `data`, a multiple of 4; of text it means nothing."""
+        """Byte offset of each row's event in `data`, a multiple of 4; undefined for text."""
         return (self.run.keys << 2) + self._moves.take(self.slabs)
 
     @cached_property
     def tables(self) -> dict[int, FormatTable]:
-        """By id of the format."""
+        """`FormatTable` of each format id that has rows."""
         ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
         present = np.flatnonzero(np.bincount(ids[ids >= 0] if len(ids) and ids.min() < 0 else ids)).tolist()
         return {

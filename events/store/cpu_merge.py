@@ -1,8 +1,8 @@
-"""One order of events over all CPUs, as they come in.
+"""Merge the events of all CPUs into one order by time as they are read.
 
-The buffers of the CPUs are read one after the other, so what a pass has of one CPU may be older than what it has of
-another. Everything is held back one pass: whatever a pass did not see was written after the pass began, and the pass
-began after the latest event of the passes before it.
+The CPUs' ring buffers are read one after the other, so events of one CPU in a pass may be older than those of
+another. All events are held back for one pass: an event that a pass did not see was written after the pass began, and
+the pass began after the latest event of the passes before it.
 """
 
 from __future__ import annotations
@@ -14,45 +14,46 @@ import numpy as np
 from events.store.row_columns import RowColumns, joined
 
 _MOST_HELD = 1_000_000
-"""Rows; a stream that never says which CPU was drained must not fill the memory."""
+"""Maximum number of rows held, which bounds memory for a stream that never reports a CPU as drained."""
 
 
 class Merger:
-    """Holds events until no older one can come; each is put in order once, when it is final."""
+    """Holds events until no older ones can arrive, and sorts each event once, when its position is final."""
 
     def __init__(self) -> None:
         self._held: list[RowColumns] = []
-        """Each in order of time, the earlier passes first."""
-        self._seen = -1
-        """Latest time stamp of all passes so far."""
+        """Held rows, each run sorted by time, runs of earlier passes first."""
+        self._latest = -1
+        """Latest time stamp of all passes so far; -1 before the first."""
 
     @property
     def latest(self) -> int:
-        """Latest time stamp of all passes so far; -1: there was none."""
-        return self._seen
+        """Latest time stamp of all passes so far; -1 before the first."""
+        return self._latest
 
     def __len__(self) -> int:
         return sum(len(run.stamps) for run in self._held)
 
     @property
     def lowest_key(self) -> int | None:
-        """Smallest key of what is held; None: nothing is."""
+        """Smallest key of the held rows; None if no rows are held."""
         return min((int(run.keys.min()) for run in self._held), default=None)
 
     def merge(
         self, runs: Sequence[RowColumns], ends: Collection[int], finals: Collection[int], drained: bool
     ) -> RowColumns:
-        """Take one pass, give what is final now, in order of time.
+        """Add one pass and return the rows that are now final, sorted by time.
 
         Args:
-            runs: one for each CPU that had events in this pass.
-            ends: time of the last event of each CPU in this pass, whether it is in a run or nobody wants it.
-            finals: the same, or the time just before it where that event is to wait for its stack.
-            drained: whether every CPU was read until it was empty.
+            runs: one per CPU that had events in this pass.
+            ends: time of each CPU's last event in this pass, including events that are in no run because they have no
+                format.
+            finals: as `ends`, or just before it where the last event must wait for its stack.
+            drained: True if every CPU was read until it was empty.
         """
-        # A CPU that was not drained may have more behind its last event.
-        limit = self._seen if drained else min([self._seen, *finals])
-        self._seen = max([self._seen, *ends])
+        # A CPU that was not drained may have more events after its last one.
+        limit = self._latest if drained else min([self._latest, *finals])
+        self._latest = max([self._latest, *ends])
         self._held += [_ordered([run]) for run in runs]
         cuts = [int(np.searchsorted(run.stamps, limit, side="right")) for run in self._held]
         if len(self) - sum(cuts) > _MOST_HELD:
@@ -62,16 +63,16 @@ class Merger:
         return _ordered([run.part(0, cut) for run, cut in pairs if cut])
 
     def flush(self) -> RowColumns:
-        """Give everything that is held."""
-        held, self._held = self._held, []
-        return _ordered(held)
+        """Return all held rows, sorted by time, and hold none."""
+        runs, self._held = self._held, []
+        return _ordered(runs)
 
 
 def _ordered(runs: Sequence[RowColumns]) -> RowColumns:
-    """All rows in order of time; rows of one time stay in the order in which they stand here."""
-    together = joined(runs)
-    stamps = together.stamps
+    """Return the rows of all runs sorted by time; rows with equal time keep their order."""
+    rows = joined(runs)
+    stamps = rows.stamps
     if (stamps[:-1] <= stamps[1:]).all():
-        return together
+        return rows
     order = stamps.argsort(kind="stable")
-    return together.of(order)
+    return rows.of(order)

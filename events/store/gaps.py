@@ -1,4 +1,4 @@
-"""Times between which events were lost, so that nothing is concluded from what is not there."""
+"""Track time spans in which events were lost, so that missing events lead to no wrong conclusions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 
 class Gaps:
-    """Spans of time stamps, joined where they overlap."""
+    """Set of time spans in nanoseconds; overlapping spans are merged."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._forgotten = -1
-        """Latest end of what was forgotten: a call may be open for longer than its events are kept."""
+        """Latest end of the forgotten spans: a call may stay open for longer than its events are retained."""
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def add(self, start: int, end: int) -> None:
-        """Something was lost behind an event at `start` and before one at `end`."""
+        """Add a span of loss after an event at `start` and before an event at `end`."""
         end = max(start, end)
         first, after = bisect_left(self._ends, start), bisect_right(self._starts, end)
         if first < after:
@@ -30,26 +30,28 @@ class Gaps:
         self._ends[first:after] = [end]
 
     def between(self, start: int, end: int) -> bool:
-        """Whether something may have been lost from `start` to `end`; where time went back between them, it has."""
-        if end < start:  # the clock began again
+        """Return whether events may have been lost from `start` to `end`; also True if `end` is before `start`."""
+        if end < start:  # the clock was reset
             return True
         first = bisect_left(self._ends, start)
         return start <= self._forgotten or (first < len(self._starts) and self._starts[first] <= end)
 
     def forget(self, before: int) -> None:
-        """Forget what ended before a time; whatever begins earlier may have lost something from then on."""
-        gone = bisect_left(self._ends, before)
-        self._forgotten = self._ends[gone - 1] if gone else self._forgotten
-        del self._starts[:gone], self._ends[:gone]
+        """Drop spans that ended before a time; queries that begin at or before the latest end dropped return True."""
+        count = bisect_left(self._ends, before)
+        self._forgotten = self._ends[count - 1] if count else self._forgotten
+        del self._starts[:count], self._ends[:count]
 
     def begin_anew(self) -> None:
-        """Times begin again: what was forgotten says nothing of those that come."""
+        """Handle a reset of the clock: forgotten spans no longer affect queries."""
         self._forgotten = -1
 
     def before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether something may have been lost between each time stamp and the one in front of it; the first: no.
+        """Return a mask: True where events may have been lost between a time stamp and its predecessor; the first is
+        False.
 
-        All are of one clock: that one is a little earlier, as of an event that came late, says nothing.
+        All time stamps are of one clock. A slightly earlier time stamp after a later one, as of an event that arrived
+        late, does not count as a loss.
         """
         broken = np.zeros(len(stamps), np.bool_)
         if len(stamps) < 2 or not self.between(int(stamps[0]), int(stamps[-1])):

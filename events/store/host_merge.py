@@ -1,7 +1,8 @@
-"""One order of events over several machines, as they come in, and the rows that came of it.
+"""Merge the events of several hosts into one order by time as they arrive, and store the merged rows.
 
-Lines differ: what happened first may arrive last. Every event waits until it is as old as the window is wide; older
-ones that come meanwhile go before it. What comes later still is shown where it comes, with a mark, and counted.
+Connections differ in delay, so an older event may arrive later. Every event waits until it is as old as the window;
+older events that arrive meanwhile are placed before it. Events that arrive even later are placed where they arrive,
+flagged as late and counted.
 """
 
 from __future__ import annotations
@@ -17,36 +18,36 @@ from events.store.blocks import Blocks
 from events.store.row_columns import EMPTY, RowColumns, joined
 
 WINDOW_NS = 1_000_000_000
-"""How long an event waits for older ones of other machines."""
+"""Nanoseconds for which an event waits for older events of other hosts."""
 _MOST_HELD = 1_000_000
-"""Rows; more than a window of a storm must not fill the memory."""
+"""Maximum number of rows held, so that a window with very many events cannot exhaust memory."""
 _LATE = 1 << 30
-"""In the host's number of a row."""
+"""Flag in the host number of a row: the event was late."""
 ROWS_BYTES = 48 << 20
-"""What the merged rows may take before more are added; the oldest go first."""
+"""Maximum bytes of merged rows; beyond it the oldest are dropped."""
 
 
 class MergedRow(NamedTuple):
-    """Where an event of the merged list is found."""
+    """Reference from the merged list to an event of one host."""
 
     host: int
     seq: int
-    """Its sequence number in that machine's store."""
+    """Sequence number in that host's store."""
     ts: int
-    """On our clock, in nanoseconds."""
+    """Time on the local clock, in nanoseconds."""
     late: bool
-    """Younger ones had their rows already."""
+    """True if later events were placed before this one arrived."""
 
 
 class HostMerger:
-    """Puts the events of several machines in order; times are nanoseconds of one clock."""
+    """Merges the events of several hosts by time; times are nanoseconds of one clock."""
 
     def __init__(self, window: int = WINDOW_NS) -> None:
         self.window = window
         self._held: list[RowColumns] = []
-        """Each in order of time; keys are sequence numbers, ids are the machines'."""
+        """Held rows, each run sorted by time; keys are sequence numbers, ids are host numbers."""
         self._latest = -(1 << 62)
-        """Of all that was given."""
+        """Latest time of all rows returned so far."""
         self._late: Counter[int] = Counter()
 
     def __len__(self) -> int:
@@ -54,40 +55,40 @@ class HostMerger:
 
     @property
     def late(self) -> Mapping[int, int]:
-        """Events by machine that came too late for their place."""
+        """Number of late events by host."""
         return self._late
 
     def holds(self, host: int) -> bool:
-        """Whether an event of a machine waits."""
+        """Return whether events of a host are held."""
         return any(bool((run.ids == host).any()) for run in self._held)
 
     def oldest(self, host: int) -> int | None:
-        """Lowest sequence number of the events of a machine that wait; None: none do."""
+        """Return the lowest sequence number of a host's held events; None if none are held."""
         found = [int(keys.min()) for run in self._held if len(keys := run.keys[run.ids == host])]
         return min(found, default=None)
 
     def add(self, host: int, stamps: NDArray[np.int64], first_seq: int) -> None:
-        """Take events of one machine, of one sequence number after the other."""
+        """Add events of one host with consecutive sequence numbers from `first_seq` on."""
         if not len(stamps):
             return
         keys = np.arange(first_seq, first_seq + len(stamps), dtype=np.int64)
         self._held.append(_ordered(RowColumns(stamps, keys, np.full(len(stamps), host, np.int32))))
 
     def take(self, now: int) -> RowColumns:
-        """What is final at a time, in order; `is_late` and `host_of` read its ids."""
+        """Return the rows that are final at time `now`, sorted; their ids include the late flag, see `MergedRows`."""
         cuts = [int(np.searchsorted(run.stamps, now - self.window, side="right")) for run in self._held]
         if len(self) - sum(cuts) > _MOST_HELD:
             return self.flush()
         pairs = list(zip(self._held, cuts, strict=True))
         self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
-        return self._given([run.part(0, cut) for run, cut in pairs if cut])
+        return self._finalize([run.part(0, cut) for run, cut in pairs if cut])
 
     def flush(self) -> RowColumns:
-        """Everything that waits."""
-        held, self._held = self._held, []
-        return self._given(held)
+        """Return all held rows, sorted by time, and hold none."""
+        runs, self._held = self._held, []
+        return self._finalize(runs)
 
-    def _given(self, runs: Sequence[RowColumns]) -> RowColumns:
+    def _finalize(self, runs: Sequence[RowColumns]) -> RowColumns:
         if not runs:
             return EMPTY
         run = _ordered(joined(runs))
@@ -103,7 +104,7 @@ class HostMerger:
 
 
 class MergedRows:
-    """The merged list, by numbers that never shift."""
+    """Merged list of rows, addressed by numbers that never shift."""
 
     def __init__(self, limit_bytes: int = ROWS_BYTES) -> None:
         self._blocks = Blocks()
@@ -111,38 +112,42 @@ class MergedRows:
 
     @property
     def first(self) -> int:
-        """Oldest row that is kept."""
+        """Number of the oldest row that is retained."""
         return self._blocks.first_seq
 
     @property
     def next(self) -> int:
-        """Number of the row that comes next."""
+        """Number that the next row will get."""
         return self._blocks.next_seq
 
     def append(self, run: RowColumns) -> int:
-        """Add what a merger gave; gives the number of rows."""
+        """Append rows returned by `HostMerger` and return their number."""
         if len(run.stamps):
-            self._blocks.evict(self._limit, None)  # before: what comes now was shown to nobody
+            self._blocks.evict(self._limit, None)  # evict before appending: new rows have not been displayed yet
             self._blocks.append(run)
         return len(run.stamps)
 
     def let_go(self, before: int) -> None:
-        """Drop the rows before a number, which nobody asks for any more."""
+        """Drop the rows before a number, which are no longer needed."""
         self._blocks.evict(self._limit, None, before)
 
     def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the machines of the rows from `start` to before `stop`, and their sequence numbers there."""
+        """Return host numbers and sequence numbers of the rows from `start` to before `stop`."""
         run = self._blocks.rows(start, stop)
         return run.ids.astype(np.int64) & ~_LATE, run.keys
 
     def row(self, number: int) -> MergedRow:
-        """One row. Raises IndexError where it was dropped, or is none yet."""
+        """Return one row.
+
+        Raises:
+            IndexError: the row was dropped, or has not been added yet.
+        """
         ts, seq, host = self._blocks.row(number)
         return MergedRow(host & ~_LATE, seq, ts, bool(host & _LATE))
 
 
 def _ordered(run: RowColumns) -> RowColumns:
-    """In order of time; rows of one time stay as they stand."""
+    """Return the rows sorted by time; rows with equal time keep their order."""
     if (run.stamps[:-1] <= run.stamps[1:]).all():
         return run
     return run.of(run.stamps.argsort(kind="stable"))

@@ -1,4 +1,4 @@
-"""From passes over the CPUs to rows in one order: what waits for events of other CPUs, and where some were lost."""
+"""Turn passes over the CPUs into rows in one order by time, and track time spans with missing events."""
 
 from __future__ import annotations
 
@@ -16,77 +16,80 @@ from events.store.row_columns import EMPTY, RowColumns, joined
 
 
 class Inflow:
-    """What a `Store` takes in."""
+    """Input side of a `Store`: indexes batches, merges the CPUs, and notes gaps."""
 
     def __init__(self, decoder: Decoder, blocks: Blocks) -> None:
-        """Take the formats, and where the bytes go."""
+        """Take the decoder with the formats and the blocks that store the bytes."""
         self.intake = Intake(decoder, blocks)
         self.changes = Gaps()
-        """When probes were taken away or changed: of their calls ends are missing, and no other event."""
+        """Time spans in which probes were removed or changed: ends of their calls are missing, but no other events.
+        """
         self.late = 0
-        """Events that came when younger ones were given already."""
+        """Events that arrived after later ones had been returned."""
         self._merger = Merger()
         self._last_ts = 0
-        self._gap_from: int | None = None
-        """Latest time before passes that were dropped, until it is known where it goes on."""
+        self._gap_start: int | None = None
+        """Latest time before dropped passes, until the time of the next event is known."""
 
     @property
     def gaps(self) -> Gaps:
-        """When events were lost."""
+        """Time spans in which events were lost."""
         return self.intake.gaps
 
     @property
     def held(self) -> int:
-        """Events that wait for the next pass."""
+        """Number of events held back for the next pass."""
         return len(self._merger) + self.intake.lines.held
 
     @property
     def latest(self) -> int:
-        """Latest time stamp of all that was fed; -1: nothing was."""
+        """Latest time stamp of all input; -1 before the first event."""
         return self._merger.latest
 
     @property
     def lowest_key(self) -> int | None:
-        """Of the events that wait; None: none do."""
+        """Lowest key of the held events; None if none are held."""
         return self._merger.lowest_key
 
     def feed(self, batches: Sequence[Batch]) -> Iterator[RowColumns]:
-        """Take passes, the oldest first; gives rows, which are to be kept before the next are asked for."""
-        taken = iter(self.intake.take(batches))
+        """Take passes, the oldest first, and yield their rows. The caller must store each result before requesting
+        the next.
+        """
+        remaining = iter(self.intake.take(batches))
         for batch in batches:
-            held = [next(taken) for _ in batch.chunks]
-            yield self._merge(batch, held)
-            # The kernel has merged the text of trace_pipe already.
-            merged = held and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
-            if merged and all(one.final == one.end for one in held):
-                yield self._in_time(self._merger.flush())
+            pass_contents = [next(remaining) for _ in batch.chunks]
+            yield self._merge(batch, pass_contents)
+            # The kernel has already merged the text of trace_pipe.
+            merged = pass_contents and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
+            if merged and all(contents.final == contents.end for contents in pass_contents):
+                yield self._count_late(self._merger.flush())
 
     def flush(self) -> RowColumns:
-        """Everything that is held back."""
-        taken = self.intake.flush()
-        ends = [one.end for one in taken if one.end >= 0]
-        early = self._merger.merge([one.run for one in taken], ends, ends, True)
-        return self._in_time(joined([early, self._merger.flush()]))
+        """Return all rows that are held back."""
+        all_contents = self.intake.flush()
+        ends = [contents.end for contents in all_contents if contents.end >= 0]
+        early = self._merger.merge([contents.run for contents in all_contents], ends, ends, True)
+        return self._count_late(joined([early, self._merger.flush()]))
 
     def begin_anew(self) -> None:
-        """What comes from now on is of a clock that has begun again; nothing is held back any more."""
+        """Handle a reset of the trace clock: later input uses a new clock. Call `flush` first."""
         self._merger = Merger()
         self._last_ts = 0
-        self._gap_from = None  # the boot is a gap
+        self._gap_start = None  # a reboot counts as a gap anyway
         self.intake.begin_anew()
         self.changes.begin_anew()
 
     def forget(self, ts: int) -> None:
-        """Nothing is asked any more of what was before a time."""
+        """Drop gaps and changes before a time; no query needs them any more."""
         for spans in (self.gaps, self.changes):
-            if spans and ts <= self._merger.latest:  # else it is of the clock before
+            if spans and ts <= self._merger.latest:  # otherwise the time belongs to the clock before the reset
                 spans.forget(ts)
 
-    def _merge(self, batch: Batch, taken: list[ChunkContents]) -> RowColumns:
+    def _merge(self, batch: Batch, pass_contents: list[ChunkContents]) -> RowColumns:
         runs: dict[int, list[RowColumns]] = {}
         ends: dict[int, int] = {}
         finals: dict[int, int] = {}
-        for chunk, (run, end, final) in zip(batch.chunks, taken, strict=True):
+        for chunk, (run, end, final) in zip(batch.chunks, pass_contents, strict=True):
             if end >= 0:
                 ends[chunk.cpu], finals[chunk.cpu] = end, final
             if len(run.ids):
@@ -95,16 +98,16 @@ class Inflow:
             self.changes.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and not batch.chunks:
             self.gaps.add(self._merger.latest, self._merger.latest)
-        elif batch.after_gap and self._gap_from is None:
-            self._gap_from = self._merger.latest
-        if self._gap_from is not None and ends:
-            self.gaps.add(self._gap_from, max(ends.values()))
-            self._gap_from = None
-        own = [joined(of_cpu) for of_cpu in runs.values()]
-        return self._in_time(self._merger.merge(own, ends.values(), finals.values(), batch.drained))
+        elif batch.after_gap and self._gap_start is None:
+            self._gap_start = self._merger.latest
+        if self._gap_start is not None and ends:
+            self.gaps.add(self._gap_start, max(ends.values()))
+            self._gap_start = None
+        per_cpu = [joined(cpu_runs) for cpu_runs in runs.values()]
+        return self._count_late(self._merger.merge(per_cpu, ends.values(), finals.values(), batch.drained))
 
-    def _in_time(self, run: RowColumns) -> RowColumns:
-        """Count what comes too late."""
+    def _count_late(self, run: RowColumns) -> RowColumns:
+        """Count the rows that arrived after later ones."""
         if not len(run.stamps):
             return EMPTY
         if run.stamps[0] < self._last_ts:

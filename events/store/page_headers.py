@@ -1,4 +1,4 @@
-"""The headers of many sub-buffers at once."""
+"""Read the headers of many sub-buffers at once."""
 
 from __future__ import annotations
 
@@ -16,43 +16,46 @@ Words = NDArray[np.uint32]
 
 
 def words_of(data: bytes, header: HeaderPage) -> Words:
-    """The words of 32 bits, in this machine's order."""
+    """Return the data as 32-bit words in this machine's byte order."""
     order = "<u4" if header.byteorder == "little" else ">u4"
     return np.frombuffer(data, order, len(data) // 4).astype(np.uint32, copy=False)
 
 
 class Pages(NamedTuple):
-    """Sub-buffers, an array a property."""
+    """Sub-buffer headers: one array per property, one element per sub-buffer."""
 
     start: Ints
-    """Word of the page header."""
+    """Word offset of the page header."""
     at: Ints
-    """Word of the first event."""
+    """Word offset of the first event."""
     end: Ints
-    """Word behind the last event."""
+    """Word offset after the last event."""
     ts: Ints
     """Time of the first event."""
     fit: Mask
-    """The page has what it says it has; of others the rest means nothing."""
+    """Mask of the sub-buffers whose data is as long as their header says; other elements of the arrays are undefined.
+    """
 
 
 def heads(words: Words, bounds: Ints, header: HeaderPage) -> Pages:
-    """What the pages say of themselves."""
+    """Read the header of each sub-buffer between consecutive `bounds` (byte offsets)."""
     room = np.minimum(bounds[1:] - bounds[:-1], header.page_size)
-    there = room >= header.data_offset
+    complete = room >= header.data_offset
     start = bounds[:-1] >> 2
-    if not there.any():
-        return Pages(start, start, start, start, there)
-    readable = np.where(there, start, start[there][0])
+    if not complete.any():
+        return Pages(start, start, start, start, complete)
+    readable = np.where(complete, start, start[complete][0])
     low, high = (0, 1) if header.byteorder == "little" else (1, 0)
     ts = words[readable + low].astype(np.uint64) | words[readable + high].astype(np.uint64) << np.uint64(32)
     used = (words[readable + _commit_at(header)] & COMMIT_MASK).astype(np.int64) + header.data_offset
     at, end = start + (header.data_offset >> 2), start + (used >> 2)
-    return Pages(start, at, end, ts.astype(np.int64), there & (ts < TS_LIMIT) & (used <= room))
+    return Pages(start, at, end, ts.astype(np.int64), complete & (ts < TS_LIMIT) & (used <= room))
 
 
 def is_dense(data: bytes, header: HeaderPage) -> bool:
-    """Whether whole pages are so full that it is not worth to pack them, and none is empty."""
+    """Return whether whole sub-buffers are at least 7/8 full on average and none is empty, so that trimming is not
+    worthwhile.
+    """
     used = _commits(data, header) & COMMIT_MASK
     if not used.all() or used.max() > header.data_size:
         return False
@@ -60,18 +63,18 @@ def is_dense(data: bytes, header: HeaderPage) -> bool:
 
 
 def flagged(data: bytes, header: HeaderPage) -> list[int]:
-    """Numbers of the whole pages in front of which events were overwritten."""
+    """Return the indexes of the whole sub-buffers before which events were overwritten."""
     found: list[int] = np.flatnonzero(_commits(data, header) & MISSED_EVENTS).tolist()
     return found
 
 
 def _commits(data: bytes, header: HeaderPage) -> Words:
-    """Low words of the commits of whole pages."""
+    """Return the low words of the commit fields of whole sub-buffers."""
     order = "<u4" if header.byteorder == "little" else ">u4"
     words: Words = np.frombuffer(data, order).reshape(-1, header.page_size // 4)[:, _commit_at(header)]
     return words.astype(np.uint32)
 
 
 def _commit_at(header: HeaderPage) -> int:
-    """Word of the page that holds the low bits of its commit."""
+    """Return the word offset, in a sub-buffer, of the low bits of its commit field."""
     return 2 if header.byteorder == "little" else (8 + header.commit_size - 4) // 4

@@ -1,4 +1,4 @@
-"""Events per second of each format, from the counts of whole passes: nothing is done per event."""
+"""Compute events per second of each format from the counts of whole passes, at no cost per event."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 
 class Rates:
-    """Counts of the last seconds. Times are seconds of one monotonic clock."""
+    """Event counts of the last seconds. Times are seconds of one monotonic clock."""
 
     def __init__(self, window: float = 2.0) -> None:
         """Average over `window` seconds."""
         self.totals: Counter[int] = Counter()
-        """Events since the start by format id, those included that were dropped since."""
+        """Events since the start by format id, including rows dropped since."""
         self._window = window
         self._passes: deque[tuple[float, Mapping[int, int]]] = deque()
         self._recent: Counter[int] = Counter()
         self._started: float | None = None
 
     def add(self, counts: Mapping[int, int], now: float) -> None:
-        """Count one pass."""
+        """Add the counts of one pass."""
         if self._started is None:
             self._started = now
         if counts:
@@ -29,7 +29,7 @@ class Rates:
         self._forget(now)
 
     def per_second(self, now: float) -> dict[int, float]:
-        """Rate by format id; a format that was silent for a whole window is not in it."""
+        """Return the rate by format id, without formats that had no events within the window."""
         self._forget(now)
         since = 0.0 if self._started is None else now - self._started
         span = min(self._window, max(since, self._window / 4))

@@ -1,4 +1,4 @@
-"""Rows as columns: what a walk finds, a merge orders and a block keeps."""
+"""Represent rows as columns, for the index, the merge and the blocks."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from numpy.typing import NDArray
 
 
 class RowColumns(NamedTuple):
-    """Rows, an array a column."""
+    """Rows, one array per column."""
 
     stamps: NDArray[np.int64]
     """Time stamps."""
     keys: NDArray[np.int64]
-    """Where the events are; see `events.subbuffer.WORD_BITS`."""
+    """Slab number and word offset of each event; see `events.subbuffer.WORD_BITS`."""
     ids: NDArray[np.int32]
-    """Of their formats."""
+    """Format ids."""
 
     def part(self, start: int, stop: int) -> RowColumns:
-        """Some of the rows; a view."""
+        """Return a view of the rows from `start` to before `stop`."""
         return RowColumns(self.stamps[start:stop], self.keys[start:stop], self.ids[start:stop])
 
-    def of(self, wanted: NDArray[np.bool_] | NDArray[np.intp]) -> RowColumns:
-        """The rows of a mask, or those of these places in this order."""
-        return RowColumns(self.stamps[wanted], self.keys[wanted], self.ids[wanted])
+    def of(self, selection: NDArray[np.bool_] | NDArray[np.intp]) -> RowColumns:
+        """Return the rows selected by a mask, or by positions in that order."""
+        return RowColumns(self.stamps[selection], self.keys[selection], self.ids[selection])
 
 
 EMPTY = RowColumns(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
 def run_of(stamps: Sequence[int], keys: Sequence[int], ids: Sequence[int]) -> RowColumns:
-    """Lists as a run."""
+    """Return rows made of lists."""
     return RowColumns(np.array(stamps, np.int64), np.array(keys, np.int64), np.array(ids, np.int32))
 
 
 def joined(runs: Sequence[RowColumns]) -> RowColumns:
-    """The rows of all, one behind the other."""
+    """Return the rows of all runs, concatenated."""
     if len(runs) < 2:
         return runs[0] if runs else EMPTY
     stamps, keys, ids = zip(*runs, strict=True)

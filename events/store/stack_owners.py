@@ -1,10 +1,11 @@
-"""Assign recorded stacks to their events as pages come in, so that a stack is no row of its own.
+"""Assign recorded stacks to their events as pages arrive, so that a stack has no row of its own.
 
-A `stacktrace` trigger acts when its event is in the buffer (EVENT_CMD_FL_POST_TRIGGER of
-kernel/trace/trace_events_trigger.c), on the same CPU, in the same task and in the same kind of interrupt: both
-records have these in their heads. Only an interrupt, or in a program another task, can put records between the two,
-and those differ in one of them. So a stack belongs to the last event before it that is alike in all three and has
-such a trigger, if no stack stands between them and nothing was lost. What is not proven so stays a row.
+A `stacktrace` trigger runs after its event is in the buffer (EVENT_CMD_FL_POST_TRIGGER of
+kernel/trace/trace_events_trigger.c), on the same CPU, in the same task and the same interrupt context: both records
+have these in their headers. Only an interrupt, or another task while a program runs, can write records between the
+two, and those differ in one of these properties. So a stack belongs to the last event before it that is equal in all
+three and has such a trigger, if no other stack is in between and no events were lost. A stack without this proof
+remains a row.
 """
 
 from __future__ import annotations
@@ -26,30 +27,30 @@ if TYPE_CHECKING:
     from events.store.text_lines import LineIndex
 
 _IN_INTERRUPT: Final = 0x08 | 0x10 | 0x40
-"""TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of `common_flags` (include/linux/trace_events.h)."""
-_FAR: Final = 64
-"""Rows of a CPU, of those that matter here, behind which an event gets no stack of a later pass any more."""
+"""Flags TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of `common_flags` (include/linux/trace_events.h)."""
+_MAX_DISTANCE: Final = 64
+"""Number of a CPU's relevant rows after which an event can no longer get a stack in a later pass."""
 _OTHER, _CARRIER, _KERNEL, _USER = range(4)
-_EVERY: Final = -2
-"""In place of a CPU."""
+_ALL_CPUS: Final = -2
+"""Pseudo CPU number that stands for all CPUs."""
 
 
 class _Rows(NamedTuple):
-    """Events with the trigger, and stacks, of one CPU in their order; text is of one "CPU" as a whole."""
+    """Events with the trigger, and stacks, of one CPU in order; text counts as one "CPU"."""
 
     kinds: Ints
     contexts: Ints
-    """Numbers that are equal where task and kind of interrupt are."""
+    """Numbers that are equal for equal task and interrupt context."""
     keys: Ints
     stamps: Ints
     ids: Ints
 
-    def of(self, wanted: Ints | Mask | slice) -> _Rows:
-        return _Rows(*(column[wanted] for column in self))
+    def of(self, selection: Ints | Mask | slice) -> _Rows:
+        return _Rows(*(column[selection] for column in self))
 
 
 class StackOwners:
-    """Takes the stacks out of runs of rows, and has `blocks` keep whose they are."""
+    """Removes stacks from runs of rows and stores them in `blocks` with their events."""
 
     def __init__(self, decoder: Decoder, blocks: Blocks, lines: LineIndex) -> None:
         self.carriers: Container[str] = ()
@@ -58,43 +59,43 @@ class StackOwners:
         self._blocks = blocks
         self._lines = lines
         self._open: dict[int, _Rows] = {}
-        """Last events whose stacks may come in the next pass, with the stacks that came, by CPU."""
+        """Last events, by CPU, whose stacks may arrive in the next pass, with the stacks received so far."""
         self._breaks: dict[int, list[int]] = {}
-        """Keys in front of which something was lost, by CPU."""
+        """Keys before which events were lost, by CPU."""
 
-    def break_at(self, key: int, cpu: int = _EVERY) -> None:
-        """Assign no stack of a key or a later one to an event of before: something was lost between them."""
+    def break_at(self, key: int, cpu: int = _ALL_CPUS) -> None:
+        """Prevent assigning stacks from `key` on to earlier events: events were lost in between."""
         self._breaks.setdefault(cpu, []).append(key)
 
     def begin_anew(self) -> None:
-        """Assign no stack that comes to an event that is here."""
+        """Prevent assigning later stacks to existing events."""
         self._open.clear()
 
     def take(self, cpus: Sequence[int], runs: Sequence[RowColumns]) -> tuple[list[RowColumns], frozenset[int]]:
-        """Return runs without the stacks that were assigned, and the CPUs whose last event may still get its stack.
+        """Return runs without the assigned stacks, and the CPUs whose last event may still get its stack.
 
         Args:
-            cpus: that each run is of, in the order in which they were read; -1: text.
-            runs: of events that have a format.
+            cpus: CPU of each run, in the order read; -1: text.
+            runs: events that have a format.
         """
-        left, waiting = list(runs), set()
+        remaining, waiting = list(runs), set()
         for cpu in dict.fromkeys(cpus):
-            places = [place for place, one in enumerate(cpus) if one == cpu and len(runs[place].ids)]
+            places = [place for place, run_cpu in enumerate(cpus) if run_cpu == cpu and len(runs[place].ids)]
             kinds = self._kinds([runs[place] for place in places])
             if kinds is None:
                 continue
-            gone = self._assign(cpu, joined([runs[place] for place in places]), kinds)
+            assigned = self._assign(cpu, joined([runs[place] for place in places]), kinds)
             waiting |= {cpu} if kinds[-1] == _CARRIER else set()
-            if not gone.any():
+            if not assigned.any():
                 continue
             ends = np.cumsum([len(runs[place].ids) for place in places])
-            for place, own in zip(places, np.split(gone, ends[:-1]), strict=True):
-                left[place] = runs[place].of(~own) if own.any() else runs[place]
+            for place, own in zip(places, np.split(assigned, ends[:-1]), strict=True):
+                remaining[place] = runs[place].of(~own) if own.any() else runs[place]
         self._breaks.clear()
-        return left, frozenset(waiting)
+        return remaining, frozenset(waiting)
 
     def _kinds(self, runs: Sequence[RowColumns]) -> Ints | None:
-        """Return what each row is here; None: no matter, as none has to do with stacks."""
+        """Return the kind of each row; None: no row is related to stacks."""
         if not runs:
             return None
         ids = np.concatenate([run.ids for run in runs])
@@ -111,27 +112,29 @@ class StackOwners:
         return _CARRIER if path in self.carriers else _OTHER
 
     def _assign(self, cpu: int, run: RowColumns, kinds: Ints) -> Mask:
-        """Return which rows are stacks that were assigned."""
+        """Return a mask of the rows that are assigned stacks."""
         places = np.flatnonzero(kinds)
-        if int(kinds.max()) == _CARRIER:  # no stack came: what may get one later is all that matters
-            places = places[-_FAR:]
-        mine = run.of(places)
-        rows = _Rows(kinds[places], self._contexts_of(mine), mine.keys, mine.stamps, mine.ids.astype(np.int64))
+        if int(kinds.max()) == _CARRIER:  # no stack arrived: only events that may get one later matter
+            places = places[-_MAX_DISTANCE:]
+        relevant = run.of(places)
+        rows = _Rows(
+            kinds[places], self._contexts_of(relevant), relevant.keys, relevant.stamps, relevant.ids.astype(np.int64)
+        )
         before = self._open.get(cpu)
-        known = len(before.keys) if before is not None else 0
+        known_count = len(before.keys) if before is not None else 0
         if before is not None:
             rows = _Rows(*map(np.concatenate, zip(before, rows, strict=True)))
-        breaks = np.array(sorted((*self._breaks.get(cpu, ()), *self._breaks.get(_EVERY, ()))), np.int64)
+        breaks = np.array(sorted((*self._breaks.get(cpu, ()), *self._breaks.get(_ALL_CPUS, ()))), np.int64)
         epochs = np.searchsorted(breaks, rows.keys, side="right")
         owners = np.maximum(_owners(rows, epochs, _KERNEL), _owners(rows, epochs, _USER))
-        owners[:known] = -1  # these were assigned when they came
+        owners[:known_count] = -1  # these were assigned when they arrived
         stacks = np.flatnonzero(owners >= 0)
         own = rows.of(stacks)
         self._blocks.add_stacks(SlabStacks(rows.keys[owners[stacks]], own.keys, own.ids, own.stamps))
-        self._open[cpu] = rows.of(_still_open(rows, epochs, len(breaks)))
-        gone = np.zeros(len(run.ids), np.bool_)
-        gone[places[stacks - known]] = True
-        return gone
+        self._open[cpu] = rows.of(_open_places(rows, epochs, len(breaks)))
+        assigned = np.zeros(len(run.ids), np.bool_)
+        assigned[places[stacks - known_count]] = True
+        return assigned
 
     def _contexts_of(self, run: RowColumns) -> Ints:
         number = int(run.keys[0]) >> WORD_BITS
@@ -145,7 +148,7 @@ class StackOwners:
         return pids.astype(np.int64) << 8 | flags
 
     def _context_of_line(self, key: int) -> int:
-        """Return a number for CPU, task and kind of interrupt of a line."""
+        """Return a number for CPU, task and interrupt context of a line."""
         line = parse_line(self._lines.event_text(self._blocks.slabs[key >> WORD_BITS].data, key & WORD_MASK))
         if line is None:
             return -1
@@ -154,24 +157,24 @@ class StackOwners:
 
 
 def _owners(rows: _Rows, epochs: Ints, kind: int) -> Ints:
-    """Return the place of the event of each stack of a kind; -1: it is no such stack, or not proven."""
+    """Return the index of the event of each stack of a kind; -1: no such stack, or not proven."""
     owners = np.full(len(rows.keys), -1, np.int64)
     places = np.flatnonzero((rows.kinds == kind) | (rows.kinds == _CARRIER))
     if len(places) < 2:
         return owners
     contexts = rows.contexts[places]
-    # What is alike stands together then, in its order.
+    # Group rows with equal properties, in order.
     places = places[np.lexsort((np.arange(len(places)), epochs[places], contexts))]
     before, after = places[:-1], places[1:]
-    alike = (rows.contexts[before] == rows.contexts[after]) & (epochs[before] == epochs[after])
-    proven = alike & (rows.kinds[before] == _CARRIER) & (rows.kinds[after] == kind)
+    equal = (rows.contexts[before] == rows.contexts[after]) & (epochs[before] == epochs[after])
+    proven = equal & (rows.kinds[before] == _CARRIER) & (rows.kinds[after] == kind)
     owners[after[proven]] = before[proven]
     return owners
 
 
-def _still_open(rows: _Rows, epochs: Ints, epoch: int) -> Ints:
-    """Return the places of the last event of each task and interrupt, with those of the stacks behind it."""
-    first = max(0, len(rows.keys) - _FAR)
+def _open_places(rows: _Rows, epochs: Ints, epoch: int) -> Ints:
+    """Return the indexes of the last event of each task and interrupt context, and of the stacks after it."""
+    first = max(0, len(rows.keys) - _MAX_DISTANCE)
     last: dict[int, list[int]] = {}
     columns = (rows.kinds[first:].tolist(), rows.contexts[first:].tolist(), epochs[first:].tolist())
     for place, (kind, context, own) in enumerate(zip(*columns, strict=True), first):

@@ -1,7 +1,7 @@
-"""The store of events a screen reads from.
+"""Store the events of a target for the screens, which read them by sequence number.
 
-`feed` takes bytes as the pump gives them, finds where the events are (50 ns each, 150 where they are few) and puts
-them in one order; a record is decoded when it is asked for. Not thread-safe: feed and read it from one thread.
+`feed` takes the bytes as the pump delivers them, indexes the events (50 ns each, 150 where they are few) and sorts
+them by time; a record is decoded on demand. Not thread-safe: feed and read a store from one thread.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _Number = TypeVar("_Number", int, float)
 
 
 class EventRow(NamedTuple):
-    """What is known of an event without decoding it."""
+    """Properties of an event that need no decoding."""
 
     ts: int
     cpu: int
-    """-1 for text."""
+    """CPU number; -1 for text."""
     id: int
-    """Of its format; see `Store.event`."""
+    """Format id; see `Store.event`."""
 
 
 class _Tally(NamedTuple):
-    """Figures of a store at one moment."""
+    """Counters of a store at one moment."""
 
     totals: Counter[int]
     overrun: Counter[int]
@@ -63,47 +63,47 @@ class Store:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the formats and the most bytes to keep.
+        """Take the formats and the maximum bytes to retain.
 
         Args:
-            decoder: formats that hold from the start; `use` brings more.
-            limit_bytes: oldest events are dropped when their bytes and rows take more.
-            clock: seconds, for the rates.
+            decoder: the initial formats; `use` adds more.
+            limit_bytes: the oldest events are dropped when bytes and rows exceed it.
+            clock: monotonic seconds, for the rates.
         """
         self.decoder = decoder
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
-        """Names of tasks by thread id (saved_cmdlines)."""
+        """Task names by thread id (saved_cmdlines)."""
         self.cgroups = Cgroups()
-        """Where tasks were."""
+        """Cgroups of the tasks over time."""
         self.missed: Mapping[str, int | None] = {}
-        """Calls that a probe missed, by `group/event`, as last read; None: the kernel does not count them."""
+        """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
         self.anew: tuple[int, ...] = ()
-        """Rows from which on times are of a clock that had begun again."""
+        """Sequence numbers of the rows at which the trace clock was reset."""
         self._clock = clock
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks)
         self._rates = Rates()
         self._floor = 0
-        """Rows before this one are kept, and not shown."""
-        self._earlier = _Tally(Counter(), Counter(), Counter(), 0)
-        """Figures as of that row."""
+        """First visible row; earlier rows may be retained but are hidden."""
+        self._baseline = _Tally(Counter(), Counter(), Counter(), 0)
+        """Counters when the first visible row was set."""
 
     def from_now_on(self) -> Store:
-        """Return this store with the rows that are still to come, and none of before.
+        """Return a view of this store that shows only rows still to come.
 
-        Both take what is fed to either, so that this one has all rows for as long as memory is not wanted.
+        Both share all data, whichever is fed, so this store retains all rows until memory runs out.
         """
         later = copy.copy(self)
         later._floor = self.next_seq
         intake = self._inflow.intake
-        later._earlier = _Tally(
+        later._baseline = _Tally(
             Counter(self._rates.totals), Counter(intake.overrun), Counter(intake.overrun_unknown), intake.undecodable
         )
         return later
 
     def go_on_from(self, later: Store) -> None:
-        """Know what a store `from_now_on` was told since of names and of clocks."""
+        """Copy task names and clock resets from a store made by `from_now_on`."""
         self.cmdlines, self.anew = later.cmdlines, later.anew
 
     def __len__(self) -> int:
@@ -111,91 +111,95 @@ class Store:
 
     @property
     def first_seq(self) -> int:
-        """Oldest row that is kept and shown."""
+        """Sequence number of the oldest row that is retained and visible."""
         return max(self._blocks.first_seq, self._floor)
 
     @property
     def evicted(self) -> int:
-        """Rows that were to be shown and were dropped to make room."""
+        """Number of visible rows dropped to free memory."""
         return max(0, self._blocks.first_seq - self._floor)
 
     @property
     def next_seq(self) -> int:
-        """Sequence number that the next row gets."""
+        """Sequence number that the next row will get."""
         return self._blocks.next_seq
 
     @property
     def overrun(self) -> Mapping[int, int]:
-        """Events by CPU that were overwritten before they were read."""
-        return self._inflow.intake.overrun - self._earlier.overrun
+        """Number of events by CPU that were overwritten before they were read."""
+        return self._inflow.intake.overrun - self._baseline.overrun
 
     @property
     def overrun_unknown(self) -> Mapping[int, int]:
-        """How many times by CPU events were overwritten and the kernel did not say how many."""
-        return self._inflow.intake.overrun_unknown - self._earlier.overrun_unknown
+        """Number of times, by CPU, that events were overwritten and the kernel did not report how many."""
+        return self._inflow.intake.overrun_unknown - self._baseline.overrun_unknown
 
     @property
     def lost(self) -> int:
-        """Events that were overwritten before they were read, at least: one where the kernel did not say how many."""
+        """Minimum number of events overwritten before they were read, counting 1 where the kernel did not report the
+        number.
+        """
         return sum(self.overrun.values()) + sum(self.overrun_unknown.values())
 
     @property
     def losses(self) -> RingLosses:
-        """Where they were overwritten, as far as events behind them are kept."""
+        """Individual losses, as far back as the events after them are retained."""
         return self._inflow.intake.losses
 
     @property
     def undecodable(self) -> int:
-        """Pages that broke off, events without a format, lines that are no events."""
-        return self._inflow.intake.undecodable - self._earlier.undecodable
+        """Number of sub-buffers with invalid contents, events without a format, and text lines that are no events."""
+        return self._inflow.intake.undecodable - self._baseline.undecodable
 
     @property
     def bytes(self) -> int:
-        """What the events take."""
+        """Bytes that the events occupy."""
         return self._blocks.bytes
 
     @property
     def latest(self) -> int:
-        """Latest time stamp of all that was fed; -1: nothing was."""
+        """Latest time stamp of all input; -1 before the first event."""
         return self._inflow.latest
 
     def begin_anew(self) -> None:
-        """What comes from now on is of a clock that has begun again: it is younger than all that is here."""
+        """Handle a reset of the trace clock: all later input follows the existing rows, whatever its time stamps."""
         self.flush()
         self._inflow.begin_anew()
         if self.next_seq not in self.anew:
-            kept = self._blocks.first_seq
-            self.anew = (*(seq for seq in self.anew if seq > kept), self.next_seq)
-            self.cgroups.begin_anew(self.next_seq, kept)
+            oldest = self._blocks.first_seq
+            self.anew = (*(seq for seq in self.anew if seq > oldest), self.next_seq)
+            self.cgroups.begin_anew(self.next_seq, oldest)
 
     @property
     def held(self) -> int:
-        """Events that wait for the next pass."""
+        """Number of events held back for the next pass."""
         return self._inflow.held
 
     @property
     def late(self) -> int:
-        """Events that came when younger ones already had their rows."""
+        """Number of events that arrived after later ones had been added."""
         return self._inflow.late
 
     @property
     def totals(self) -> Mapping[int, int]:
-        """Events since the start by id of the format."""
+        """Number of events since the start by format id."""
         totals = self._rates.totals
-        # A worker may ask: a copy of a dict is one step.
-        return Counter(dict(totals)) - self._earlier.totals if self._floor else totals
+        # A worker thread may read this: copying a dict is atomic.
+        return Counter(dict(totals)) - self._baseline.totals if self._floor else totals
 
     def rates(self) -> dict[int, float]:
-        """Events a second by id of the format, over the last two seconds."""
+        """Return events per second by format id, averaged over the last two seconds."""
         return self._rates.per_second(self._clock())
 
     def event(self, number: int) -> str:
-        """`group/name` of a format's id."""
+        """Return `group/name` of a format id."""
         fmt = self.decoder.formats.get(number)
         return fmt.path if fmt else self._inflow.intake.lines.name(number)
 
     def by_event(self, numbers: Mapping[int, _Number]) -> dict[str, _Number]:
-        """Sums by `group/name` of what is by id: an event that was armed again, or moved, has several ids."""
+        """Sum values by `group/name` instead of format id: an event that was armed again, or moved, has several
+        ids.
+        """
         found: dict[str, _Number] = {}
         for number, value in numbers.items():
             path = self.event(number)
@@ -203,22 +207,24 @@ class Store:
         return found
 
     def expect_stacks(self, events: Container[str]) -> None:
-        """Assign stacks that come to events of these paths, which may become more: their triggers record them."""
+        """Attach stacks to events of these paths, whose triggers record stacks; the container may grow later."""
         self._inflow.intake.owners.carriers = events
 
     def use(self, formats: Mapping[int, EventFormat]) -> None:
-        """Take formats that hold for what is fed from now on.
+        """Set formats for later input.
 
-        The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
+        The kernel reuses the id of a removed event: existing rows keep their format.
         """
         self._inflow.intake.use(formats)
 
     def regroup(self, old: str, new: str) -> None:
-        """Show the events of one group under the name of another, which has the same from now on."""
+        """Rename the group of existing events from `old` to `new`, which has the same events from now on."""
         self._inflow.intake.regroup(old, new)
 
     def feed(self, *batches: Batch) -> int:
-        """Take passes over all CPUs, the oldest first (several cost less at once); gives the number of new rows."""
+        """Add passes over all CPUs, the oldest first (several in one call cost less); return the number of new
+        rows.
+        """
         new = at = 0
         for boot in [number for number, batch in enumerate(batches) if batch.booted]:
             new += self._feed(batches[at : boot + 1]) + self.flush()
@@ -230,7 +236,7 @@ class Store:
         return sum(self._append(run) for run in self._inflow.feed(batches))
 
     def flush(self) -> int:
-        """Give rows to everything that is held back; gives their number."""
+        """Add the events that are held back, and return their number."""
         return self._append(self._inflow.flush())
 
     def _append(self, run: RowColumns) -> int:
@@ -241,35 +247,39 @@ class Store:
             return 0
         first = self.next_seq
         self._blocks.append(run)
-        if telling := [number for number in present if self.event(number) in TELLING]:
-            for place in np.flatnonzero(np.isin(run.ids, telling)).tolist():
+        if task_events := [number for number in present if self.event(number) in TELLING]:
+            for place in np.flatnonzero(np.isin(run.ids, task_events)).tolist():
                 self.cgroups.learn(self.record(first + place))
         self.let_go(0)
         return len(run.stamps)
 
     def let_go(self, before: int) -> None:
-        """Drop what goes beyond the limit, and the rows before a sequence number, which nobody asks for any more."""
+        """Drop the oldest rows beyond the memory limit, and the rows before a sequence number that are no longer
+        needed.
+        """
         if len(self._blocks.blocks):
             self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
             self.losses.forget(self._blocks.first_seq)
 
     def lost_between(self, start: int, end: int) -> bool:
-        """Whether an end of a call may be missing from `start` to `end`: as `events_lost`, or its probe was away."""
+        """Return whether ends of calls may be missing from `start` to `end`: events were lost, or probes removed or
+        changed.
+        """
         return self.events_lost(start, end) or self._inflow.changes.between(start, end)
 
     def events_lost(self, start: int, end: int) -> bool:
-        """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""
+        """Return whether events from `start` to `end` may have been lost, in the kernel or in transit."""
         return self._inflow.gaps.between(start, end)
 
     def lost_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether an end of a call may be missing between each of these times and the one in front of it."""
+        """Return a mask: True where an end of a call may be missing between a time and its predecessor."""
         return self._inflow.gaps.before(stamps) | self._inflow.changes.before(stamps)
 
     def at_time(self, ts: int) -> int:
-        """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are.
+        """Return the sequence number of the first row at or after time `ts`; `next_seq` if there is none.
 
-        Where the clock began again, of the youngest such rows.
+        If the trace clock was reset, the latest such row is returned.
         """
         after = self.next_seq
         for start in reversed((self.first_seq, *(seq for seq in self.anew if seq > self.first_seq))):
@@ -279,26 +289,26 @@ class Store:
         return self.next_seq
 
     def columns(self, start: int, stop: int) -> Columns:
-        """The rows from `start` to before `stop`, as far as they are kept, by columns; `PIECE` rows are well taken
-        at once.
+        """Return the columns of the rows from `start` to before `stop` that are retained; up to `PIECE` rows per call
+        are most efficient.
         """
         first = max(start, self.first_seq)
         return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> EventRow:
-        """Time, CPU and id of a row, without decoding it.
+        """Return time, CPU and format id of a row, without decoding it.
 
         Raises:
-            IndexError: the row was dropped, or there is none yet.
+            IndexError: the row was dropped, or has not been added yet.
         """
         ts, key, number = self._blocks.row(seq)
         return EventRow(ts, self._blocks.slabs[key >> WORD_BITS].cpu, number)
 
     def record(self, seq: int) -> Record:
-        """The event of a row.
+        """Return the decoded event of a row, with its stacks.
 
         Raises:
-            IndexError: the row was dropped, or there is none yet.
+            IndexError: the row was dropped, or has not been added yet.
         """
         ts, key, number = self._blocks.row(seq)
         record = self._record(seq, ts, key, number)
@@ -313,7 +323,7 @@ class Store:
             fmt = self.decoder.formats.get(number)
             text = self._inflow.intake.lines.event_text(slab.data, key & WORD_MASK)
             line = parse_line(text)
-            if line is None:  # it was one when it was indexed
+            if line is None:  # cannot happen: the line was parsed when it was indexed
                 raise IndexError(seq)
             return Record(seq, ts, line.cpu, line.pid, line.comm, self.event(number), fmt, b"", line.text)
         start, length = payload(slab.data, key & WORD_MASK, self.decoder.header)
@@ -324,9 +334,9 @@ class Store:
 
     @property
     def comms(self) -> set[str]:
-        """All names that `comm` may give."""
+        """Task names that `comm` may return."""
         return {*self.cmdlines.values(), "<idle>", "<...>"}
 
     def comm(self, pid: int) -> str:
-        """Name of a task by its thread id."""
+        """Return the name of a task by its thread id."""
         return self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")

@@ -1,4 +1,4 @@
-"""Lines of trace_pipe as rows: the text dialect of a target without python."""
+"""Index lines of trace_pipe as rows, for targets that have no Python and send text."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ from events.text import TextLine
 from events.text_events import STACKS, TextEvents
 
 FIRST_OWN_ID = 1 << 16
-"""Numbers from here on are ours: common_type has 16 bits."""
+"""First number of formats that do not come from the kernel: common_type has 16 bits."""
 _UNESCAPED = {"0": "\0", "n": "\n"}
-"""Letters behind a zero byte: all lines of an event are kept as one."""
+"""Decoding of the escapes after a zero byte: all lines of an event are stored as one."""
 _ESCAPE = re.compile("\0([0n])")
 
 
 class IndexedText(NamedTuple):
-    """What a piece of text held."""
+    """Events of a piece of text."""
 
     pieces: tuple[bytes, ...]
-    """To be kept as slabs; the keys count their bytes."""
+    """Text to be stored as slabs; the keys count their bytes."""
     walked: SubbufferEvents
     lost: Counter[int]
-    """Lost events by CPU."""
+    """Number of lost events by CPU."""
     lost_unknown: Counter[int]
-    """How often some were lost and the kernel did not say how many."""
+    """Number of times, by CPU, that events were lost and the kernel did not report how many."""
     gaps: list[tuple[int, int]]
-    """Times between which they were lost."""
+    """Pairs of times between which events were lost."""
     breaks: list[int]
-    """Keys of the first events behind lost ones."""
+    """Keys of the first events after lost ones."""
     losses: list[tuple[int, int, int]]
-    """Time of such an event, its CPU, and how many were lost in front of it; -1: the kernel did not say."""
+    """Time of such an event, its CPU, and the number of events lost before it; -1: not reported by the kernel."""
 
 
 class LineIndex:
-    """Finds the events in pieces of text as they come; a piece may end anywhere."""
+    """Finds the events in consecutive pieces of text; a piece may end anywhere."""
 
     def __init__(self, formats: Mapping[int, EventFormat]) -> None:
         self._events = TextEvents(formats)
         self._ids = {fmt.name: number for number, fmt in formats.items()}
         self._names: dict[int, str] = {}
         self._last: dict[int, int] = {}
-        """CPU -> time of its last event."""
-        self._lost_on: dict[int, int] = {}
-        """CPU -> how many were lost in front of its next event; -1: the kernel did not say."""
+        """Time of the last event by CPU."""
+        self._lost_before: dict[int, int] = {}
+        """Number of events lost before the next one, by CPU; -1: not reported by the kernel."""
 
     def use(self, number: int, fmt: EventFormat) -> None:
-        """From now on an event of this name is this one (the text does not say the group)."""
+        """Assign later events of this name to this format (the text does not name the group)."""
         self._ids[fmt.name] = number
         self._events.use(fmt)
 
     def name(self, number: int) -> str:
-        """Name of an event without a format; empty: no such id was given."""
+        """Return the name of an event without a format; empty: unknown id."""
         return self._names.get(number, "")
 
     @property
     def held(self) -> int:
-        """Number of events that wait as they may go on behind their line, 0 or 1."""
+        """Number of events, 0 or 1, held back because following lines may belong to them."""
         return self._events.held
 
     def begin_anew(self) -> None:
-        """Times of what comes from now on are of a clock that has begun again."""
+        """Handle a reset of the trace clock: later input uses a new clock."""
         self._last.clear()
-        self._lost_on.clear()
+        self._lost_before.clear()
 
     def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> IndexedText:
-        """Take the next piece.
+        """Index the next piece of text.
 
         Args:
-            data: it.
-            first_slab: number of the slab that is made of it.
-            final: nothing goes on behind the last line's end.
-            cut: nothing of before goes on in this piece.
+            data: the text.
+            first_slab: number of the slab that will hold it.
+            final: the last line is complete and has no continuation.
+            cut: nothing in this piece continues an earlier one.
         """
         lists: Lists = ([], [], [])
         stamps, keys, ids = lists
@@ -83,39 +83,39 @@ class LineIndex:
         bad = 0
         pieces = [bytearray()]
         before = self._events.cut() if cut else []
-        for one in (*before, *self._events.feed(data, final=final)):
-            if one.line is not None:
+        for item in (*before, *self._events.feed(data, final=final)):
+            if item.line is not None:
                 if len(pieces[-1]) > WORD_MASK >> 1:
                     pieces.append(bytearray())
                 key = first_slab + len(pieces) - 1 << WORD_BITS | len(pieces[-1])
-                self._behind_loss(one.line, key, found)
-                stamps.append(one.line.ts)
+                self._note_event(item.line, key, found)
+                stamps.append(item.line.ts)
                 keys.append(key)
-                ids.append(self._id(one.line.event or STACKS.get(one.line.text, "")))
-                pieces[-1] += _escaped(b"\n".join(one.lines) if len(one.lines) > 1 else one.lines[0])
+                ids.append(self._id(item.line.event or STACKS.get(item.line.text, "")))
+                pieces[-1] += _escape(b"\n".join(item.lines) if len(item.lines) > 1 else item.lines[0])
                 pieces[-1] += b"\n"
-            elif one.lost is not None:
-                self._lose(*one.lost, found)
+            elif item.lost is not None:
+                self._note_loss(*item.lost, found)
             else:
-                bad += bool(one.lines[0].strip()) and not one.lines[0].startswith((b" => ", b"#"))
+                bad += bool(item.lines[0].strip()) and not item.lines[0].startswith((b" => ", b"#"))
         texts = tuple(bytes(piece) for piece in pieces if piece)
         return found._replace(pieces=texts, walked=SubbufferEvents(*lists, bad))
 
-    def _behind_loss(self, line: TextLine, key: int, found: IndexedText) -> None:
-        """Take an event, which may be the first of its CPU behind lost ones."""
-        if line.cpu in self._lost_on:
+    def _note_event(self, line: TextLine, key: int, found: IndexedText) -> None:
+        """Record an event, which may be the first one of its CPU after a loss."""
+        if line.cpu in self._lost_before:
             found.gaps.append((self._last.get(line.cpu, 0), line.ts))
-            found.losses.append((line.ts, line.cpu, self._lost_on.pop(line.cpu)))
+            found.losses.append((line.ts, line.cpu, self._lost_before.pop(line.cpu)))
             found.breaks.append(key)
         self._last[line.cpu] = line.ts
 
-    def _lose(self, cpu: int, number: int, found: IndexedText) -> None:
+    def _note_loss(self, cpu: int, number: int, found: IndexedText) -> None:
         if number < 0:
             found.lost_unknown[cpu] += 1
         else:
             found.lost[cpu] += number
-        known = self._lost_on.get(cpu, 0)
-        self._lost_on[cpu] = -1 if min(known, number) < 0 else known + number
+        previous = self._lost_before.get(cpu, 0)
+        self._lost_before[cpu] = -1 if min(previous, number) < 0 else previous + number
 
     def _id(self, name: str) -> int:
         number = self._ids.get(name)
@@ -124,12 +124,12 @@ class LineIndex:
             self._names[number] = name or "text"
         return number
 
-    def event_text(self, page: bytes, at: int) -> str:
-        """Return the text of an event at a byte of a page, with all of its lines."""
-        end = page.find(b"\n", at)
-        text = page[at : end if end >= 0 else len(page)].decode("utf-8", "backslashreplace")
+    def event_text(self, slab: bytes, at: int) -> str:
+        """Return the text of the event at a byte offset of a slab, with all of its lines."""
+        end = slab.find(b"\n", at)
+        text = slab[at : end if end >= 0 else len(slab)].decode("utf-8", "backslashreplace")
         return _ESCAPE.sub(lambda match: _UNESCAPED.get(match[1], match[0]), text) if "\0" in text else text
 
 
-def _escaped(text: bytes) -> bytes:
+def _escape(text: bytes) -> bytes:
     return text.replace(b"\0", b"\00").replace(b"\n", b"\0n") if b"\0" in text or b"\n" in text else text

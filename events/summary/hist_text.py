@@ -1,11 +1,11 @@
-"""What the kernel prints of the histograms of an event: its `hist` file.
+"""Parse the kernel's text of an event's histograms: its `hist` file.
 
-hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c. Several histograms of one event
-stand one behind the other, each with its trigger above and its totals below. The text of a key comes from processes:
-it may hold anything, line breaks too. A head counts only at the beginning or behind the totals of the histogram
-before, and of totals the last ones below a head; that a text forges both shows in the number of histograms, which the
-caller knows. That it forges entries shows in the number of entries, which stands in the totals; keys
-that it forges are told by what the kernel fills a text up to (`hist_padding`).
+See hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c. Several histograms of one event
+follow one another, each with its trigger before and its totals after it. The text of a key comes from processes: it
+may contain anything, including line breaks. A head is accepted only at the beginning or after the totals of the
+previous histogram, and of totals only the last ones after a head; forged heads and totals show in the number of
+histograms, which the caller knows. Forged entries show in the number of entries, which the totals contain; forged
+keys are recognized by the width to which the kernel pads a text (`hist_padding`).
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ _HEAD = re.compile(
     r"\[(?P<state>active|paused)\]\n#\n)"
 )
 _VALUE = re.compile(r"(?<![^\s:])([^\s:]++)( \(%\))?: ++(-?\d{1,24}(?:\.\d{1,24})?|#{1,100}+)(?=  | ?$)", re.ASCII)
-"""A number, or the bar that `.graph` makes of one."""
+"""Value of an entry: a number, or the bar that `.graph` prints."""
 _LOG2 = re.compile(r"~ 2\^(\d{1,20}) *", re.ASCII)
 _BUCKET = re.compile(r"~ (\d{1,20})-(\d{1,20}) *", re.ASCII)
 _BRACKETS = re.compile(r"\[ *+([0-9a-f]{1,20})\]")
 
 
 class HistKey(NamedTuple):
-    """One key of an entry."""
+    """Key of an entry."""
 
     name: str
-    """Of the field."""
+    """Name of the field."""
     modifier: str
-    """`log2`, `hex`, `sym`, `execname`, `buckets=32`, …; empty: none."""
+    """Modifier: `log2`, `hex`, `sym`, `execname`, `buckets=32`, …; empty: none."""
     text: str
-    """As it is printed, without what fills the line."""
+    """Text as printed, without padding."""
 
     @property
     def number(self) -> int | None:
-        """The number: of `log2` the power, of `buckets` where it begins, of an address or a process its own.
+        """Number of the key: the exponent for `log2`, the lower bound for `buckets`, the number itself for an address
+        or a process.
 
-        None where it is a text. The kernel prints what is below 0 as that plus 2^64.
+        None for a text. The kernel prints a negative number plus 2^64.
         """
         if self.modifier == "log2":
             match = _LOG2.fullmatch(self.text)
@@ -63,12 +64,12 @@ class HistKey(NamedTuple):
 
     @property
     def is_stack(self) -> bool:
-        """Whether it is a stack, each frame in a line of its own; line breaks of other keys are part of a text."""
+        """True for a stack, with a line per frame; line breaks in other keys are part of a text."""
         return self.modifier == "stacktrace" or self.name in ("common_stacktrace", "stacktrace")
 
     @property
     def label(self) -> str:
-        """For people: the name where there is one beside the number."""
+        """Text for people: the name if there is one beside the number."""
         named = self.modifier in ("execname", "syscall")
         if self.modifier in ("sym", "sym-offset"):
             return self.text.partition("] ")[2] or self.text
@@ -76,57 +77,57 @@ class HistKey(NamedTuple):
 
 
 class HistEntry(NamedTuple):
-    """What has the same keys."""
+    """Entry of a histogram, with one combination of keys."""
 
     keys: tuple[HistKey, ...]
     values: dict[str, float]
-    """By name; `hitcount` unless it was left out, shares in percent with ` (%)` behind their name."""
+    """Values by name; `hitcount` unless omitted, percentages with ` (%)` after their name."""
     shown: tuple[tuple[str, str], ...] = ()
-    """Names and texts of all values in the kernel's order, bars of `.graph` with them."""
+    """Names and texts of all values in the kernel's order, including bars of `.graph`."""
 
     @property
     def hits(self) -> int:
-        """How often it came; 0 where that was left out."""
+        """Number of events of the entry; 0 if the hit count was omitted."""
         return int(self.values.get("hitcount", 0))
 
 
 class Histogram(NamedTuple):
-    """One histogram."""
+    """Histogram of an event."""
 
     trigger: str
-    """As the kernel lists it."""
+    """Trigger as the kernel lists it."""
     active: bool
     entries: tuple[HistEntry, ...]
     hits: int
-    """All events, those included for which there was no room."""
+    """Number of all events, including those for which there was no room."""
     room_taken: int
-    """Entries as the kernel counts them."""
+    """Number of entries as counted by the kernel."""
     dropped: int
-    """Events for whose keys there was no room."""
+    """Number of events for whose keys there was no room."""
     alike: int = 0
-    """As how many entries the text can be read, where they are more than there are: the text of a key looks like
-    some, or like the keys behind it. No entry is sure then, and `entries` is empty; 0: all is well."""
+    """Number of entries that the text can be read as, if it exceeds the real number: the text of a key looks like
+    entries, or like the keys after it. Then no entry is certain, and `entries` is empty; 0: unambiguous."""
 
 
 class HistSection(NamedTuple):
-    """One histogram of a `hist` file, its entries unread."""
+    """Histogram of a `hist` file with unparsed entries."""
 
     trigger: str
-    """As the kernel lists it."""
+    """Trigger as the kernel lists it."""
     active: bool
     body: slice
-    """Where in the text its entries are."""
+    """Position of the entries in the text."""
     totals: tuple[int, int, int]
     """Hits, entries, dropped."""
 
 
 def sections(text: str) -> tuple[HistSection, ...]:
-    """Find the histograms of a `hist` file; what is cut off has no totals and is left out."""
+    """Find the histograms of a `hist` file; a truncated one has no totals and is omitted."""
     heads = list(_HEAD.finditer(text))
     found: list[HistSection] = []
     for number, head in enumerate(heads):
         end = heads[number + 1].start("head") if number + 1 < len(heads) else len(text)
-        # Its line break may be that of the head's last line.
+        # The line break before the totals may be that of the head's last line.
         if totals := _TOTALS.search(text, head.end() - 1, end):
             hits, entries, dropped = map(int, totals.groups())
             body = slice(head.end(), totals.start())
@@ -135,43 +136,43 @@ def sections(text: str) -> tuple[HistSection, ...]:
 
 
 def parse_hist(text: str, texts: Collection[str] = ()) -> tuple[Histogram, ...]:
-    """Read a `hist` file; what is cut off has no totals and is left out.
+    """Parse a `hist` file; a truncated histogram has no totals and is omitted.
 
     Args:
-        text: of the file.
+        text: content of the file.
         texts: names of the event's fields that are texts, which processes choose.
     """
-    return tuple(_histogram(one, text[one.body], texts) for one in sections(text))
+    return tuple(_histogram(section, text[section.body], texts) for section in sections(text))
 
 
 def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
-    """Return whether a `hist` file has a key whose text is a process's own; arguments as for `parse_hist`."""
-    return any(_of_processes(keys_of(one.trigger), texts) for one in sections(text))
+    """Return whether a `hist` file has a key whose text comes from a process; arguments as for `parse_hist`."""
+    return any(_process_keys(keys_of(section.trigger), texts) for section in sections(text))
 
 
 def _histogram(section: HistSection, body: str, texts: Collection[str]) -> Histogram:
     names = keys_of(section.trigger)
     entries, readings = _entries(body, names, values_of(section.trigger), texts)
-    _, counted, _ = section.totals
-    if (len(entries) > counted or readings > len(entries)) and _of_processes(names, texts):
+    _, entry_count, _ = section.totals
+    if (len(entries) > entry_count or readings > len(entries)) and _process_keys(names, texts):
         return Histogram(section.trigger, section.active, (), *section.totals, readings)
     return Histogram(section.trigger, section.active, tuple(entries), *section.totals)
 
 
 def keys_of(trigger: str) -> list[tuple[str, str]]:
-    """Names and modifiers of the keys of a trigger."""
-    listed = trigger.partition("keys=")[2].split(":", 1)[0]
-    return [_named(term) for term in listed.split(",")]
+    """Return names and modifiers of the keys of a trigger."""
+    key_list = trigger.partition("keys=")[2].split(":", 1)[0]
+    return [_name_and_modifier(term) for term in key_list.split(",")]
 
 
 def values_of(trigger: str) -> list[str]:
-    """Names of the values that the entries of a trigger have, as `HistEntry.shown` has them."""
-    listed = trigger.partition(":vals=")[2].split(":", 1)[0]
-    named = map(_named, filter(None, listed.split(",")))
+    """Return the value names of a trigger's entries, as in `HistEntry.shown`."""
+    value_list = trigger.partition(":vals=")[2].split(":", 1)[0]
+    named = map(_name_and_modifier, filter(None, value_list.split(",")))
     return [f"{name} (%)" if modifier == "percent" else name for name, modifier in named]
 
 
-def _named(term: str) -> tuple[str, str]:
+def _name_and_modifier(term: str) -> tuple[str, str]:
     name, _, modifier = term.partition(".")
     half = name[: len(name) // 2]
     # Linux 6.16 to 7.3 list `common_cpu` as `common_cpucommon_cpu`.
@@ -181,59 +182,60 @@ def _named(term: str) -> tuple[str, str]:
 def _entries(
     text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]
 ) -> tuple[list[HistEntry], int]:
-    """Read what looks like entries: each from a line that begins as one to the last line that ends as one.
+    """Parse entries: each from a line that begins like one to the last line that ends like one.
 
-    Returns them, and as how many they can be read: more where the text of a key looks like the keys behind it.
+    Returns the entries, and the number of ways to read them: more than entries if the text of a key looks like the
+    keys after it.
     """
     lines = text.split("\n")
     begin = re.compile(rf"{{ {re.escape(names[0][0])}[.:]")
     if not any(map(begin.match, lines)):
-        begin = re.compile("{ ")  # no kernel writes so
+        begin = re.compile("{ ")  # no kernel prints entries without it
     tails = [_tail(line, values) for line in lines]
     starts: list[int] = []
-    ended = True
+    after_entry = True
     for at, line in enumerate(lines):
-        if ended and begin.match(line):
+        if after_entry and begin.match(line):
             starts.append(at)
-        # Between two entries stands at most what onmax() and onchange() keep.
-        ended = tails[at] is not None or (ended and (not line or line.startswith("\t")))
+        # Between two entries there are only the values kept by onmax() and onchange().
+        after_entry = tails[at] is not None or (after_entry and (not line or line.startswith("\t")))
     entries: list[HistEntry] = []
     readings = 0
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
         if end is None:
-            continue  # of an entry that is cut off
+            continue  # truncated entry
         body = "\n".join([*lines[start:end], lines[end][: lines[end].rfind("}")]])
-        shown = tails[end] or ()
-        numbers = {name: float(value) for name, value in shown if not value.startswith("#")}
+        value_texts = tails[end] or ()
+        numbers = {name: float(value) for name, value in value_texts if not value.startswith("#")}
         body = body.removeprefix("{ ")
         places, *others = _places(body, names, texts)
         readings += 1 + len(others)
-        entries.append(HistEntry(_keys(body, names, places), numbers, shown))
+        entries.append(HistEntry(_keys(body, names, places), numbers, value_texts))
     return entries, readings
 
 
 def _tail(line: str, values: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Return the values behind the last bracket of a line, which are numbers and bars; None: no entry ends so."""
+    """Return the values after the last brace of a line, which are numbers and bars; None: no entry ends so."""
     at = line.rfind("}")
     if at < 0 or line[at + 1 : at + 2] not in ("", " "):
         return None
     tail = line[at + 1 :]
-    shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(tail))
-    told = [name for name, _ in shown]
-    there = [name for name in values if name in told]  # a bar may be of no length
-    return shown if not values or told == there else None
+    value_texts = tuple((name + percent, text) for name, percent, text in _VALUE.findall(tail))
+    names = [name for name, _ in value_texts]
+    expected = [name for name in values if name in names]  # a bar may have length 0
+    return value_texts if not values or names == expected else None
 
 
-def _of_processes(names: list[tuple[str, str]], texts: Collection[str]) -> list[int]:
-    """Return the numbers of the keys whose text processes choose."""
-    chosen = {*texts, "comm", "common_comm"}
-    return [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
+def _process_keys(names: list[tuple[str, str]], texts: Collection[str]) -> list[int]:
+    """Return the numbers of the keys whose text comes from a process."""
+    process_names = {*texts, "comm", "common_comm"}
+    return [n for n, (name, modifier) in enumerate(names) if name in process_names or modifier == "execname"]
 
 
 def _keys(body: str, names: list[tuple[str, str]], places: list[int]) -> tuple[HistKey, ...]:
-    """Take the keys of an entry apart; what does not read as they should stays with the key before."""
-    if not places:  # no kernel writes so; whoever reads entries may rely on a key
+    """Split the keys of an entry; text that does not parse stays with the key before it."""
+    if not places:  # no kernel prints so; callers may rely on at least one key
         return (HistKey(*names[0], body.strip()),)
     pairs = zip(names, zip(places, [*places[1:], len(body)], strict=True), strict=False)
     return tuple(
@@ -243,24 +245,24 @@ def _keys(body: str, names: list[tuple[str, str]], places: list[int]) -> tuple[H
 
 
 def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> list[list[int]]:
-    """Return where the keys begin, as far as they are there; more than once where they can be read so.
+    """Return the positions where the keys begin, as far as found; one list per possible reading.
 
-    The text of a process may look like the keys behind it: those that are numbers are looked for from the end, and
-    the ends of texts by what the kernel fills them up to.
+    The text of a process may look like the keys after it: keys that are numbers are searched from the end, and the
+    ends of texts are found by the kernel's padding.
     """
-    chosen = _of_processes(names, texts)
-    last = max(chosen, default=len(names) - 1)
-    behind: list[int] = []
+    process_keys = _process_keys(names, texts)
+    last = max(process_keys, default=len(names) - 1)
+    later: list[int] = []
     end = len(body)
     for name, _ in reversed(names[last + 1 :]):
         end = body.rfind(f", {name}:", 0, end)
-        behind.insert(0, end)
+        later.insert(0, end)
     if end < 0:
-        last, end, behind = len(names) - 1, len(body), []
-    elif len(chosen) > 1:
-        told = body[:end] if behind else body.removesuffix(" ")
-        if found := padded_places(told, names[: last + 1], chosen, texts):
-            return [[*places, *behind] for places in found]
+        last, end, later = len(names) - 1, len(body), []
+    elif len(process_keys) > 1:
+        padded_part = body[:end] if later else body.removesuffix(" ")
+        if found := padded_places(padded_part, names[: last + 1], process_keys, texts):
+            return [[*places, *later] for places in found]
     places: list[int] = []
     at = 0
     for number, (name, _) in enumerate(names[: last + 1]):
@@ -269,4 +271,4 @@ def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> 
             return [places]
         places.append(place)
         at = place + len(name) + 1
-    return [places + behind]
+    return [places + later]

@@ -1,8 +1,8 @@
-"""Values of a field as 64-bit keys that can be counted, and back.
+"""Convert values of a field to 64-bit keys that can be counted, and back.
 
-Numbers are their own keys. A text is hashed by the sum of its bytes, each with a random weight of its place
-(multilinear hashing: two texts have one key with a chance of 2^-56, and nobody can find such two who does not know
-the weights).
+Numbers are their own keys. A text is hashed by the sum of its bytes, each multiplied by a random weight of its
+position (multilinear hashing: two texts collide with probability 2^-56, and collisions cannot be constructed without
+knowing the weights).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
 class KeyColumns:
-    """The keys of a run of events; `value` gives what is behind one of them."""
+    """Keys of a run of events; `values` returns what keys stand for."""
 
     def __init__(self, keys: Keys, texts: StringBytes | None = None, values: list[Value] | None = None) -> None:
         self.keys = keys
@@ -32,7 +32,7 @@ class KeyColumns:
         self._values = values
 
     def values(self, wanted: Keys) -> dict[int, Value]:
-        """What some of the keys stand for; empty for numbers, which stand for themselves."""
+        """Return the values that some of the keys stand for; empty for numbers, which are their own keys."""
         if self._texts is None and self._values is None:
             return {}
         found: dict[int, Value] = {}
@@ -52,41 +52,43 @@ class KeyColumns:
 
 
 def keyed(table: FormatTable, field: Field) -> KeyColumns:
-    """Keys of a field's values; a number that a record is too short for has none.
+    """Return the keys of a field's values; a number for which a record is too short has no key.
 
-    Takes 5 ns for a number, 60 for a short text, 1 us for what else there is.
+    Takes 5 ns for a number, 60 ns for a short text, 1 us for other types.
     """
     if is_number(field):
         values, missing = table.column(field)
         return KeyColumns(unsigned(values if missing is None else values[~missing]))
     if is_string(field):
         texts = table.string_bytes(field)
-        return KeyColumns(_hashed(texts), texts=texts)
+        return KeyColumns(_hash_texts(texts), texts=texts)
     return of_values(table.values(field))
 
 
 def of_values(values: list[Value]) -> KeyColumns:
-    """Keys of values of any kind."""
+    """Return the keys of values of any kind."""
     texts = [encoded(repr(value)) + b"\0" for value in values]
     sizes = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(sizes) - sizes
-    return KeyColumns(_hashed(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values)
+    return KeyColumns(
+        _hash_texts(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values
+    )
 
 
 def unsigned(values: NDArray[Any]) -> Keys:
-    """Numbers as keys; `number_of` turns a key back."""
+    """Return numbers as keys; `number_of` is the inverse."""
     return values.astype(np.int64).view(np.uint64) if values.dtype.kind in "ib" else values.astype(np.uint64)
 
 
 def number_of(key: int, field: Field) -> Value:
-    """The number behind a key."""
+    """Return the number that a key stands for."""
     if field.kind is FieldKind.BOOL:
         return bool(key)
     return key - (1 << 64) if field.signed and key >> 63 else key
 
 
-def _hashed(texts: StringBytes) -> Keys:
-    """What stands behind a NUL within a field is no part of its text."""
+def _hash_texts(texts: StringBytes) -> Keys:
+    """Return the hash of each text; bytes after a NUL within a field are not part of its text."""
     if not len(texts.begins):
         return np.empty(0, np.uint64)
     data = np.frombuffer(texts.data, np.uint8)
@@ -97,7 +99,7 @@ def _hashed(texts: StringBytes) -> Keys:
     source = np.repeat(texts.begins, sizes + 1) + inside
     products = data[source].astype(np.uint64) * _weights(int(sizes.max()) + 1)[inside]
     hashed: Keys = np.add.reduceat(products, starts)
-    # Of two texts that differ in length only by NULs there is none; a missing text is none of them.
+    # Texts never differ in trailing NULs only; a missing text has a hash of its own.
     return np.where(texts.missing, _MISSING, hashed)
 
 
@@ -105,7 +107,7 @@ _WEIGHTS: list[Keys] = [np.empty(0, np.uint64)]
 
 
 def _weights(size: int) -> Keys:
-    """Random odd numbers, one for each place of a text; the same for as long as the process lives."""
+    """Return random odd numbers, one per position in a text; constant during the life of the process."""
     if len(_WEIGHTS[0]) < size:
         missing = max(size, 64) - len(_WEIGHTS[0])
         more = np.frombuffer(secrets.token_bytes(8 * missing), np.uint64) | np.uint64(1)

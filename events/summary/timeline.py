@@ -1,4 +1,4 @@
-"""Events by the time at which they happened, in a fixed number of intervals that become longer as time goes on."""
+"""Count events by time, in a fixed number of intervals whose length grows with the time span."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 BUCKETS = 512
-"""Intervals at most; when all are full they are put together two by two."""
+"""Maximum number of intervals; when all are used, pairs of them are merged."""
 FINEST = 50_000_000
-"""Nanoseconds of an interval in the beginning."""
+"""Initial length of an interval in nanoseconds."""
 
 
 class Timeline:
-    """Counts of events by their kind and time; memory is bounded by the number of kinds."""
+    """Counts of events by kind and time; memory is bounded by the number of kinds."""
 
     def __init__(self, finest: int = FINEST, buckets: int = BUCKETS) -> None:
-        """Begin with intervals of `finest` ns; `buckets` of them, an even number."""
+        """Start with intervals of `finest` ns; `buckets` of them, an even number."""
         self.width = finest
-        """Nanoseconds of an interval."""
+        """Length of an interval in nanoseconds."""
         self.start: int | None = None
-        """Time stamp at which the first interval begins; None: nothing came yet."""
+        """Time stamp at which the first interval begins; None: no events yet."""
         self._shift = 0
-        """Nanoseconds that are added to time stamps."""
+        """Nanoseconds added to time stamps."""
         self._anew = False
         self._buckets = buckets
         self._counts: dict[str, NDArray[np.int64]] = {}
@@ -31,20 +31,20 @@ class Timeline:
 
     @property
     def used(self) -> int:
-        """Intervals from the first to the last that has an event."""
+        """Number of intervals from the first to the last that has an event."""
         return self._used
 
     @property
     def kinds(self) -> list[str]:
-        """Those that came, in the order in which they did."""
+        """Kinds of events, in the order of their first event."""
         return list(self._counts)
 
     def begin_anew(self) -> None:
-        """What comes from now on is of a clock that has begun again: it goes on behind what is there."""
+        """Handle a reset of the clock: later events are appended after the existing ones."""
         self._anew = self.start is not None
 
     def add(self, kind: str, stamps: NDArray[np.int64]) -> None:
-        """Count events of one kind; what is older than the first of all belongs to the first interval."""
+        """Count events of one kind; events before the first one are counted in the first interval."""
         if not len(stamps):
             return
         if self._anew and self.start is not None:
@@ -56,7 +56,7 @@ class Timeline:
         while (last := (latest - self.start) // self.width) >= self._buckets:
             self._coarsen()
         counts = self._of(kind)
-        if 0 <= last <= (earliest - self.start) // self.width + 1:  # two intervals: a comparison costs less
+        if 0 <= last <= (earliest - self.start) // self.width + 1:  # two intervals: a comparison is cheaper
             later = int(np.count_nonzero(stamps >= self.start + last * self.width))
             counts[last] += later
             counts[max(last - 1, 0)] += len(stamps) - later
@@ -66,30 +66,32 @@ class Timeline:
         self._used = max(self._used, last + 1, 1)
 
     def place(self, earliest: int, latest: int) -> int | None:
-        """The interval of events of these times and of all between; None: they have several, or none yet."""
+        """Return the interval that contains all times from `earliest` to `latest`; None: several intervals, or none
+        yet.
+        """
         if self.start is None or self._anew:
             return None
         first, last = ((stamp + self._shift - self.start) // self.width for stamp in (earliest, latest))
         return first if 0 <= first == last < self._buckets else None
 
     def add_at(self, place: int, kind: str, number: int) -> None:
-        """Count events of one kind that are all in one interval, as `place` gives it."""
+        """Count events of one kind in interval `place`."""
         self._of(kind)[place] += number
         self._used = max(self._used, place + 1)
 
     def rename(self, now: Callable[[str], str]) -> None:
-        """Have kinds under other names; `now` gives each another one."""
+        """Rename kinds; `now` maps each old name to a different new one."""
         self._counts = {now(kind): counts for kind, counts in self._counts.items()}
 
     def counts(self, kind: str) -> list[int]:
-        """Of each interval up to the last that has an event of any kind."""
+        """Return the counts of a kind for each interval up to the last one that is used."""
         if kind not in self._counts:
             return [0] * self._used
         found: list[int] = self._counts[kind][: self._used].tolist()
         return found
 
     def total(self, kind: str) -> int:
-        """Of all intervals."""
+        """Return the sum of a kind's counts over all intervals."""
         return int(self._counts[kind].sum()) if kind in self._counts else 0
 
     def _of(self, kind: str) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The most frequent values of one field of one event."""
+"""Find the most frequent values of one field of one event."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from events.summary.keys import KeyColumns, keyed, number_of, of_values
 
 
 class TopValue(NamedTuple):
-    """One value."""
+    """Count of one value."""
 
     value: Value
     hits: int
-    """It came at least so often."""
+    """Lower bound of the number of occurrences."""
     error: int
-    """It came at most so many times more; 0: the count is exact."""
+    """Maximum error: there were at most this many more occurrences; 0: the count is exact."""
 
 
 class FieldValues:
-    """Counts the values of a field; takes events in pieces."""
+    """Counts of the values of a field; takes events piece by piece."""
 
     def __init__(self, event: str, field: str, limit: int = 4096) -> None:
-        """Take the path of the event, the name of its field, and how many values there is room for."""
+        """Take the path of the event, the name of its field, and the number of distinct values to keep."""
         self.event = event
         self.field = field
         self.frequent = FrequentValues(limit)
-        self._known: Field | None = None
-        """As the last format of the event has it."""
+        self._field: Field | None = None
+        """Field in the event's most recent format."""
         self._mixed = False
-        """Formats of the event differ in it: a key alone does not say what it stands for."""
+        """True if formats of the event differ in the field: then a key alone does not determine its value."""
         self._values: dict[int, Value] = {}
 
     @property
     def of_numbers(self) -> Field | None:
-        """The field where its values are numbers; None for texts, arrays, what differs, before the first event."""
-        known = self._known
-        return known if known is not None and is_number(known) and not self._mixed else None
+        """Field whose values are numbers; None for texts, arrays, differing formats, and before the first event."""
+        field = self._field
+        return field if field is not None and is_number(field) and not self._mixed else None
 
     def take(self, columns: Columns, texts: Iterable[Record]) -> None:
-        """Count the values of a range of events, and of those among them that came as text."""
+        """Count the values in a range of events, and in those of them received as text."""
         for table in columns.tables.values():
             field = next((field for field in table.layout.format.fields if field.name == self.field), None)
-            # Without the field: a probe of this name recorded others before.
+            # A format without the field is of an earlier probe of this name.
             if table.layout.format.path == self.event and field is not None:
                 self._learn(field)
                 self._add(keyed(table, field))
@@ -55,10 +55,12 @@ class FieldValues:
             self._add(of_values(values))
 
     def _learn(self, field: Field) -> None:
-        """Its format from now on; what was counted stays what it was."""
-        before, self._known = self.of_numbers, field
+        """Set the field's current format; values counted so far keep their meaning."""
+        before, self._field = self.of_numbers, field
         if before is not None and (before.kind, before.signed) != (field.kind, field.signed):
-            self._values |= {one.key: number_of(one.key, before) for one in self.frequent.top(len(self.frequent))}
+            self._values |= {
+                count.key: number_of(count.key, before) for count in self.frequent.top(len(self.frequent))
+            }
             self._mixed = True
         elif before is None and is_number(field) and len(self.frequent):
             self._mixed = True
@@ -66,17 +68,23 @@ class FieldValues:
     def _add(self, found: KeyColumns) -> None:
         new = self.frequent.add(found.keys)
         self._values |= found.values(new)
-        if self._mixed and self._known is not None and is_number(self._known):
-            self._values |= {key: number_of(key, self._known) for key in new.tolist()}
+        if self._mixed and self._field is not None and is_number(self._field):
+            self._values |= {key: number_of(key, self._field) for key in new.tolist()}
         if len(self._values) > 4 * self.frequent.limit:
             self._values = {key: value for key, value in self._values.items() if key in self.frequent}
 
     def top(self, number: int) -> list[TopValue]:
-        """Return the most frequent values first; of those that came equally often numbers by key, others by text."""
-        if known := self.of_numbers:
-            return [TopValue(number_of(key, known), hits, error) for key, hits, error in self.frequent.top(number)]
-        # The keys of texts have random weights: by them, values would stand in another order at each start.
+        """Return the most frequent values in descending order; equally frequent numbers by key, other values by
+        text.
+        """
+        if number_field := self.of_numbers:
+            return [
+                TopValue(number_of(key, number_field), hits, error) for key, hits, error in self.frequent.top(number)
+            ]
+        # The keys of texts have random weights: their order would differ in each process.
         counts = self.frequent.top(len(self.frequent))
         least = counts[:number][-1].hits if counts[:number] else 0
-        found = [TopValue(self._values.get(one.key), one.hits, one.error) for one in counts if one.hits >= least]
-        return sorted(found, key=lambda one: (-one.hits, str(one.value)))[:number]
+        found = [
+            TopValue(self._values.get(count.key), count.hits, count.error) for count in counts if count.hits >= least
+        ]
+        return sorted(found, key=lambda count: (-count.hits, str(count.value)))[:number]

@@ -1,17 +1,17 @@
-"""CSV as RFC 4180 has it: UTF-8, CRLF, a header, a row an event.
+"""Write CSV as defined by RFC 4180: UTF-8, CRLF, a header, one row per event.
 
-Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the group of its session), then
-every field that an event may have, in the order in which they first occur. Numbers stand bare, strings in quotes,
-arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. Where stacks are recorded the last
-column, `stack`, has the functions of the event's, the innermost first, with `;` between them. An empty cell without
-quotes: the event has no such field, or the kernel could not read it. Where a line may be cut there are `lost`, `back`
-(nanoseconds of the trace clock), `seconds` and `note` of the rows `line_cut`. Of several hosts `host`, `time`,
-`uncertainty` and `late` stand in front (see `events.export.hosts`).
+Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (for our own probes without the session's group), then
+every field that an event may have, in the order of first occurrence. Numbers are unquoted, strings quoted, arrays as
+the kernel shows them (`{1,2}`), structures as their bytes in hex. If stacks are recorded, the last column, `stack`,
+has the functions of the event's stack, the innermost first, separated by `;`. An empty cell without quotes: the event
+has no such field, or the kernel could not read it. If the connection may be lost, there are `lost`, `back`
+(nanoseconds of the trace clock), `seconds` and `note` of the rows `line_cut`. With several hosts, `host`, `time`,
+`uncertainty` and `late` come first (see `events.export.hosts`).
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, some also behind blanks,
-in full-width letters or where a line begins inside of a cell, and anybody may give a file or a task such a name. Each
-line of a string that begins so gets an apostrophe in front, and so does one that begins with an apostrophe: to take
-one away from each line that begins with one gives back what was there. Numbers stay as they are.
+A spreadsheet interprets a cell that begins with `=`, `+`, `-`, `@`, tab or return as a formula, some even after
+blanks, in full-width letters or at a line start within a cell, and anybody may give a file or a task such a name.
+Each line of a string that begins so gets a leading apostrophe, and so does a line that begins with an apostrophe:
+removing one leading apostrophe from each line that has one restores the original. Numbers are unchanged.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from events.stacks.stack import stack_values
 from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
 from events.text import show
 
-_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
-"""Those of ASCII, their full-width and their small forms (which NFKC makes those of ASCII)."""
+_FORMULA_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
+"""Operators in ASCII, full-width and small forms (which NFKC maps to ASCII)."""
 _BLANKS = r"[ \t\xa0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
 LINE_BEGINS = r"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
-"""As a regular expression, by whatever sign a line is ended."""
-_FORMULA = re.compile(rf"{LINE_BEGINS}(?=['\t\r]|{_BLANKS}*[{_SIGNS}])")
+"""Regular expression for the start of a line, after any kind of line end."""
+_FORMULA = re.compile(rf"{LINE_BEGINS}(?=['\t\r]|{_BLANKS}*[{_FORMULA_SIGNS}])")
 HEADS = ("ts", "cpu", "pid", "comm", "event")
 """Columns that every event has."""
 
@@ -45,13 +45,13 @@ STACK = "stack"
 
 
 def columns_of(source: Source) -> tuple[str, ...]:
-    """Names of the fields of all formats, each once."""
+    """Return the names of the fields of all formats, each once."""
     names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
     return tuple(names | dict.fromkeys((*(FIELDS if source.cuts else ()), *((STACK,) if source.stacks else ()))))
 
 
 def unplaced_note(number: int) -> tuple[str, ...]:
-    """What is said of values that no column could take."""
+    """Return the note about values that had no column."""
     if not number:
         return ()
     others = having(lambda form: not (form.columns or form.partial))
@@ -59,13 +59,13 @@ def unplaced_note(number: int) -> tuple[str, ...]:
 
 
 class CsvTable:
-    """See the module."""
+    """CSV writer; see the module."""
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source
         self._out = out
         self._columns = columns_of(source)
-        self._known = frozenset(self._columns)
+        self._column_set = frozenset(self._columns)
         self._unplaced = 0
         self.left_out = 0
         heads = (*(head.name for head in source.heads), *HEADS)
@@ -76,41 +76,43 @@ class CsvTable:
         return unplaced_note(self._unplaced)
 
     def take(self, record: Record) -> None:
-        source, known = self._source.own(record), self._source.head(record)
+        source, head_values = self._source.own(record), self._source.head(record)
         about = source.of(record.event)
         values = mark_values(record) if is_mark(record) else exact_values(record)
-        asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
-        row = {name: cell(values.get(name)) for name in asked if name in self._known}
+        requested = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
+        row = {name: cell(values.get(name)) for name in requested if name in self._column_set}
         for name, frames in stack_values(record, source.symbols).items():
-            asked, row[name] = (*asked, name), cell(";".join(frames))
-        self._unplaced += sum(name not in self._known for name in asked)
-        where = (cell(known.get(head.name)) for head in self._source.heads)
+            requested, row[name] = (*requested, name), cell(";".join(frames))
+        self._unplaced += sum(name not in self._column_set for name in requested)
+        where = (cell(head_values.get(head.name)) for head in self._source.heads)
         heads = [str(record.ts), str(record.cpu), str(record.pid)]
         heads += [cell(task_name(record)), cell(exported_name(record.event))]
         self._write([*where, *heads, *(row.get(name, "") for name in self._columns)])
 
     def finish(self) -> None:
-        """Every row is whole."""
+        """Write nothing: every row is complete."""
 
     def _write(self, cells: list[str]) -> None:
         self._out.write((",".join(cells) + "\r\n").encode())
 
 
 def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
-    """Columns of fields: one that is called as a column of all events gets underscores until nothing is called so."""
-    taken = {*heads, *fields}
-    made = []
+    """Return column names for fields; a name that collides with a column of all events gets underscores until it is
+    unique.
+    """
+    used_names = {*heads, *fields}
+    names = []
     for name in fields:
         if name in heads:
-            while name in taken:
+            while name in used_names:
                 name += "_"
-            taken.add(name)
-        made.append(name)
-    return made
+            used_names.add(name)
+        names.append(name)
+    return names
 
 
 def cell(value: Value | float) -> str:
-    """A value as it stands in the file."""
+    """Return a value as text of a cell."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -120,8 +122,8 @@ def cell(value: Value | float) -> str:
     if isinstance(value, int):
         return str(value)
     text = show(value)
-    return _quoted(_FORMULA.sub("'", text))
+    return _quote(_FORMULA.sub("'", text))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'

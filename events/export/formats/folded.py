@@ -1,9 +1,8 @@
-r"""Folded stacks, `frame;frame;frame NUMBER` a line: what flamegraph.pl, inferno and speedscope read.
+r"""Write folded stacks, `frame;frame;frame NUMBER` per line, as read by flamegraph.pl, inferno and speedscope.
 
-Where kernel stacks were recorded (`stacktrace`), each counts once under its task, outermost frame first. Else the
-frames are the calls that were seen inside each other, by both ends, and the number is the time in nanoseconds that
-a call took without those inside it. Frames that hold a `;` or a control character have it as `\xNN`. Events that
-are in neither are counted.
+If kernel stacks were recorded (`stacktrace`), each counts once under its task, outermost frame first. Otherwise the
+frames are the nested calls with both ends, and the number is the own time of a call in nanoseconds, without the calls
+inside it. A `;` or control character in a frame is written `\xNN`. Events that are in neither are counted.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from events.stacks.stack import Frame, field_frames, kernel_frames
 from events.store.outage_mark import Outage, cut_of_record, gap_of
 
 _MOST = 1 << 16
-"""Different stacks that are kept; what comes behind them is one line of its own."""
-_REST = ("[more different stacks than are kept]",)
+"""Maximum number of distinct stacks; further ones share one line."""
+_OVERFLOW = ("[more different stacks than are kept]",)
 _UNNAMED = "\0"
-"""Stands before the thread id of a task without a name: no frame has it."""
+"""Marker before the thread id of a task without a name; no frame contains it."""
 _SPECIAL = re.compile(r"[;\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 Stack = tuple[str, ...]
@@ -35,22 +34,22 @@ Stack = tuple[str, ...]
 
 @dataclass
 class _Frame:
-    """A call that has begun."""
+    """Call that has begun."""
 
     seq: int
     name: str
     began: int
     inside: int = 0
-    """Time of the calls inside it."""
+    """Duration of the calls inside it, in nanoseconds."""
     late: bool = False
-    """Not proven yet: it is no part of the stack of others."""
+    """True if the call is not proven yet: it is not in the stacks of other calls."""
 
 
 class FoldedStacks:
-    """See the module."""
+    """Writer of folded stacks; see the module."""
 
     def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
-        """See `events.export.spans` for how many events wait for the end of a call."""
+        """Start the output; see `events.export.spans` for `waiting`."""
         self._source = source
         self._out = out
         self._spans = Spans(
@@ -61,30 +60,30 @@ class FoldedStacks:
         self._counts: Counter[Stack] = Counter()
         self._events = 0
         self._stacked = 0
-        """Events that have stacks; all that are counted pass the filter."""
-        self._called = False
-        """Whether there was a call with both ends."""
-        self._uncalled = 0
-        """Events that are no end of such a call."""
+        """Number of events that have stacks and pass the filter."""
+        self._any_call = False
+        """True once a call had both ends."""
+        self._not_in_calls = 0
+        """Number of events that are not ends of such a call."""
         self._cuts: list[Outage] = []
 
     @property
-    def _missing(self) -> int:
-        return self._events - self._stacked if self._counts else self._uncalled
+    def _omitted(self) -> int:
+        return self._events - self._stacked if self._counts else self._not_in_calls
 
     @property
     def left_out(self) -> int:
-        return self._missing + len(self._cuts)
+        return self._omitted + len(self._cuts)
 
     @property
     def notes(self) -> tuple[str, ...]:
         gap = gap_of(self._cuts)
         others = having(lambda form: form.name != "folded")
         cut = (f"the line was cut for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
-        missing = self._missing
+        missing = self._omitted
         if not missing:
             return cut
-        if not (self._counts or self._called):
+        if not (self._counts or self._any_call):
             why = "no event has a kernel stack, and no call has both ends: there is nothing to fold"
         else:
             why = "without a kernel stack" if self._counts else "no call with both ends"
@@ -97,8 +96,8 @@ class FoldedStacks:
             return
         if self._source.passes is None or self._source.passes(record):
             symbols = self._source.symbols
-            own = kernel_frames(record, symbols)
-            stacks = (*field_frames(record, symbols), *(() if own is None else (own,)))
+            record_stack = kernel_frames(record, symbols)
+            stacks = (*field_frames(record, symbols), *(() if record_stack is None else (record_stack,)))
             for frames in stacks:
                 self._add(self._counts, (_task_frame(record), *map(_frame, reversed(frames))), 1)
             self._events += 1
@@ -109,22 +108,22 @@ class FoldedStacks:
         self._follow(self._spans.finish())
         found: Counter[Stack] = Counter()
         for (task, *frames), amount in (self._counts or self._times).items():
-            found[(self._named(task), *frames)] += amount
+            found[(self._task_name(task), *frames)] += amount
         for stack, amount in sorted(found.items()):
             self._out.write(f"{';'.join(stack)} {amount}\n".encode("utf-8", "backslashreplace"))
 
-    def _named(self, task: str) -> str:
-        """The frame of a task; its name may have become known since its event."""
+    def _task_name(self, task: str) -> str:
+        """Return the frame of a task, whose name may have become known after its event."""
         name, mark, pid = task.partition(_UNNAMED)
         return _clean(self._source.comm(int(pid))) if mark else name
 
     def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
-        where[stack if stack in where or len(where) < _MOST else _REST] += amount
+        where[stack if stack in where or len(where) < _MOST else _OVERFLOW] += amount
 
     def _follow(self, items: Iterator[SpanItem]) -> None:
         for item in items:
             record = item.record
-            self._uncalled += item.part is SpanPart.EVENT and item.passes
+            self._not_in_calls += item.part is SpanPart.EVENT and item.passes
             if item.part in (SpanPart.BEGIN, SpanPart.LATE):
                 frames = self._open.setdefault(_task(record), [])
                 name = _clean(self._source.function(record))
@@ -144,15 +143,15 @@ class FoldedStacks:
         at = next((at for at, frame in enumerate(frames) if frame.seq == item.record.seq), None)
         if at is None:
             return
-        # The exit of the call that crosses this one, of another probe on its function, comes next.
+        # The next event is the exit of the call that crosses this one, of another probe on the function.
         crosses = item.part is SpanPart.CROSSING and at + 1 < len(frames)
         beside = leave.ts - frames[at + 1].began if crosses else 0
         self._end(frames, at, leave, counts=item.passes, beside=beside)
 
     def _end(self, frames: list[_Frame], at: int, leave: Record, *, counts: bool, beside: int = 0) -> None:
-        """End a call; `beside`: nanoseconds of it that another probe's call of the same function will count."""
+        """End a call; `beside`: its nanoseconds that are counted for another probe's call of the same function."""
         frame = frames.pop(at)
-        self._called = True
+        self._any_call = True
         took = measured(leave)
         took = leave.ts - frame.began if took is None else took
         names = (outer.name for outer in frames[:at] if not outer.late)
@@ -164,7 +163,7 @@ class FoldedStacks:
             self._open.pop(_task(leave), None)
 
     def _drop(self, record: Record) -> None:
-        """A late entry whose exit was not seen: what was inside it was inside what is around it."""
+        """Remove a late entry without an exit; the calls inside it are then inside its enclosing call."""
         frames = self._open.get(_task(record), [])
         at = next((at for at, frame in enumerate(frames) if frame.seq == record.seq), None)
         if at is not None:

@@ -1,21 +1,19 @@
-"""JSON lines: one object an event, in ASCII.
+"""Write JSON lines: one object per event, in ASCII.
 
     {"ts":18307518370,"cpu":1,"pid":221,"comm":"head","event":"name","values":{...},"text":{...}}
 
-- `ts` nanoseconds of the trace clock (ticks where another clock was chosen), `pid` the thread id, `comm` its name
-- `event` as `events.names.event_names.exported_name` has it: a probe of ours without the group of its session
-- `values` each field as a number, true or false, a string, or an array of those; null where the kernel could not read
-  it. Whole numbers from 2^53 on are decimal strings, here and in all other places (see `events.json_text`). Strings
-  as `events.export.escape` writes them, structures as their bytes in hex
-- `text` the same fields as they are shown, enums, errors and symbols by their names
-- a row `line_cut` says that the line was cut, and in its `note` whether events are missing (where none are, the
-  machine was booted anew: else there is no row): `lost` and `back` (nanoseconds of the trace
-  clock: when the far side was heard last, and when the probes were about to be on again; where they are known) and
-  `seconds`, a number
-- of several hosts in front of these `host`, `time`, `uncertainty` where it is known, and `late` where it was (see
-  `events.export.hosts`)
+- `ts`: nanoseconds of the trace clock (ticks for some clocks); `pid`: thread id; `comm`: its name
+- `event`: name as `events.names.event_names.exported_name` returns it: our own probes without the session's group
+- `values`: each field as a number, true or false, a string, or an array of those; null if the kernel could not read
+  it. Integers from 2^53 on are decimal strings, here and everywhere else (see `events.json_text`). Strings are
+  escaped by `events.export.escape`, structures are their bytes in hex
+- `text`: the same fields as displayed, with enums, errors and symbols by name
+- a row `line_cut` reports a lost connection, and in `note` whether events are missing (if none are, the machine was
+  rebooted: otherwise there is no row): `lost` and `back` (nanoseconds of the trace clock at the last data from the
+  remote host, and just before the probes were enabled again; where known) and `seconds`, a number
+- with several hosts, first `host`, `time`, `uncertainty` if known, and `late` if true (see `events.export.hosts`)
 
-Control characters are escaped as JSON does, so a line is a line and is safe for a terminal.
+Control characters are escaped as in JSON, so each object is one line and safe for a terminal.
 """
 
 from __future__ import annotations
@@ -32,17 +30,17 @@ from events.store.outage_mark import is_mark, mark_values, task_name
 
 
 def json_object(source: Source, record: Record) -> dict[str, Any]:
-    """The object of one event."""
+    """Return the object of one event."""
     heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
     source = source.own(record)
     unasked = source.of(record.event).unasked
     values: dict[str, Any] = {name: value for name, value in exact_values(record).items() if name not in unasked}
-    shown = {name: text for name, text in source.shown(record) if name in values}
+    texts = {name: text for name, text in source.shown(record) if name in values}
     if is_mark(record):
         values = mark_values(record)
-        shown = {name: str(value) for name, value in values.items()}
+        texts = {name: str(value) for name, value in values.items()}
     if is_stack(record):
-        values, shown = {"note": NO_EVENT}, {}
+        values, texts = {"note": NO_EVENT}, {}
     stacks = {"stack": kernel_frames(record, source.symbols), "user_stack": user_frames(record)}
     return {
         **heads,
@@ -52,7 +50,7 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
         "comm": task_name(record),
         "event": exported_name(record.event),
         "values": values,
-        "text": shown,
+        "text": texts,
         **{name: [*map(_frame, frames)] for name, frames in stacks.items() if frames is not None},
     }
 
@@ -63,7 +61,7 @@ def _frame(frame: Frame) -> dict[str, str]:
 
 
 class JsonLines:
-    """See the module."""
+    """Writer of JSON lines; see the module."""
 
     notes: tuple[str, ...] = ()
     left_out = 0
@@ -76,4 +74,4 @@ class JsonLines:
         self._out.write(json_line(json_object(self._source, record)).encode() + b"\n")
 
     def finish(self) -> None:
-        """Every line is whole."""
+        """Write nothing: every line is complete."""

@@ -1,11 +1,11 @@
-"""Events as log records of OpenTelemetry: the JSON of OTLP's ExportLogsServiceRequest.
+"""Convert events to OpenTelemetry log records: the JSON of OTLP's ExportLogsServiceRequest.
 
-Each event is one LogRecord: its fields are attributes under their own names, and what the trace says of every event
-has the names of the semantic conventions (`thread.id`, `thread.name`, `cpu.logical_number`). Where a field is shown
-by a name (an enum, an error, a symbol), `FIELD.text` holds that too. `stack` has the
-functions of a stack that was recorded, the innermost first. Integers that do not fit in 64 bits with a sign
-are decimal text, and what the kernel could not read is an empty value, as "Mapping Arbitrary Data to OTLP AnyValue"
-of the specification has it. Strings are escaped as `events.export.escape` says.
+Each event is one LogRecord: its fields are attributes under their own names; properties of every event use the names
+of the semantic conventions (`thread.id`, `thread.name`, `cpu.logical_number`). If a field is displayed by a name (an
+enum, an error, a symbol), `FIELD.text` has that too. `stack` has the functions of a recorded stack, the innermost
+first. Integers that do not fit in 64 signed bits are decimal text, and values that the kernel could not read are
+empty, as in "Mapping Arbitrary Data to OTLP AnyValue" of the specification. Strings are escaped by
+`events.export.escape`.
 
 Sources: opentelemetry/proto/logs/v1/logs.proto, common/v1/common.proto; the JSON mapping of OTLP 1.x (64-bit integers
 as strings, lowerCamelCase keys, enums as numbers, bytes in base64).
@@ -30,14 +30,14 @@ from events.store.outage_mark import is_mark, mark_values, task_name
 SCOPE = "probewright"
 """Name of the instrumentation scope."""
 _INFO = 9
-"""SEVERITY_NUMBER_INFO."""
-_PLACE = 4
-"""Bytes."""
+"""SEVERITY_NUMBER_INFO of OpenTelemetry."""
+_HOST_NUMBER_BYTES = 4
+"""Bytes of the host number that precedes each record."""
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def any_value(value: Value | float) -> dict[str, Any]:
-    """A value as an AnyValue."""
+    """Return a value as an AnyValue."""
     if value is None:
         return {}
     if isinstance(value, float):
@@ -54,27 +54,27 @@ def any_value(value: Value | float) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Value | float]) -> list[dict[str, Any]]:
-    """Names and values as a list of KeyValue."""
+    """Return names and values as a list of KeyValue."""
     return [{"key": name, "value": any_value(value)} for name, value in values.items()]
 
 
 class Encoder(Protocol):
-    """Makes log records, and requests of them; `LogEncoder` says how."""
+    """Encoder of log records and of requests; see `LogEncoder`."""
 
     def record(self, record: Record, wall: int | None, observed: int) -> bytes: ...
     def request(self, records: Iterable[bytes]) -> bytes: ...
 
 
 class LogEncoder:
-    """Makes log records, and requests of them."""
+    """Encoder of log records and of requests, for one host."""
 
     def __init__(self, source: Source, resource: Mapping[str, str], version: str = "") -> None:
-        """Begin.
+        """Encode the resource and the scope.
 
         Args:
-            source: what is known of the events.
-            resource: attributes of where they are from: `host.name`, `service.name`.
-            version: ours.
+            source: properties of the events.
+            resource: attributes of their origin: `host.name`, `service.name`.
+            version: probewright's version.
         """
         self._source = source
         where = json_line({"attributes": attributes(resource)})
@@ -82,19 +82,19 @@ class LogEncoder:
         self._head = f'{{"resource":{where},"scopeLogs":[{{"scope":{scope},"logRecords":['.encode()
 
     def record(self, record: Record, wall: int | None, observed: int) -> bytes:
-        """One LogRecord.
+        """Return one LogRecord.
 
         Args:
             record: the event.
-            wall: nanoseconds since 1970 when it happened; None: not known, as its clock is not.
-            observed: nanoseconds since 1970 when it reached us.
+            wall: nanoseconds since 1970 at which it happened; None: unknown, as its clock is.
+            observed: nanoseconds since 1970 at which it was received.
         """
         source = self._source
         values = mark_values(record) if is_mark(record) else exact_values(record)
-        asked = source.fields(record.format) if record.format else tuple(values)
-        own = {name: values[name] for name in asked if name in values}
-        shown = {name: text for name, text in source.shown(record) if name in own}
-        named = {f"{name}.text": text for name, text in shown.items() if is_name(own[name], text)}
+        requested = source.fields(record.format) if record.format else tuple(values)
+        own = {name: values[name] for name in requested if name in values}
+        texts = {name: text for name, text in source.shown(record) if name in own}
+        name_texts = {f"{name}.text": text for name, text in texts.items() if is_name(own[name], text)}
         heads: dict[str, Value | float] = {
             "thread.id": record.pid,
             "thread.name": task_name(record),
@@ -103,56 +103,60 @@ class LogEncoder:
             "probewright.trace_time": record.ts,
         }
         name = event_name(record.event)
-        words = (f"{field}={text}" for field, text in shown.items())
+        words = (f"{field}={text}" for field, text in texts.items())
         found = {
             **({} if wall is None else {"timeUnixNano": str(wall)}),
             "observedTimeUnixNano": str(observed),
             "severityNumber": _INFO,
             "body": any_value(" ".join((name, *words))),
-            "attributes": attributes({**heads, **own, **named, **stack_values(record, source.symbols)}),
+            "attributes": attributes({**heads, **own, **name_texts, **stack_values(record, source.symbols)}),
             "eventName": name,
         }
         return json_line(found).encode()
 
     def request(self, records: Iterable[bytes]) -> bytes:
-        """The request that holds these records."""
+        """Return the request that holds these records."""
         return request_of([self.resource_logs(records)])
 
     def resource_logs(self, records: Iterable[bytes]) -> bytes:
-        """These records with where they are from: the ResourceLogs of a request."""
+        """Return the ResourceLogs of a request: records with their origin."""
         return self._head + b",".join(records) + b"]}]}"
 
 
 def request_of(parts: Iterable[bytes]) -> bytes:
-    """The request that holds these ResourceLogs."""
+    """Return the request that holds these ResourceLogs."""
     return b'{"resourceLogs":[' + b",".join(parts) + b"]}"
 
 
 class HostsLogEncoder:
-    """The same of several hosts: each is a resource of its own, and a request holds those that have records in it."""
+    """Encoder for several hosts: each host is a separate resource, and a request holds the hosts with records in
+    it.
+    """
 
     def __init__(self, encoder_of: Callable[[HostRecord], LogEncoder]) -> None:
-        """Take what makes the encoder of a host, of the first event of it."""
+        """Take a function that creates the encoder of a host from the host's first event."""
         self._encoder_of = encoder_of
         self._encoders: dict[str, LogEncoder] = {}
         self._in_order: list[LogEncoder] = []
-        """A place in it stands in front of each record, so that a request knows whose it is."""
-        self._places: dict[str, bytes] = {}
+        """Encoders by host number, which precedes each record so that a request can group the records by host."""
+        self._host_numbers: dict[str, bytes] = {}
 
     def record(self, record: Record, wall: int | None, observed: int) -> bytes:
-        """One LogRecord; as that of one host, at the time by one clock."""
+        """Return one LogRecord of the event's host, with the time by one clock."""
         if not isinstance(record, HostRecord):
             raise TypeError("an event of no host")
         encoder = self._encoders.get(record.host)
         if encoder is None:
             encoder = self._encoders[record.host] = self._encoder_of(record)
-            self._places[record.host] = len(self._in_order).to_bytes(_PLACE)
+            self._host_numbers[record.host] = len(self._in_order).to_bytes(_HOST_NUMBER_BYTES)
             self._in_order.append(encoder)
-        return self._places[record.host] + encoder.record(record, wall or record.time, observed)
+        return self._host_numbers[record.host] + encoder.record(record, wall or record.time, observed)
 
     def request(self, records: Iterable[bytes]) -> bytes:
-        """The request that holds these records; those of one host stay in their order."""
+        """Return the request that holds these records; those of one host keep their order."""
         by_place: dict[int, list[bytes]] = {}
-        for one in records:
-            by_place.setdefault(int.from_bytes(one[:_PLACE]), []).append(one[_PLACE:])
+        for numbered_record in records:
+            by_place.setdefault(int.from_bytes(numbered_record[:_HOST_NUMBER_BYTES]), []).append(
+                numbered_record[_HOST_NUMBER_BYTES:]
+            )
         return request_of(self._in_order[place].resource_logs(own) for place, own in by_place.items())

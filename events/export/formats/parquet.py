@@ -1,11 +1,11 @@
-"""Parquet, by pyarrow: a row an event, typed columns, compressed by Zstandard.
+"""Write Parquet with pyarrow: one row per event, typed columns, compressed by Zstandard.
 
-Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the
-group of its session), then every field that an event may have. Numbers have their width and sign; where two events
-have a field of one name and different integers, the column has the smallest type that holds both exactly
-(decimal128(20) for u64 beside s64), and of what is not alike at all the text. Arrays are lists, structures bytes,
-strings text (escaped as `events.export.escape` says). Where stacks are recorded `stack` has the functions of the
-event's, the innermost first. null: no such field, or the kernel could not read it.
+Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `event` (for our own probes without the
+session's group), then every field that an event may have. Numbers have their width and sign; if two events have a
+field of one name with different integer types, the column has the smallest type that holds both exactly
+(decimal128(20) for u64 with s64), and for unrelated types text. Arrays are lists, structures bytes, strings text
+(escaped by `events.export.escape`). If stacks are recorded, `stack` has the functions of the event's stack, the
+innermost first. null: no such field, or the kernel could not read it.
 """
 
 from __future__ import annotations
@@ -30,20 +30,24 @@ if TYPE_CHECKING:
     import pyarrow
 
 _PIECE = 1 << 11
-"""Rows that are made columns at once, which is what takes long."""
+"""Rows converted to columns in one step, which takes most of the time."""
 _GROUP = 1 << 15
-"""Rows in a group of the file: what is held back."""
+"""Rows in a row group of the file, which are held in memory."""
 Cell = Scalar | float | Decimal | list[object]
-"""What pyarrow is given for a value."""
+"""Value in the form that pyarrow takes."""
 HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
 
 
 class NoPyarrow(Exception):
-    """pyarrow is not installed; the text says how to get it."""
+    """Raised if pyarrow is not installed; the text says how to install it."""
 
 
 def require_pyarrow() -> ModuleType:
-    """The library; imported when it is asked for. Raises NoPyarrow."""
+    """Import and return pyarrow.
+
+    Raises:
+        NoPyarrow: it is not installed.
+    """
     try:
         import pyarrow
         import pyarrow.parquet
@@ -54,10 +58,14 @@ def require_pyarrow() -> ModuleType:
 
 
 class ParquetTable:
-    """See the module."""
+    """Parquet writer; see the module."""
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
-        """Begin a file. Raises NoPyarrow."""
+        """Start a file.
+
+        Raises:
+            NoPyarrow: pyarrow is not installed.
+        """
         self._pa = pa = require_pyarrow()
         self._source = source
         self._types = _column_types(pa, source)
@@ -84,20 +92,20 @@ class ParquetTable:
         return unplaced_note(self._unplaced)
 
     def take(self, record: Record) -> None:
-        source, known = self._source.own(record), self._source.head(record)
+        source, head_values = self._source.own(record), self._source.head(record)
         values = mark_values(record) if is_mark(record) else exact_values(record)
-        asked = source.fields(record.format) if record.format else tuple(values)
+        requested = source.fields(record.format) if record.format else tuple(values)
         if stacks := stack_values(record, source.symbols):
-            values, asked = {**values, **stacks}, (*asked, *stacks)
-        self._unplaced += sum(name not in self._fits for name in asked)
-        where = (None if isinstance(at := known.get(head.name), tuple) else at for head in self._source.heads)
+            values, requested = {**values, **stacks}, (*requested, *stacks)
+        self._unplaced += sum(name not in self._fits for name in requested)
+        where = (None if isinstance(at := head_values.get(head.name), tuple) else at for head in self._source.heads)
         name = exported_name(record.event)
         heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, task_name(record), name)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
-        there = frozenset(asked)
+        requested_set = frozenset(requested)
         for cells, (name, fit) in zip(self._rows[len(heads) :], self._fits.items(), strict=True):
-            value: Value | float = values.get(name) if name in there else None
+            value: Value | float = values.get(name) if name in requested_set else None
             cell = None if value is None else fit(value)
             self._unplaced += value is not None and cell is None
             cells.append(cell)
@@ -157,26 +165,28 @@ def _type_of(pa: ModuleType, field: Field) -> pyarrow.DataType:
     return element if field.count is None else pa.list_(element)
 
 
-def _common(pa: ModuleType, one: pyarrow.DataType, other: pyarrow.DataType) -> pyarrow.DataType:
-    """The type that holds values of both."""
-    if one == other:
-        return one
+def _common(pa: ModuleType, first: pyarrow.DataType, second: pyarrow.DataType) -> pyarrow.DataType:
+    """Return the type that holds values of both types."""
+    if first == second:
+        return first
     exact = pa.decimal128(20, 0)
-    if all(pa.types.is_integer(kind) or kind == exact for kind in (one, other)):
-        if exact in (one, other):
+    if all(pa.types.is_integer(kind) or kind == exact for kind in (first, second)):
+        if exact in (first, second):
             return exact
-        signed = [kind for kind in (one, other) if pa.types.is_signed_integer(kind)]
-        width = max(one.bit_width, other.bit_width)
+        signed = [kind for kind in (first, second) if pa.types.is_signed_integer(kind)]
+        width = max(first.bit_width, second.bit_width)
         if len(signed) != 1:
             return getattr(pa, f"{'' if signed else 'u'}int{width}")()
-        unsigned = one if signed[0] == other else other
+        unsigned = first if signed[0] == second else second
         needed = max(signed[0].bit_width, 2 * unsigned.bit_width)
         return exact if needed > 64 else getattr(pa, f"int{needed}")()
     return pa.string()
 
 
 def _fit(pa: ModuleType, kind: pyarrow.DataType) -> Callable[[Value | float], Cell]:
-    """Makes a cell of a value; None where it is none of this type (text of an event may say another)."""
+    """Return a function that converts a value to a cell; None if the value is not of this type (text events may
+    differ).
+    """
     if pa.types.is_list(kind):
         inner = _fit(pa, kind.value_type)
         return lambda value: [_or_none(inner, part) for part in value] if isinstance(value, tuple) else None

@@ -1,15 +1,14 @@
-"""A trace for https://ui.perfetto.dev: protocol buffers, `TracePacket`s with `TrackEvent`s.
+"""Write a trace for https://ui.perfetto.dev: protocol buffers, `TracePacket`s with `TrackEvent`s.
 
-Every task has a track (each idle task its own, by CPU), below one of all that was probed. A call with both ends is
-a slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
-instant, and an end of a call without its other end says why (`alone`). Where the line was cut there is a slice on a
-track of its own, as long as events are missing; an instant where only the length is known. Values are typed; where
-one has a name (enums, errors, symbols), that stands beside it as `NAME (name)`. Time stamps are those of the trace
-clock, in nanoseconds.
+Every task has a track (each idle task its own, by CPU), below one for the whole target. A call with both ends is a
+slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
+instant, and an end of a call without a partner has the reason (`alone`). An outage is a slice on a separate track, as
+long as events are missing, or an instant if only its length is known. Values are typed; a value with a name (enums,
+errors, symbols) also has it as `NAME (name)`. Time stamps are those of the trace clock, in nanoseconds.
 
-Numbers of the fields: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
-debug_annotation}.proto of Perfetto. Task tracks are no thread tracks: a record holds the thread id, and not the
-process that Perfetto would want to know.
+Field numbers: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
+debug_annotation}.proto of Perfetto. Task tracks are not thread tracks: a record holds the thread id, but not the
+process id that Perfetto requires.
 """
 
 from __future__ import annotations
@@ -38,34 +37,34 @@ _UUID, _TRACK_NAME, _PARENT_UUID = 1, 2, 5
 _VALUE_BOOL, _VALUE_UINT, _VALUE_INT, _VALUE_DOUBLE, _VALUE_STRING = 2, 3, 4, 5, 6
 _ANNOTATION_NAME, _VALUE_ARRAY = 10, 12
 _STATE_CLEARED = 1
-"""SEQ_INCREMENTAL_STATE_CLEARED."""
+"""Flag SEQ_INCREMENTAL_STATE_CLEARED."""
 _SEQUENCE = 1
-_ROOT, _LINE = 1, 2
-"""Tracks of all that was probed, and of the line to it."""
+_ROOT, _CONNECTION = 1, 2
+"""Tracks of the target, and of the connection to it."""
 _FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
-"""Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+"""First tracks of tasks, by thread id, and of idle tasks, by CPU."""
 _FIRST_CROSSING = 1 << 35
-"""Tracks of calls that cross another one of their task, in the order in which they were needed."""
+"""First track of calls that cross another call of their task, in order of creation."""
 _MOST_TRACKS = 1 << 16
-"""Of which it is known that they were described."""
+"""Maximum number of tracks remembered as described."""
 _PLACE_BITS = 40
-"""All tracks of one trace are below this."""
+"""Log2 of the number of tracks reserved for each trace in a file."""
 
 
 class PerfettoTrace:
-    """See the module."""
+    """Perfetto writer for one host; see the module."""
 
     notes: tuple[str, ...] = ()
     left_out = 0
 
     def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
-        """Begin.
+        """Start a trace.
 
         Args:
-            source: what is known of the events.
-            out: the file; other traces may go into it too.
-            waiting: how many events wait for the end of a call, see `events.export.spans`.
-            place: of the trace, where the file has more than one.
+            source: properties of the events.
+            out: the file; other traces may be written to it too.
+            waiting: number of events that wait for the end of a call; see `events.export.spans`.
+            place: number of the trace, if the file has several.
         """
         self._source = source
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
@@ -74,9 +73,9 @@ class PerfettoTrace:
             source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
         )
         self._tracks: dict[int, str] = {}
-        """Track -> name under which it is known."""
+        """Name last written for each track."""
         self._crossing: dict[tuple[int, str], int] = {}
-        """Track of the task, event of the entry -> track of such calls that cross other ones."""
+        """Track of crossing calls, by the task's track and the event of the entry."""
         self._crossings = 0
         root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
         flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
@@ -84,26 +83,26 @@ class PerfettoTrace:
 
     def take(self, record: Record) -> None:
         if is_mark(record):
-            self._gap(record)
+            self._write_outage(record)
         else:
             self._write(self._spans.take(record))
 
-    def _gap(self, record: Record) -> None:
-        """The time that a mark tells of, where the line is."""
-        track, cut = self._base + _LINE, cut_of_record(record)
+    def _write_outage(self, record: Record) -> None:
+        """Write an outage to the connection's track."""
+        track, cut = self._base + _CONNECTION, cut_of_record(record)
         if track not in self._tracks:
             self._tracks[track] = "line"
-            described = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
-            self._packet(content(_TRACK_DESCRIPTOR, described))
-        told = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
-        named = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + told
+            descriptor = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, descriptor))
+        annotations = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
+        description = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + annotations
         begin = self._source.time(record)
         if cut is None or cut.lost is None or cut.back is None:
-            self._at(begin, track, _INSTANT, named)
+            self._at(begin, track, _INSTANT, description)
             return
-        if isinstance(record, HostRecord):  # among those of other hosts it stands where events go on
+        if isinstance(record, HostRecord):  # with several hosts, the mark's time is that at which events continue
             begin -= cut.back - cut.lost
-        self._at(begin, track, _SLICE_BEGIN, named)
+        self._at(begin, track, _SLICE_BEGIN, description)
         self._at(begin + cut.back - cut.lost, track, _SLICE_END, b"")
 
     def _at(self, time: int, track: int, kind: int, rest: bytes) -> None:
@@ -129,23 +128,23 @@ class PerfettoTrace:
                 self._instant(item.record, item.alone)
 
     def _begin(self, record: Record, track: int | None = None) -> None:
-        named = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
-        self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."), track)
+        description = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
+        self._event(record, _SLICE_BEGIN, description + self._values(record, "entry."), track)
 
     def _end(self, record: Record, track: int | None = None) -> None:
         self._event(record, _SLICE_END, self._values(record, "exit."), track)
 
     def _instant(self, record: Record, alone: str) -> None:
-        named = string(_NAME, event_name(record.event)) + string(_CATEGORIES, "event")
+        description = string(_NAME, event_name(record.event)) + string(_CATEGORIES, "event")
         why = _annotation("alone", alone) if alone else b""
-        self._event(record, _INSTANT, named + self._values(record, "") + why)
+        self._event(record, _INSTANT, description + self._values(record, "") + why)
 
     def _event(self, record: Record, kind: int, rest: bytes, track: int | None = None) -> None:
-        """Write an event; `track`: the one that it is on, None: that of its task."""
+        """Write an event on `track`; None: on the track of its task."""
         self._at(self._source.time(record), self._track(record) if track is None else track, kind, rest)
 
     def _crossing_track(self, entry: Record) -> int:
-        """Return a track below that of the task: the slices of one track are nested."""
+        """Return a track below the task's for crossing calls, as slices within one track must be nested."""
         task = self._track(entry)
         track = self._crossing.get((task, entry.event))
         if track is None:
@@ -158,28 +157,28 @@ class PerfettoTrace:
         return track
 
     def _track(self, record: Record) -> int:
-        """The task's track, described before its first event; again where its name was not known then."""
+        """Return the task's track; describe it before its first event, and again when its name becomes known."""
         task = record.pid or idle_task(record.cpu)
         track = self._base + (_FIRST_TASK + task if task > 0 else _FIRST_IDLE - task)
-        known = self._tracks.get(track)
-        if known is None or (known == UNNAMED and record.comm != known):
-            if known is None and len(self._tracks) >= _MOST_TRACKS:  # that of the oldest is described again
+        last_name = self._tracks.get(track)
+        if last_name is None or (last_name == UNNAMED and record.comm != last_name):
+            if last_name is None and len(self._tracks) >= _MOST_TRACKS:  # the oldest track would be described again
                 del self._tracks[next(iter(self._tracks))]
             self._tracks[track] = record.comm
             name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
-            described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, self._base + _ROOT)
-            self._packet(content(_TRACK_DESCRIPTOR, described))
+            descriptor = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, self._base + _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, descriptor))
         return track
 
     def _values(self, record: Record, prefix: str) -> bytes:
         values = exact_values(record)
-        asked = self._source.fields(record.format) if record.format else tuple(values)
-        shown = dict(self._source.shown(record))
+        requested = self._source.fields(record.format) if record.format else tuple(values)
+        texts = dict(self._source.shown(record))
         found = bytearray()
-        for name in asked:
+        for name in requested:
             value = values.get(name)
             found += _annotation(prefix + name, value)
-            text = shown.get(name, "")
+            text = texts.get(name, "")
             if is_name(value, text):
                 found += _annotation(f"{prefix}{name} (name)", text)
         for name, frames in stack_values(record, self._source.symbols).items():
@@ -191,7 +190,7 @@ class PerfettoTrace:
 
 
 class PerfettoHosts:
-    """The same of several hosts: each has a track of its own above those of its tasks; times are of one clock."""
+    """Perfetto writer for several hosts: each has a track above those of its tasks; times are of one clock."""
 
     notes: tuple[str, ...] = ()
     left_out = 0

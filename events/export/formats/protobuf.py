@@ -1,6 +1,6 @@
-"""Messages of protocol buffers, written by hand: https://protobuf.dev/programming-guides/encoding/.
+"""Encode protocol buffers: https://protobuf.dev/programming-guides/encoding/.
 
-Each function gives the bytes of one field with its key; a message is the fields one behind the other.
+Each function returns the bytes of one field with its key; a message is the concatenation of its fields.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import struct
 from functools import cache
 
 _VARINT, _FIXED, _BYTES = 0, 1, 2
-"""Wire types."""
+"""Wire types of protocol buffers."""
 _MASK = (1 << 64) - 1
 _SHORT = tuple(bytes((number,)) for number in range(0x80))
 
 
 def varint(number: int) -> bytes:
-    """A number of 64 bits; a negative one as its two's complement."""
+    """Encode a 64-bit number; a negative one as its two's complement."""
     if 0 <= number < 0x80:
         return _SHORT[number]
     number &= _MASK
@@ -33,20 +33,20 @@ def _key(field: int, wire_type: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field of type int64, uint64, int32, uint32, bool or of an enum."""
+    """Encode a field of type int64, uint64, int32, uint32, bool or of an enum."""
     return _key(field, _VARINT) + varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """A field of type double."""
+    """Encode a field of type double."""
     return _key(field, _FIXED) + struct.pack("<d", value)
 
 
 def content(field: int, value: bytes) -> bytes:
-    """A field of type bytes, or a message in a message."""
+    """Encode a field of type bytes, or a nested message."""
     return _key(field, _BYTES) + varint(len(value)) + value
 
 
 def string(field: int, value: str) -> bytes:
-    """A field of type string; what is no text (lone surrogates) is escaped."""
+    """Encode a field of type string; lone surrogates are escaped."""
     return content(field, value.encode("utf-8", "backslashreplace"))

@@ -1,13 +1,13 @@
-"""Text exactly as the kernel prints it, a line an event, as trace_pipe gives it with its default options.
+"""Write text exactly as the kernel prints it, a line per event, as trace_pipe does with its default options.
 
     head-221     [001] ...1.    18.307518: rd: (vfs_read+0x4/0x490) count=1024
 
-Sources: kernel/trace/trace_output.c, trace_print_context() and trace_print_lat_fmt(); what stands behind the time
-stamp is made by `events.names.kernel_text.kernel_text`. An event that came as text has no flags: they stand where the
-kernel's option `irq-info` is off. Strings are the bytes that were recorded, whatever they are.
+Sources: kernel/trace/trace_output.c, trace_print_context() and trace_print_lat_fmt();
+`events.names.kernel_text.kernel_text` makes the part after the time stamp. An event received as text has no flags;
+then the line looks as with the kernel's option `irq-info` off. Strings are the recorded bytes, whatever they are.
 
-The calls of the function_graph tracer have no lines of their own there: the kernel draws a graph of them. They are
-left out, and counted.
+The calls of the function_graph tracer have no lines of their own: the kernel draws a graph of them. They are omitted,
+and counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, is_stack, kernel_frames, user_frames
 
 _IRQS_OFF, _RESCHED_LAZY, _RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT, _NMI, _BH_OFF = (1 << bit for bit in range(8))
-"""enum trace_flag_type, include/linux/trace_events.h."""
+"""Flags of enum trace_flag_type, include/linux/trace_events.h."""
 _RESCHEDULE = {
     _RESCHED | _RESCHED_LAZY | _PREEMPT: "B",
     _RESCHED | _PREEMPT: "N",
@@ -37,7 +37,7 @@ _RESCHEDULE = {
 
 
 def latency_flags(flags: int, preempt_count: int) -> str:
-    """The five characters that say in what state a CPU was: `d.h2.`; of `common_flags` and `common_preempt_count`."""
+    """Return the five characters of the CPU's state, `d.h2.`, from `common_flags` and `common_preempt_count`."""
     off = {_IRQS_OFF | _BH_OFF: "D", _IRQS_OFF: "d", _BH_OFF: "b"}.get(flags & (_IRQS_OFF | _BH_OFF), ".")
     reschedule = _RESCHEDULE.get(flags & (_RESCHED | _RESCHED_LAZY | _PREEMPT), ".")
     hard, soft = flags & _HARDIRQ, flags & _SOFTIRQ
@@ -50,7 +50,7 @@ def latency_flags(flags: int, preempt_count: int) -> str:
 
 
 def context(record: Record) -> str:
-    """What stands in front of an event's own text: task, CPU, flags, time in microseconds."""
+    """Return the part before an event's own text: task, CPU, flags, time in microseconds."""
     micro = (record.ts + 500) // 1000
     flags = f" {latency_flags(record.raw[2], record.raw[3])}" if len(record.raw) > 3 else ""
     task = f"{record.comm:>16}-{record.pid:<7}"
@@ -58,17 +58,17 @@ def context(record: Record) -> str:
 
 
 def _exact(record: Record) -> Record:
-    """The same event with strings that can be told from their escapes."""
+    """Return the event with strings that are distinct from their escapes."""
     values = exact_values(record)
     if values is record.values:
         return record
-    same = replace(record)
-    same.__dict__["values"] = values  # where cached_property keeps what it has computed
-    return same
+    copy = replace(record)
+    copy.__dict__["values"] = values  # the attribute in which cached_property stores its result
+    return copy
 
 
 class KernelText:
-    """See the module."""
+    """Writer of the kernel's text; see the module."""
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source
@@ -85,12 +85,12 @@ class KernelText:
         if record.event in EVENTS and not record.text:
             self.left_out += 1
             return
-        for one in (record, *record.stacks):
-            self._write(one)
+        for part in (record, *record.stacks):
+            self._write(part)
 
     def _write(self, record: Record) -> None:
         line = context(record) + self._text(_exact(record))
-        # What is no UTF-8 was made `\xNN` when it was decoded: the kernel prints the bytes.
+        # Bytes that are not UTF-8 were decoded to `\xNN`: the kernel prints the bytes.
         self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")
 
     def _text(self, record: Record) -> str:
@@ -103,4 +103,4 @@ class KernelText:
         return kernel_text(record, self._source.symbols(), about.attached, about.user)
 
     def finish(self) -> None:
-        """Every line is whole."""
+        """Write nothing: every line is complete."""
