@@ -1,4 +1,4 @@
-"""The stacks of an event, as rows of its details and as printed lines."""
+"""Convert the stacks of an event to rows of its details and to printed lines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Return a row for each function, the innermost first; none where no stack was recorded.
+    """Return a row for each function, the innermost first; none if no stack was recorded.
 
-    In front of a stack that is a row of its own stands why.
+    A stack whose event is missing begins with a note that says so.
     """
-    from widgets.events.event_detail import DetailField  # textual comes with it
+    from widgets.events.event_detail import DetailField  # imports textual
 
     rows = [("note", NO_EVENT)] if is_stack(record) else []
     for name, texts in _stacks(watching, record):
@@ -27,7 +27,7 @@ def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
 
 
 def stack_lines(watching: Watch, record: Record) -> list[str]:
-    """Return a line for each function, the innermost first, as the kernel prints stacks; foreign text."""
+    """Return a line for each function, the innermost first, in the kernel's format of stacks; foreign text."""
     heads = {"stack": " => ", "user stack": " => (user) "}
     return [heads[name] + text for name, texts in _stacks(watching, record) for text in texts]
 

@@ -1,4 +1,4 @@
-"""Decisions of the live place about what is shown; no screen."""
+"""Status texts of the live screen. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui.present.loss_totals import lost_of
 from widgets.events.status_bar import LossTotals, Status
 from widgets.number_format import grouped
 
-# The first rows must not wait for what a key asks for later.
+# The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
     from events.record import Record
     from events.search.condition import Condition
@@ -24,27 +24,29 @@ if TYPE_CHECKING:
 
 
 def fields_of(watching: Watch) -> tuple[str, ...]:
-    """Names of the fields that those have, in the order in which the probes name them."""
+    """Return the names of the fields of a watch's events, in the order in which the probes name them."""
     return watched_events.fields_of(watching.known.plans, (one.plan for one in watching.armed), watching.store)
 
 
 def sorts_of_fields(watching: Watch) -> dict[str, ValueKind]:
-    """Return what each field can be compared with that a probe records, or did."""
+    """Return the kind of value of each field that a probe records, or recorded before."""
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
     from events.search.field_kinds import sorts_of
 
     formats = [fmt for one in watching.armed for fmt in one.formats.values()]
-    with contextlib.suppress(RecordingError):  # of a damaged one that is told where it is read
+    with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
         formats += watched_events.formats_of(watching)
-    # The tracer has no plan that says what its calls have.
+    # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
     columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
     return sorts_of(formats, dict.fromkeys((*columns, *traced)))
 
 
 def remark_of(condition: Condition) -> str:
-    """Of a condition on cgroups: how many are meant, and of how many tasks it is not known; else nothing."""
+    """Return, for a condition on cgroups, how many match and how many tasks are in unknown ones; else an empty
+    text.
+    """
     parts = condition.of_cgroups
     if not parts:
         return ""
@@ -55,7 +57,7 @@ def remark_of(condition: Condition) -> str:
 
 
 def status_of(connection: Connection, watching: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
-    """For the top line."""
+    """Return the status in the top line."""
     return Status(
         connection.target.name,
         connection.facts.title,
@@ -70,7 +72,7 @@ def status_of(connection: Connection, watching: Watch | None, counts: LossCounts
 
 
 def silence_of(connection: Connection, *, live: bool) -> str:
-    """Return since when nothing was heard of a target that owes an answer, where events are expected of it."""
+    """Return the time since a target last answered, if it owes an answer and events are expected of it."""
     seconds = getattr(connection.target, "silent", None) if live else None
     if seconds is None:
         return ""
@@ -80,13 +82,13 @@ def silence_of(connection: Connection, *, live: bool) -> str:
 
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
-    """Return the top line of a recording that is not open yet."""
+    """Return the status of a recording that is not open yet."""
     losses = LossTotals(lost=rows.lost, unread=rows.unread, gap=rows.gap)
     return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
 
 
 def losses_of(watching: Watch | None, counts: LossCounts | None) -> LossTotals:
-    """What did not reach the screen, each kind apart."""
+    """Return the losses of a watch, each kind by itself."""
     from events.store.outage_mark import gap_seconds
 
     if watching is None or watching.store is None:
@@ -95,14 +97,14 @@ def losses_of(watching: Watch | None, counts: LossCounts | None) -> LossTotals:
 
 
 def note_of_gap(watching: Watch) -> str:
-    """Return what is said where calls or events are counted: for how long there were none; empty: at all times."""
+    """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
     from events.store.outage_mark import gap_of
 
     return f"line cut for {gap}" if (gap := gap_of(watching.cuts)) else ""
 
 
 def note_of(watching: Watch) -> str:
-    """What is going on, for the line above the events."""
+    """Return the note above the events."""
     if note := note_of_recording(watching):
         return note
     if watching.ended and (watching.connection.cut_short or watching.error is None):
@@ -117,17 +119,17 @@ def note_of(watching: Watch) -> str:
 
 
 def note_of_end(*, cut_short: bool) -> str:
-    """Return the note of a recording whose events are all there."""
+    """Return the note of a recording whose events are all read."""
     return "the recording is cut short here: its end is missing" if cut_short else "this is all that was recorded"
 
 
 def note_of_preview(rows: FirstRows) -> str:
-    """Return the note above the first rows of a recording; empty where more will come."""
+    """Return the note above the first rows of a recording; empty if more will come."""
     return note_of_end(cut_short=rows.cut_short) if rows.complete else ""
 
 
 def note_of_recording(watching: Watch) -> str:
-    """What becomes of the recording that is written; empty: none is."""
+    """Return the note of the recording being written; empty: none is."""
     recorder = watching.recorder
     if recorder is None:
         return watching.recording_error
@@ -146,7 +148,7 @@ def note_of_nothing(connection: Connection | None) -> str:
 
 
 def rates_of(watching: Watch | None) -> dict[str, float | None]:
-    """Name of each armed function, with its events a second; None where nobody can tell them."""
+    """Return events per second of each armed function by name; None: unknown."""
     if watching is None:
         return {}
     if not watching.has_pace:
@@ -160,7 +162,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
+    """Return every field of an event: captured ones, stack, time of day and cgroup, then those the kernel adds."""
     from events.record import detail
     from events.stacks.stack import is_stack
     from events.store.outage_mark import is_mark, mark_values
@@ -173,29 +175,31 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
     named = dict(ValueStyle(watching.known).values(record))
     rows = []
-    unshown = ("caller",) if is_stack(record) else ()  # all of them stand as rows of the stack
+    unshown = ("caller",) if is_stack(record) else ()  # all callers stand as rows of the stack
     for one in detail(record):
         field = one.field
         if field.name in unshown:
             continue
         value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
         number = show(one.value)
-        # An address has one way to be read, and the name of a system call stands behind its number.
+        # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))
         both = value if alone else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
-    own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
+    captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     known = (*_day_row(watching, record), *_cgroup_row(watching, record))
-    return (*own, *stack_rows(watching, record), *known, *of_probe, *common)
+    return (*captured, *stack_rows(watching, record), *known, *of_probe, *common)
 
 
 def rank_of(name: str) -> int:
-    """0: what was asked for, and where the task was; 1: what the kernel adds of a probe; 2: what all events have."""
+    """Return the order of a field: 0 captured by the probe; 1 added by the kernel for a probe; 2 common to all
+    events.
+    """
     return 2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0
 
 
 def _day_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """When it was by the clock of this machine, and what that may be wrong by, where it is known."""
+    """Return the time of day on this machine's clock with its uncertainty, if it is known."""
     from tui.present.event_times import day_of
     from widgets.events.event_detail import DetailField
 
@@ -204,7 +208,7 @@ def _day_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
 
 
 def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Where the task was, where that is known."""
+    """Return the cgroup of the task, if it is known."""
     from widgets.events.event_detail import DetailField
 
     path = watching.store.cgroups.path_of(record.pid, record.ts, record.seq) if watching.store else None
