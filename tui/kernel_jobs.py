@@ -1,4 +1,6 @@
-"""What a worker does to the kernel for the application: values in, a message out; no widget is touched."""
+"""Kernel operations for workers of the application: each takes values and returns a message, and touches no
+widget.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,10 @@ def arm(
     triggers: Sequence[str] = (),
 ) -> ProbeArmed | ProbeRejected | ProbeTooFast:
     """Arm a probe, with triggers for its events; waits for the kernel."""
-    there = armed_but_for_its_filter(watching, probe)
+    armed_before = armed_but_for_its_filter(watching, probe)
     try:
-        if there is not None and isinstance(probe, Probe | UserProbe):
-            watching.change_filter(there, probe.filter)
+        if armed_before is not None and isinstance(probe, Probe | UserProbe):
+            watching.change_filter(armed_before, probe.filter)
             return ProbeArmed(probe, ("it was armed already: only its filter is another one now",))
         armed = watching.arm(
             probe,
@@ -64,7 +66,7 @@ def arm(
 
 
 def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
-    """What is armed already and differs from a probe in its filter alone; None: nothing."""
+    """Return an armed probe that differs from a probe only in its filter; None: there is none."""
     if not isinstance(probe, Probe | UserProbe):
         return None
     plain = replace(probe, filter="")
@@ -76,25 +78,25 @@ def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
 
 
 def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
-    """Take probes away; waits for the kernel."""
+    """Disarm probes; waits for the kernel."""
     failures: list[str] = []
-    gone: list[tuple[Plan, ArmedState]] = []
+    disarmed: list[tuple[Plan, ArmedState]] = []
     for armed in probes:
         try:
-            was = watching.told_to(armed)
+            state = watching.told_to(armed)
             failures += words_of(watching.disarm(armed))
-            gone.append((armed.plan, was))
+            disarmed.append((armed.plan, state))
         except KernelError as error:
             failures.append(str(error))
-    return Disarmed(tuple(failures), tuple(gone), watching)
+    return Disarmed(tuple(failures), tuple(disarmed), watching)
 
 
 def arm_back(watching: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
-    """Arm probes again that were disarmed, with what they were told; waits for the kernel."""
+    """Arm disarmed probes again, with their former state; waits for the kernel."""
     refused: list[str] = []
-    for plan, was in gone:
+    for plan, state in gone:
         try:
-            again = watching.arm_back(plan, was)
+            again = watching.arm_back(plan, state)
             refused += [f"{text}: {error}" for text, error in again.refused]
         except KernelError as error:
             refused.append(f"{plan.probe.subject}: {error}")
@@ -112,7 +114,7 @@ def record(watching: Watch, path: Path) -> RecordingChanged:
 
 
 def stop_recording(watching: Watch) -> RecordingChanged:
-    """Finish the recording; asks the kernel for the last names and counts."""
+    """End the recording; reads the last names and counts from the kernel."""
     try:
         path = watching.stop_recording()
     except OSError as error:
@@ -121,14 +123,14 @@ def stop_recording(watching: Watch) -> RecordingChanged:
 
 
 def buffer_of(watching: Watch) -> int:
-    """KB of the ring buffer of each CPU; 0: there is none, or it can't be known."""
+    """Return the KB of each CPU's ring buffer; 0: there is none, or its size can't be read."""
     with contextlib.suppress(KernelError):
         return watching.session.buffer_kb if watching.session is not None else 0
     return 0
 
 
 def resize(watching: Watch, kb: int) -> Remedied:
-    """Make the ring buffer of each CPU so large; waits for the kernel."""
+    """Resize the ring buffer of each CPU; waits for the kernel."""
     session = watching.session
     if session is None:
         return Remedied("nothing is armed", failed=True)
@@ -152,16 +154,16 @@ def switch(watching: Watch, armed: Armed, mode: Mode) -> Remedied:
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
     text = f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on"
-    return Remedied(text, back=lambda watching: switch(watching, _as_it_is(watching, armed), before))
+    return Remedied(text, back=lambda watching: switch(watching, _current(watching, armed), before))
 
 
-def _as_it_is(watching: Watch, armed: Armed) -> Armed:
-    """Return the same probe as it is armed now: with another filter or another plan it is another value."""
+def _current(watching: Watch, armed: Armed) -> Armed:
+    """Return a probe in its current form: with another filter or plan it is another value."""
     return next((one for one in watching.armed if one.key == armed.key), armed)
 
 
 def change_filter(watching: Watch, armed: Armed, text: str) -> Remedied:
-    """Record of a probe only what passes a filter; waits for the kernel."""
+    """Record only events of a probe that pass a filter; waits for the kernel."""
     probe = armed.plan.probe
     name, before = probe.subject, probe.filter if isinstance(probe, Probe | UserProbe) else ""
     try:
@@ -170,18 +172,18 @@ def change_filter(watching: Watch, armed: Armed, text: str) -> Remedied:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} records only {text} from now on" if text else f"{name} records everything from now on",
-        back=lambda watching: change_filter(watching, _as_it_is(watching, armed), before),
+        back=lambda watching: change_filter(watching, _current(watching, armed), before),
     )
 
 
 def add_to_filter(watching: Watch, armed: Armed, clause: str) -> Remedied:
-    """Record of a probe only what passes its filter and another condition; waits for the kernel."""
+    """Record only events of a probe that pass its filter and another condition; waits for the kernel."""
     there = armed.plan.probe.filter if isinstance(armed.plan.probe, Probe | UserProbe) else ""
     return change_filter(watching, armed, joined(there, clause))
 
 
 def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:
-    """Have the kretprobes of a probe follow so many calls at once; waits for the kernel."""
+    """Let the kretprobes of a probe follow `number` calls at once; waits for the kernel."""
     name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
     try:
         watching.rearm(armed, with_maxactive(armed.plan, number))
@@ -189,7 +191,7 @@ def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on",
-        back=lambda watching: more_active(watching, _as_it_is(watching, armed), before or number),
+        back=lambda watching: more_active(watching, _current(watching, armed), before or number),
     )
 
 
@@ -204,7 +206,7 @@ def add_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -
 
 
 def remove_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:
-    """Take a trigger away; waits for the kernel."""
+    """Remove a trigger; waits for the kernel."""
     if watching.session is None:
         return Remedied("nothing is armed", failed=True)
     try:
@@ -213,5 +215,5 @@ def remove_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str
         return Remedied(f"{text}: {error}", failed=True)
     return Remedied(
         f"{event.event} has the trigger {text} no more",
-        back=lambda watching: add_trigger(watching, _as_it_is(watching, armed), event, text),
+        back=lambda watching: add_trigger(watching, _current(watching, armed), event, text),
     )

@@ -1,4 +1,4 @@
-"""What the summary says: counts of events, or of the kernel's own histograms, in words and bars."""
+"""Texts of the summary: counts of events, or of the kernel's own histograms, in words and bars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
-    """Values below their title, and at the end what is not shown."""
+    """Return values below their title, and at the end the sum of those not shown."""
     bars = [Bar(one.label, one.hits, one.error, one.number) for one in shown]
     rest = total - sum(one.hits for one in shown)
     return Bars(title, (*bars, *((Bar("others", rest, dim=True),) if rest else ())), total)
@@ -42,7 +42,7 @@ def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
 def of_events(
     watching: Watch, summary: Summary, subject: Subject, values: list[SummaryValue], tasks: list[SummaryValue]
 ) -> SummaryText:
-    """From what is in the store, or was; `values` and `tasks` as the functions above give them."""
+    """Return the summary of events; `values` and `tasks` as `tui.present.summary_values` returns them."""
     title = f"process  {_how_many(len(summary.tasks), summary.seen, summary.tasks.exact)}"
     of_tasks = of_values = bars_of(title, tasks, summary.seen)
     if summary.values is not None and subject.field:
@@ -121,7 +121,7 @@ def _no_latency(watching: Watch, summary: Summary) -> str:
 
 
 def figures_of(found: Distribution) -> list[Bar]:
-    """`p50 3.21 us  p90 …`, `p99 …  max …`: by two, so that they are not cut."""
+    """Return percentiles as `p50 3.21 us  p90 …`, `p99 …  max …`, two in a line so that they fit."""
     texts = [f"{name} {duration(found.quantile(share))}" for name, share in QUANTILES]
     return _by_two([*texts, f"max {duration(found.most)}"])
 
@@ -131,15 +131,15 @@ def _by_two(texts: list[str]) -> list[Bar]:
 
 
 def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
-    """Each with the most it stands for."""
+    """Return a bar for each power of two, with its upper bound."""
     return [Bar(f"≤ {duration(1 << exponent)}", hits, right=True) for exponent, hits in powers]
 
 
-# -- in the kernel ------------------------------------------------------------------------------------------------
+# -- counted in the kernel ----------------------------------------------------------------------------------------
 
 
 def of_kernel(watching: Watch, reads: tuple[HistogramReading, ...], subject: Subject) -> SummaryText:
-    """From the histograms that the kernel keeps."""
+    """Return the summary of the kernel's histograms."""
     if not reads:
         return SummaryText("in the kernel: its histograms are being set up")
     tasks = kernel_tasks(reads)
@@ -185,7 +185,7 @@ def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
 
 
 def kernel_figures(read: HistogramReading) -> list[Bar]:
-    """`p50 ≤ 4.10 us  …  mean …`: a power of two is all that the kernel keeps of a time."""
+    """Return percentiles as `p50 ≤ 4.10 us  …  mean …`: the kernel only has powers of two of each time."""
     powers = powers_of(read.histogram.entries)
     total = sum(power.hits for power in powers)
     texts = [f"{name} ≤ {duration(1 << quantile_of(powers, part))}" for name, part in (*QUANTILES, ("max", 100))]
