@@ -186,12 +186,12 @@ class Disarmed(Message):
     """
 
     def __init__(
-        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, ArmedState], ...] = (), watching: Watch | None = None
+        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, ArmedState], ...] = (), watch: Watch | None = None
     ) -> None:
         super().__init__()
         self.failures = failures
         self.gone = gone
-        self.watching = watching
+        self.watching = watch
         """Watch in which they were armed; None: nothing can be armed again."""
 
 
@@ -207,9 +207,9 @@ class RecordingChanged(Message):
 class LossesCounted(Message):
     """Loss counts and names of tasks were read from the kernel."""
 
-    def __init__(self, watching: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
+    def __init__(self, watch: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.counts = counts
         self.names = names
 
@@ -217,18 +217,18 @@ class LossesCounted(Message):
 class ConnectionRestored(Message):
     """A disconnected watch is connected again."""
 
-    def __init__(self, watching: Watch, back: Reconnected) -> None:
+    def __init__(self, watch: Watch, back: Reconnected) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.back = back
 
 
 class ConnectionLost(Message):
     """Reconnecting a watch was given up."""
 
-    def __init__(self, watching: Watch, error: KernelError) -> None:
+    def __init__(self, watch: Watch, error: KernelError) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.error = error
 
 
@@ -239,9 +239,9 @@ class HostsChanged(Message):
 class GraphStarted(Message):
     """The function_graph tracer runs."""
 
-    def __init__(self, watching: GraphWatch, failures: tuple[str, ...]) -> None:
+    def __init__(self, watch: GraphWatch, failures: tuple[str, ...]) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.failures = failures
         """Settings that the former tracer could not restore."""
 

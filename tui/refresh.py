@@ -69,13 +69,13 @@ class RefreshLoop:
         self._cost = 0.0
         """CPU time from the tick before to the last one, in seconds: including its picture."""
 
-    def follow(self, watching: Watch | None) -> None:
+    def follow(self, watch: Watch | None) -> None:
         """Drive this watch from now on; None: stop."""
-        self._watching = watching
+        self._watching = watch
         self._stop_counting()
         self._is_unshown = True
-        if watching is not None:
-            watching.on_data = self._wake
+        if watch is not None:
+            watch.on_data = self._wake
 
     def _wake(self) -> None:
         """Request a tick, from the pump's thread."""
@@ -91,14 +91,14 @@ class RefreshLoop:
         self._tick_timer = None
         now = time.thread_time()
         self._spent, self._cost = now, now - self._spent
-        watching = self._watching
-        if watching is None or not self._app.screen_stack:  # the application ends
+        watch = self._watching
+        if watch is None or not self._app.screen_stack:  # the application ends
             return
-        watching.tick(BUDGET)
+        watch.tick(BUDGET)
         # If one tick is not enough for the new events, several ticks share one picture.
-        if not watching.behind or time.monotonic() - self._shown >= SLOWEST:
+        if not watch.behind or time.monotonic() - self._shown >= SLOWEST:
             self._show()
-        if watching.unsettled:
+        if watch.unsettled:
             self.data_came()
 
     def _show(self) -> None:
@@ -111,27 +111,27 @@ class RefreshLoop:
 
     def count(self) -> None:
         """Read losses and names now, and every second while a probe is armed and connected."""
-        watching = self._watching
-        if watching is None or watching.error is not None:
+        watch = self._watching
+        if watch is None or watch.error is not None:
             self._stop_counting()
             return
-        if self._watch_being_read is not watching:  # over a slow connection an answer takes longer than a second
-            self._watch_being_read = watching
-            self._app.run_worker(lambda: self._read_losses(watching), thread=True, group="count")
+        if self._watch_being_read is not watch:  # over a slow connection an answer takes longer than a second
+            self._watch_being_read = watch
+            self._app.run_worker(lambda: self._read_losses(watch), thread=True, group="count")
         else:
             self._late()
-        if not watching.live:
+        if not watch.live:
             self._stop_counting()
         elif self._count_timer is None:
             self._count_timer = self._app.set_interval(COUNT_EVERY, self.count)
 
-    def _read_losses(self, watching: Watch) -> None:
+    def _read_losses(self, watch: Watch) -> None:
         try:
             with contextlib.suppress(KernelError):  # the pump reports a lost connection once
-                watching.measure_clock()
-                self._app.post_message(LossesCounted(watching, watching.counts(), watching.names()))
+                watch.measure_clock()
+                self._app.post_message(LossesCounted(watch, watch.counts(), watch.names()))
         finally:
-            if self._watch_being_read is watching:
+            if self._watch_being_read is watch:
                 self._watch_being_read = None
 
     def _stop_counting(self) -> None:

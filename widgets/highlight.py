@@ -9,7 +9,7 @@ from typing import Final
 from widgets.rows import Piece
 
 _BETWEEN_WORDS: Final = re.compile(r"[^\w.$]+")
-"""As in `btf.search`."""
+"""Separator of words, as in `btf.search`."""
 _PROBE: Final = re.compile(r"(?:[ft]|[pr]\d*|e|on)(?::\S*)?\s+\S|(?:s|lat):\S")
 
 SCATTERED: Final = 3

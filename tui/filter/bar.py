@@ -182,7 +182,7 @@ class FilterBar(FilterLine):
     def _completions(self, text: str, cursor: int) -> Completions:
         from tui.filter.completion import complete_filter
 
-        sorts = {name: sort for watching in self.watches() for name, sort in self._filter.sorts(watching).items()}
+        sorts = {name: sort for watch in self.watches() for name, sort in self._filter.sorts(watch).items()}
         return complete_filter(text, cursor, sorts, self._values_of)
 
     def _values_of(self, field: str) -> Sequence[CandidateValue]:
@@ -190,7 +190,7 @@ class FilterBar(FilterLine):
 
         if field not in self._values:
             stores = [(one, one.store) for one in self.watches() if one.store is not None]
-            found = [value for watching, store in stores for value in values_seen(watching, store, field)]
+            found = [value for watch, store in stores for value in values_seen(watch, store, field)]
             self._values[field] = tuple(dict.fromkeys(found))
         return self._values[field]
 
@@ -209,14 +209,14 @@ class LiveFilterBar(FilterBar):
         return self._hidden.told
 
     def watches(self) -> Sequence[Watch]:
-        watching = self._watch_on_screen()
-        return () if watching is None else (watching,)
+        watch = self._watch_on_screen()
+        return () if watch is None else (watch,)
 
     def begin(self, text: str) -> FilteredRows | None:
-        watching = self._watch_on_screen()
-        if watching is None or watching.store is None:
+        watch = self._watch_on_screen()
+        if watch is None or watch.store is None:
             return None
-        return self._filter.preview(text, watching, watching.store)
+        return self._filter.preview(text, watch, watch.store)
 
     def choose(self, text: str, found: PassingEvents | None) -> None:
         from events.search.filtered_rows import FilteredRows

@@ -129,12 +129,12 @@ def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign:
     return tuple(dict.fromkeys(sorted(found, key=lambda item: not item.text.strip("\"'").lower().startswith(low))))
 
 
-def values_seen(watching: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
+def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
     """Return the values of a field among the newest events, the most frequent first, with their names."""
     own_fields = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
     if field not in own_fields and (field in COMM or field == "event" or field in CGROUP):
         return _values_of_any_event(store, field)
-    shown = ValueStyle(watching.known)
+    shown = ValueStyle(watch.known)
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
@@ -145,16 +145,16 @@ def values_seen(watching: Watch, store: Store, field: str) -> tuple[CandidateVal
         if time.monotonic() >= deadline:
             break
     seen = sorted(counts, key=lambda one: (-counts[one], one.text))
-    return tuple(dict.fromkeys((*seen, *_enumerators(watching, store, field))))
+    return tuple(dict.fromkeys((*seen, *_enumerators(watch, store, field))))
 
 
-def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
+def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
     """Yield the enumerators of a field's enum, with the numbers that events would have."""
     fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
-    columns = (column for plan in watching.known.plans for event in plan.events for column in event.columns)
+    columns = (column for plan in watch.known.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watching.known.namer.enumerators(kind):
+        for name, number in watch.known.namer.enumerators(kind):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 

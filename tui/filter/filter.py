@@ -66,19 +66,19 @@ class Filter:
         self._mixed: set[str] = set()
         """Fields whose kind differs between hosts, or has changed."""
 
-    def choose(self, text: str, watching: Watch | None, selected: FilteredRows | None = None) -> None:
+    def choose(self, text: str, watch: Watch | None, selected: FilteredRows | None = None) -> None:
         """Set another condition; `selected`: its events from `preview`. Raises ConditionError."""
         text = text.strip()
-        if text and watching is not None:
-            condition(text, self.sorts(watching), str)
+        if text and watch is not None:
+            condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
         if selected is not None and selected.condition.text == text:
             self._cache(selected)
 
     def check(self, text: str, watches: Iterable[Watch]) -> None:
         """Raise ConditionError if a text is no condition on the recorded fields of any of several kernels."""
-        for watching in watches:
-            self.sorts(watching)
+        for watch in watches:
+            self.sorts(watch)
         condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
 
     def with_text(self, text: str) -> Filter:
@@ -87,9 +87,9 @@ class Filter:
         other._sorts, other._mixed = dict(self._sorts), set(self._mixed)
         return other
 
-    def sorts(self, watching: Watch) -> dict[str, ValueKind]:
+    def sorts(self, watch: Watch) -> dict[str, ValueKind]:
         """Return the kind of value of each field, including those that are no longer recorded."""
-        for name, sort in sorts_of_fields(watching).items():
+        for name, sort in sorts_of_fields(watch).items():
             before = self._sorts.get(name, sort)
             if sort is not before and ValueKind.UNKNOWN not in (sort, before):
                 self._mixed.add(name)
@@ -120,13 +120,13 @@ class Filter:
         """The parsed condition with the kinds of its fields; None: every event passes."""
         return condition(self.text, {LATENCY: ValueKind.NUMBER, **self._sorts}, str) if self.text else None
 
-    def of(self, watching: Watch, store: Store) -> FilteredRows | None:
+    def of(self, watch: Watch, store: Store) -> FilteredRows | None:
         """Return the events of a store that pass, as the same object until the result changes; None: all pass."""
         cached = next((one for one in self._cached if one.store is store), None)
         if cached is not None or not self.text:
             return cached.selected if cached is not None else None
         try:
-            selected = self.preview(self.text, watching, store)
+            selected = self.preview(self.text, watch, store)
         except ConditionError as error:
             self.error = told(error)
             return None
@@ -134,26 +134,26 @@ class Filter:
         self._cache(selected)
         return selected
 
-    def preview(self, text: str, watching: Watch, store: Store) -> FilteredRows:
+    def preview(self, text: str, watch: Watch, store: Store) -> FilteredRows:
         """Return the events that would pass a condition, found by ticks. Raises ConditionError."""
-        return _selected(condition(text.strip(), self.sorts(watching), store.comm, store.cgroups), watching, store)
+        return _selected(condition(text.strip(), self.sorts(watch), store.comm, store.cgroups), watch, store)
 
-    def names_changed(self, watching: Watch) -> None:
+    def names_changed(self, watch: Watch) -> None:
         """Check all events again if the new names or cgroups of tasks change the result."""
-        self._cached = tuple(self._updated(made, watching) for made in self._cached)
+        self._cached = tuple(self._updated(made, watch) for made in self._cached)
 
-    def remark(self, watching: Watch, store: Store) -> str:
+    def remark(self, watch: Watch, store: Store) -> str:
         """Return a remark on the condition for the user; empty: none."""
-        selected = self.of(watching, store)
+        selected = self.of(watch, store)
         return remark_of(selected.condition) if selected is not None else ""
 
-    def _updated(self, cached: _CachedRows, watching: Watch) -> _CachedRows:
+    def _updated(self, cached: _CachedRows, watch: Watch) -> _CachedRows:
         condition_ = cached.selected.condition
         matching_tasks = condition_.tasks(cached.store.cmdlines)
         return (
             cached
             if matching_tasks == cached.matching_tasks
-            else _CachedRows(cached.store, _selected(condition_, watching, cached.store), matching_tasks)
+            else _CachedRows(cached.store, _selected(condition_, watch, cached.store), matching_tasks)
         )
 
     def _cache(self, selected: FilteredRows) -> None:
@@ -187,8 +187,8 @@ def told(error: ConditionError) -> str:
     return f"at {error.at + 1}: {error}"
 
 
-def _selected(wanted: Condition, watching: Watch, store: Store) -> FilteredRows:
+def _selected(wanted: Condition, watch: Watch, store: Store) -> FilteredRows:
     from events.search.filtered_rows import FilteredRows  # imports numpy
     from tui.present.call_ends import ends_of
 
-    return FilteredRows(store, wanted, lambda: ends_of(watching.known.plans))
+    return FilteredRows(store, wanted, lambda: ends_of(watch.known.plans))

@@ -31,16 +31,16 @@ class Activity(NamedTuple):
     """Note where only some of several probes record."""
 
 
-def activity_of(watching: ArmedSet) -> Activity:
+def activity_of(watch: ArmedSet) -> Activity:
     """Return the words for a watch. Never waits."""
-    return activity(watching.counting, watching.modes)
+    return activity(watch.counting, watch.modes)
 
 
-def mark_of(watching: Watch) -> str:
+def mark_of(watch: Watch) -> str:
     """Return words in place of "following" if no rows can arrive now; empty: they may. Never waits."""
-    if watching.error is not None:
+    if watch.error is not None:
         return "line cut"
-    return "" if watching.ended else activity_of(watching).mark
+    return "" if watch.ended else activity_of(watch).mark
 
 
 def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:

@@ -58,23 +58,23 @@ def stamp_of(watch_of_rows: Callable[[], Watch | None], face: ClockFace) -> Stam
     return text
 
 
-def day_in_front(watching: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
+def day_in_front(watch: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
     """Return the time of day with a blank, `14:03:22.123456 `, to print before the kernel's seconds; empty: not
     wanted, or unknown.
     """
-    offset = offset_of_row(watching, ts, seq) if face is not ClockFace.KERNEL else None
+    offset = offset_of_row(watch, ts, seq) if face is not ClockFace.KERNEL else None
     return f"{wall_clock(ts + offset.ns, utc=face is ClockFace.UTC)} " if offset is not None else ""
 
 
-def offset_of_row(watching: Watch | None, ts: int, seq: int) -> ClockOffset | None:
+def offset_of_row(watch: Watch | None, ts: int, seq: int) -> ClockOffset | None:
     """Return the offset from a row's time stamp to nanoseconds since 1970; None: unknown."""
-    store = watching.store if watching is not None else None
-    return watching.clock.offset(store, ts, seq) if watching is not None and store is not None else None
+    store = watch.store if watch is not None else None
+    return watch.clock.offset(store, ts, seq) if watch is not None and store is not None else None
 
 
-def day_of(watching: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -> str:
+def day_of(watch: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -> str:
     """Return time of day, uncertainty and day of a row, for its details; empty: unknown."""
-    offset = offset_of_row(watching, ts, seq)
+    offset = offset_of_row(watch, ts, seq)
     if offset is None:
         return ""
     ns, utc = ts + offset.ns, face is ClockFace.UTC

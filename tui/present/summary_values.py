@@ -59,29 +59,29 @@ class SummaryValue(NamedTuple):
     """Thread ids of processes of that name."""
 
 
-def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
+def subjects_of(watch: Watch, store: Store) -> tuple[Subject, ...]:
     """Return the fields of armed or received events, in the order in which the probes name them, then the
     processes.
     """
     formats = {fmt.path: fmt for fmt in store.decoder.formats.values()}
     fields = [
         Subject(path, field.name)
-        for path in events_of(watching)
+        for path in events_of(watch)
         if path in formats
-        for field in watching.known.fields(formats[path])
+        for field in watch.known.fields(formats[path])
     ]
     return (*fields, Subject())
 
 
 def preferred(
-    watching: Watch, subjects: tuple[Subject, ...], probes: Collection[Armable], columns: tuple[str, ...]
+    watch: Watch, subjects: tuple[Subject, ...], probes: Collection[Armable], columns: tuple[str, ...]
 ) -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
     """Return the subjects that are columns of the given probes, in the order of the columns, and all with these
     first.
     """
     # A recording shows a probe through another that covers it.
-    names = () if watching.live else {probe.subject for probe in probes}
-    plans = [plan for plan in watching.known.plans if plan.probe in probes or plan.probe.subject in names]
+    names = () if watch.live else {probe.subject for probe in probes}
+    plans = [plan for plan in watch.known.plans if plan.probe in probes or plan.probe.subject in names]
     paths = {event.path for plan in plans for event in plan.events}
     columns_of_probes = [
         subject for subject in subjects if subject.event in paths and (subject.field in columns or not columns)
@@ -91,21 +91,21 @@ def preferred(
     return tuple(columns_of_probes), tuple(dict.fromkeys((*columns_of_probes, *subjects)))
 
 
-def first_subject(watching: Watch, subjects: tuple[Subject, ...]) -> Subject:
+def first_subject(watch: Watch, subjects: tuple[Subject, ...]) -> Subject:
     """Return the first subject that has values; if none has, the first."""
-    return next((subject for subject in subjects if has_values(watching, subject)), subjects[0])
+    return next((subject for subject in subjects if has_values(watch, subject)), subjects[0])
 
 
-def has_values(watching: Watch, subject: Subject) -> bool:
+def has_values(watch: Watch, subject: Subject) -> bool:
     """Return True if an event of a subject was received."""
-    return events_of(watching).get(subject.event, False)
+    return events_of(watch).get(subject.event, False)
 
 
-def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
+def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
     """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
     if counted is None:
         return []
-    name = _Names(watching, counted.event, counted.field)
+    name = _Names(watch, counted.event, counted.field)
     known = counted.of_numbers
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
@@ -154,18 +154,18 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
 class _Names:
     """Names and filter conditions of the values of a field."""
 
-    def __init__(self, watching: Watch, event: str, field: str) -> None:
+    def __init__(self, watch: Watch, event: str, field: str) -> None:
         columns = (
             column
-            for plan in watching.known.plans
+            for plan in watch.known.plans
             for planned in plan.events
             if planned.path == event
             for column in planned.columns
             if column.name == field
         )
         self._column = next(columns, PlanColumn(field, field))
-        self._namer = watching.known.namer
-        self.measured = ValueStyle(watching.known).measured(event, field)
+        self._namer = watch.known.namer
+        self.measured = ValueStyle(watch.known).measured(event, field)
         """True for nanoseconds, which are shown as times."""
         self._event = event_name(event)
         self._field = field
@@ -206,11 +206,11 @@ class _Names:
 
 
 def kernel_values(
-    watching: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
+    watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
     """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
-    name = _Names(watching, subject.event, subject.field)
-    field = _field(watching, subject)
+    name = _Names(watch, subject.event, subject.field)
+    field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):
         value: Value = entry.keys[0].text
@@ -224,8 +224,8 @@ def kernel_values(
     return found
 
 
-def _field(watching: Watch, subject: Subject) -> Field | None:
-    formats = (fmt for armed in watching.armed for fmt in armed.formats.values() if fmt.path == subject.event)
+def _field(watch: Watch, subject: Subject) -> Field | None:
+    formats = (fmt for armed in watch.armed for fmt in armed.formats.values() if fmt.path == subject.event)
     return next((field for fmt in formats for field in fmt.fields if field.name == subject.field), None)
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 
-def events_of(watching: Watch) -> dict[str, bool]:
+def events_of(watch: Watch) -> dict[str, bool]:
     """Return the paths of the events that are armed or were received since the last clear, in the order in which the
     probes name them, each with True if it was received.
     """
-    return _events_of(watching.known.plans, (one.plan for one in watching.armed), _received(watching.store))
+    return _events_of(watch.known.plans, (one.plan for one in watch.armed), _received(watch.store))
 
 
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
@@ -53,11 +53,11 @@ def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], received: set[str])
     return {event.path: event.path in received for event in every if event.path in listed}
 
 
-def formats_of(watching: Watch) -> Iterable[EventFormat]:
+def formats_of(watch: Watch) -> Iterable[EventFormat]:
     """Return the formats of the received events; for a recording those of all its events, read or not."""
     from kernel.recording.target import RecordingTarget
 
-    target = watching.connection.target
+    target = watch.connection.target
     if isinstance(target, RecordingTarget):
         return target.recording.every_format()
-    return watching.store.decoder.formats.values() if watching.store is not None else ()
+    return watch.store.decoder.formats.values() if watch.store is not None else ()

@@ -52,19 +52,19 @@ class View(ABC):
         """Number of passing and of all rows; a text: why the filter does not apply to this view."""
 
     @abstractmethod
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Process new events or changed fields; return True if more remain."""
 
     @abstractmethod
     def forget(self) -> None:
         """Clear the view: the store is another one, or empty."""
 
-    def lacks(self, watching: Watch) -> str:  # noqa: ARG002 - most show what comes
+    def lacks(self, watch: Watch) -> str:  # noqa: ARG002 - most show what comes
         """Return why nothing can be shown, with a remedy, as a full sentence; empty: something can."""
         return ""
 
     @abstractmethod
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the note for the line above."""
 
     def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - most show the events of every probe
@@ -92,7 +92,7 @@ class View(ABC):
     def names_changed(self) -> None:  # noqa: B027 - most views show no names
         """Show names of tasks that were unknown before."""
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
         """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
 

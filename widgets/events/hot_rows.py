@@ -55,7 +55,7 @@ class HotRows:
         return len(self.spots)
 
     def forget(self) -> None:
-        """Nothing is cached."""
+        """Skip: no row is cached."""
 
     def total(self, available: int) -> int:
         """Return the columns that a row takes."""

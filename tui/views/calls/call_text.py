@@ -45,7 +45,7 @@ def _by_count(item: tuple[UnpairedReason, int]) -> tuple[int, str]:
 
 
 def detail_of_call(
-    watching: Watch, entry: Record | None, leave: Record | None, took: int = -1
+    watch: Watch, entry: Record | None, leave: Record | None, took: int = -1
 ) -> tuple[str, tuple[DetailField, ...]]:
     """Return the title and every field of both ends, equal names beside each other, in the order of
     `tui.present.status.detail_of`.
@@ -58,9 +58,9 @@ def detail_of_call(
         raise IndexError
     if is_mark(last):
         task = task_text(last.comm, last.pid, last.event)
-        return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watching, last))
+        return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watch, last))
     ends = (("entry", entry), ("exit", leave))
-    end_fields = [(end, field) for end, record in ends if record for field in detail_of(watching, record)]
+    end_fields = [(end, field) for end, record in ends if record for field in detail_of(watch, record)]
     places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in end_fields))}
     end_fields.sort(key=lambda one: (rank_of(one[1].name), places[one[1].name]))
     fields = (field._replace(name=f"{end}: {field.name}") for end, field in end_fields)
@@ -91,7 +91,7 @@ def object_of_loss(loss: Loss) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
+def object_of_call(watch: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
     """Return a call as an object for JSON: texts of both ends by field name, and under `values` their numbers.
 
     Raises IndexError if both ends are missing.
@@ -100,7 +100,7 @@ def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave:
     if last is None:
         raise IndexError
     ends = {"entry": entry, "exit": leave}
-    shown = {end: record and dict(watching.known.values(record)) for end, record in ends.items()}
+    shown = {end: record and dict(watch.known.values(record)) for end, record in ends.items()}
     exact = {end: record and exact_values(record) for end, record in ends.items()}
     return {
         "ts": last.ts,
@@ -122,14 +122,14 @@ def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave:
 class CallTexts:
     """Source of the rows of the table of calls."""
 
-    def __init__(self, watching: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
+    def __init__(self, watch: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
         """Set the watch, its store, and the greatest number of open calls."""
         from events.calls.calls import Calls  # imports numpy
 
         self.calls = Calls(store, most_open)
         self.held: Mapping[int, Record] = {}
         """Events still shown although the store may have dropped them, by sequence number."""
-        self._watching = watching
+        self._watching = watch
         self._store = store
         self._plans: tuple[Plan, ...] = ()
         self._columns: dict[str, tuple[str, Mapping[str, PlanColumn]]] = {}

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 class CallTable:
     """A `widgets.events.call_rows.CallSource`, and a model for `tui.views.events.filtered_pane`."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
+    def __init__(self, watch: Watch, store: Store, chosen: Filter | None = None) -> None:
         """Set the filter; None: a new one."""
         self.filter = chosen or Filter()
-        self.every = CallTexts(watching, store)
+        self.every = CallTexts(watch, store)
         self.order: tuple[EventColumn, bool] | None = None
         """Latency column, and True for the longest first; None: in the order in which calls ended."""
         self._ordered: list[int] | None = None
         """Numbers of calls sorted by latency, as of one moment; None: in order of time."""
-        self._watching = watching
+        self._watching = watch
         self._store = store
         self._chosen: FilteredCalls | None = None
         self.sync()

@@ -83,10 +83,10 @@ class CallsView(TableView):
         super().__init__(chosen)
         self.pane = CallsPane(self.name)
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Pair new events; work that takes longer goes on in later ticks."""
         if self.pane.shown is None:
-            self.pane.fill(CallTable(watching, store, self.filter))
+            self.pane.fill(CallTable(watch, store, self.filter))
         return self.pane.tick()
 
     def forget(self) -> None:
@@ -117,26 +117,26 @@ class CallsView(TableView):
         shown = self.pane.shown
         return PassCount(*shown.counts, "calls", shown.behind) if shown is not None else PassCount(0, 0, "calls")
 
-    def lacks(self, watching: Watch) -> str:
+    def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without any probe at both ends."""
-        paired = self.pane.shown is None or ends_of(watching.known.plans)
-        recorded = not watching.connection.target.is_kernel
+        paired = self.pane.shown is None or ends_of(watch.known.plans)
+        recorded = not watch.connection.target.is_kernel
         return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
 
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the progress of pairing and the number of events without partner."""
         if self.pane.shown is None:
-            return note_of(watching)
+            return note_of(watch)
         counted = note_of_calls(self.pane.shown.every.calls)
-        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
+        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watch))))
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return both ends of the call. Raises IndexError if they were dropped."""
         if self.pane.shown is None:
             raise IndexError(row)
         if (loss := self.pane.shown.loss(row)) is not None:
             return detail_of_loss(loss)
-        return detail_of_call(watching, *self.pane.shown.records(row))
+        return detail_of_call(watch, *self.pane.shown.records(row))
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the entry under the cursor, else the exit."""

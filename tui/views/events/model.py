@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 class EventTable:
     """Rows of a store; a search finds the text that the table shows."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
+    def __init__(self, watch: Watch, store: Store, chosen: Filter | None = None) -> None:
         """Set the filter; None: a new one."""
         from events.search.filtered_rows import AllRows  # imports numpy
 
         self.store = store
         self.filter = chosen or Filter()
-        self._watching = watching
-        self._values = ValueStyle(watching.known)
+        self._watching = watch
+        self._values = ValueStyle(watch.known)
         self._all: AllRows = AllRows(store)
-        self._chosen = self.filter.of(watching, store)
+        self._chosen = self.filter.of(watch, store)
         self._ordered: SortedRows | None = None
         self.order: tuple[EventColumn, bool] | None = None
         """Column that the rows are sorted by, and True for the largest first; None: in order of time."""

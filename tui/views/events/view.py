@@ -36,16 +36,16 @@ class EventsView(TableView):
         self._fields: tuple[str, ...] = ()
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Show new events; rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
             from tui.views.events.model import EventTable
 
             self._fields = fields
-            self._shown = EventTable(watching, store, self.filter)
+            self._shown = EventTable(watch, store, self.filter)
             self.pane.show(self._shown, fields)
         if self._columns:
-            self._prefer(watching)
+            self._prefer(watch)
         return self.pane.tick()
 
     def preview(self, rows: FirstRows) -> None:
@@ -56,12 +56,12 @@ class EventsView(TableView):
         """Show only these fields of the probes' events, in this order, as soon as the probes are armed."""
         self._columns |= dict.fromkeys(probes, columns)
 
-    def _prefer(self, watching: Watch) -> None:
-        for plan in watching.known.plans:
+    def _prefer(self, watch: Watch) -> None:
+        for plan in watch.known.plans:
             recorded = [column.name for event in plan.events for column in event.columns]
             for probe, wanted in list(self._columns.items()):
                 # A recording shows a probe through another that covers it.
-                subject = plan.probe.subject if not watching.live else None
+                subject = plan.probe.subject if not watch.live else None
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
                     self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
@@ -86,18 +86,18 @@ class EventsView(TableView):
         shown = self._shown
         return PassCount(*shown.counts, "events", shown.behind) if shown is not None else PassCount(0, 0)
 
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""
-        return self.pane.note or note_of(watching)
+        return self.pane.note or note_of(watch)
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return every field of the event. Raises IndexError if it was dropped."""
         if self._shown is None:
             raise IndexError(row)
         record = self._shown.record(row)
         task = task_text(record.comm, record.pid, record.event)
         title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
-        return title, detail_of(watching, record)
+        return title, detail_of(watch, record)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the event under the cursor."""

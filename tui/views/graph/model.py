@@ -47,7 +47,7 @@ class GraphModel:
 
     def __init__(
         self,
-        watching: Watch,
+        watch: Watch,
         store: Store,
         names: GraphNames,
         call_text: CallTexts | None = None,
@@ -57,7 +57,7 @@ class GraphModel:
         """Set the source of the calls.
 
         Args:
-            watching: watch of the calls.
+            watch: watch of the calls.
             store: store of their events.
             names: names of functions.
             call_text: texts of the values that our own probes recorded.
@@ -66,8 +66,8 @@ class GraphModel:
         """
         self.store = store
         self.chosen = chosen
-        self.growing = LiveTree(store, ends_of(watching.known.plans), limit)
-        self.lines = GraphRowText(watching, store, names, call_text, traced=self.growing.traced)
+        self.growing = LiveTree(store, ends_of(watch.known.plans), limit)
+        self.lines = GraphRowText(watch, store, names, call_text, traced=self.growing.traced)
         self.visible = self._visible(VisibleOptions())
         self.slow = 0
         self._slow_limit = 0
@@ -128,11 +128,11 @@ class GraphModel:
         passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
         return VisibleRows(self.tree, wanted, passing)
 
-    def outdated(self, watching: Watch) -> bool:
+    def outdated(self, watch: Watch) -> bool:
         """Tell whether a new tree would differ: the tracer runs now, or another probe has both ends."""
         if self.growing.traced:
             return False
-        return has_graph(self.store) or ends_of(watching.known.plans) != self.growing.ends
+        return has_graph(self.store) or ends_of(watch.known.plans) != self.growing.ends
 
     # -- rows -------------------------------------------------------------------------------------------------------
 

@@ -32,18 +32,18 @@ class GraphRowText:
     """Texts of the rows of a tree."""
 
     def __init__(
-        self, watching: Watch, store: Store, names: GraphNames, call_text: CallTexts | None, *, traced: bool
+        self, watch: Watch, store: Store, names: GraphNames, call_text: CallTexts | None, *, traced: bool
     ) -> None:
         """Set the source of the rows.
 
         Args:
-            watching: watch of the rows.
+            watch: watch of the rows.
             store: store of their events.
             names: names of functions.
             call_text: texts of the values that our own probes recorded; None: these are not shown.
             traced: True: the function_graph tracer made the rows.
         """
-        self._watching = watching
+        self._watching = watch
         self._store = store
         self.names = names
         """Names of functions and values."""

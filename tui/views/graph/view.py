@@ -69,10 +69,10 @@ class GraphView(TableView):
         """Widget of the tree, visible or not."""
         return self.pane.graph
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
-        shown = self._model_of(watching, store)
-        if shown.growing.traced and not watching.connection.symbols_read:
+        shown = self._model_of(watch, store)
+        if shown.growing.traced and not watch.connection.symbols_read:
             return True  # wait until the first row has its name
         waiting = shown.growing.behind
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
@@ -94,21 +94,21 @@ class GraphView(TableView):
             self.pane.post_message(TailTable.Followed(True))  # the status lines show their number
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
-    def _model_of(self, watching: Watch, store: Store) -> GraphModel:
+    def _model_of(self, watch: Watch, store: Store) -> GraphModel:
         """Return the tree of a store, a new one if necessary."""
-        shown, chosen = self._shown, self.filter.of(watching, store)
-        stale = shown is None or shown.store is not store or shown.outdated(watching)
+        shown, chosen = self._shown, self.filter.of(watch, store)
+        stale = shown is None or shown.store is not store or shown.outdated(watch)
         if shown is not None and not stale:
             if chosen is not shown.chosen:
                 shown.choose(chosen)
                 self.graph.show(GraphRows(shown))
             return shown
-        if self._names is None or self._watching is not watching:
-            self._names = GraphNames(watching.connection)
-        calls = CallTexts(watching, store)
+        if self._names is None or self._watching is not watch:
+            self._names = GraphNames(watch.connection)
+        calls = CallTexts(watch, store)
         calls.learn()
-        self._watching = watching
-        self._shown = shown = GraphModel(watching, store, self._names, calls, chosen=chosen)
+        self._watching = watch
+        self._shown = shown = GraphModel(watch, store, self._names, calls, chosen=chosen)
         rows = GraphRows(shown)
         rows.stamp = self._stamp
         self.graph.show(rows)
@@ -160,36 +160,36 @@ class GraphView(TableView):
         """Position in the tree; hot spots always include all calls in memory."""
         return ViewPlace() if self.pane.table is self.pane.hot else super().place
 
-    def lacks(self, watching: Watch) -> str:
+    def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without calls: nothing is traced, and no probe has both ends."""
         has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
-        if has or (watching.live and not watching.armed):
+        if has or (watch.live and not watch.armed):
             return ""
-        return f"no calls: {TRACE_CALLS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
+        return f"no calls: {TRACE_CALLS if watch.connection.target.is_kernel else RUNNING_KERNEL}"
 
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
         left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
         without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
-        return without + self._note(watching)
+        return without + self._note(watch)
 
-    def _note(self, watching: Watch) -> str:
+    def _note(self, watch: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no call came yet"
-        if self._shown.growing.traced and not watching.connection.symbols_read:
+        if self._shown.growing.traced and not watch.connection.symbols_read:
             return "reading symbols"
-        held = watching.live and not self.place.following
-        counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watching))))
-        if state := note_of_recording(watching):
+        held = watch.live and not self.place.following
+        counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watch))))
+        if state := note_of_recording(watch):
             return state
-        if watching.live:
+        if watch.live:
             return counted
-        if self._shown.growing.traced and watching.connection.target.is_kernel and not watching.ended:
-            state = "the tracer is being taken away" if watching.closing else "the tracer is off"
+        if self._shown.growing.traced and watch.connection.target.is_kernel and not watch.ended:
+            state = "the tracer is being taken away" if watch.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
-        return ", ".join(filter(None, (counted, note_of(watching))))
+        return ", ".join(filter(None, (counted, note_of(watch))))
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return both events of the row. Raises IndexError if they were dropped."""
         if self._shown is None:
             raise IndexError(row)
@@ -199,7 +199,7 @@ class GraphView(TableView):
         first, last = self._shown.lines.records(one)
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
-        return detail_of_call(watching, first, last, one.duration)
+        return detail_of_call(watch, first, last, one.duration)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """Return the first event of the row under the cursor."""

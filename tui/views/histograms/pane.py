@@ -60,9 +60,9 @@ class HistogramsPane(TableList):
     class Read(Message):
         """Result of a reading; `error`: why the tables could not be read."""
 
-        def __init__(self, watching: Watch, rows: TableLines, error: str = "") -> None:
+        def __init__(self, watch: Watch, rows: TableLines, error: str = "") -> None:
             super().__init__()
-            self.watching = watching
+            self.watching = watch
             self.rows = rows
             self.error = error
 
@@ -87,15 +87,15 @@ class HistogramsPane(TableList):
             self._read(self.watching)
 
     @work(thread=True, group="hist tables")
-    def _read(self, watching: Watch) -> None:
+    def _read(self, watch: Watch) -> None:
         from kernel.watch.hist_tables import read_tables
         from tui.present.hist_tables import lines_of_watch
 
         try:
-            lines = tuple(lines_of_watch(tuple(read_tables(watching)), len(watching.cuts)))
-            self.post_message(self.Read(watching, TableLines(lines)))
+            lines = tuple(lines_of_watch(tuple(read_tables(watch)), len(watch.cuts)))
+            self.post_message(self.Read(watch, TableLines(lines)))
         except KernelError as error:
-            self.post_message(self.Read(watching, TableLines(), str(error)))
+            self.post_message(self.Read(watch, TableLines(), str(error)))
 
     @on(Read)
     def _came(self, event: Read) -> None:

@@ -34,10 +34,10 @@ class HistogramsView(View):
         self._lines: tuple[TableLine, ...] | None = None
         self._error = ""
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
-        if self.pane.watching is not watching:
-            self.pane.watching, self._lines = watching, None
+        if self.pane.watching is not watch:
+            self.pane.watching, self._lines = watch, None
             self.pane.look()
         return False
 
@@ -75,17 +75,17 @@ class HistogramsView(View):
         """Constant position: tables show no events, and always follow."""
         return ViewPlace()
 
-    def lacks(self, watching: Watch) -> str:
+    def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without a hist trigger."""
-        if self._error or events_with_tables(watching):
+        if self._error or events_with_tables(watch):
             return ""
-        return _NONE if watching.connection.target.is_kernel else _NONE_RECORDED
+        return _NONE if watch.connection.target.is_kernel else _NONE_RECORDED
 
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the error, or the progress, or the note on the events."""
         if self._error:
             return self._error
         if self._lines is None:
-            events = events_with_tables(watching)
+            events = events_with_tables(watch)
             return f"reading the histograms of {', '.join(event.event for event in events)} …"
-        return note_of(watching)
+        return note_of(watch)

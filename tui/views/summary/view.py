@@ -92,29 +92,29 @@ class SummaryView(View):
         """True if the kernel counts."""
         return self._watching is not None and self._watching.counting is not Phase.OFF
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count new events; work that takes longer goes on in later ticks."""
-        passing = self.filter.of(watching, store)
+        passing = self.filter.of(watch, store)
         if self._summary is None or self._store is not store or passing is not self._passing:
             from events.summary.summary import Summary  # imports numpy
 
             self._summary, self._passing = Summary(store, chosen=passing), passing
-            self._watching, self._store, self._plans = watching, store, ()
-            self._group = watching.known.group
+            self._watching, self._store, self._plans = watch, store, ()
+            self._group = watch.known.group
             self.choose(self._subject)
-            if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
+            if self.pane.histograms is not None and self.pane.histograms.watch is not watch:
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
-        if (group := watching.known.group) != self._group:
+        if (group := watch.known.group) != self._group:
             now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._subject, self._group = self._subject._replace(event=now(self._subject.event)), group
-        if self._plans != watching.known.plans:
-            self._plans = watching.known.plans
+        if self._plans != watch.known.plans:
+            self._plans = watch.known.plans
             self._summary.use(ends_of(self._plans))
         own, columns = self._preset
-        self._preset_subjects, self._subjects = preferred(watching, subjects_of(watching, store), own, columns)
-        self._open_on_values(watching)
+        self._preset_subjects, self._subjects = preferred(watch, subjects_of(watch, store), own, columns)
+        self._open_on_values(watch)
         self._summary.tick(_COUNTING)
         behind = self._summary.behind > 0
         wait = self._drawn + _DRAWING - time.monotonic()
@@ -124,18 +124,18 @@ class SummaryView(View):
             self._next_picture = self.pane.set_timer(wait, self._show)
         return behind
 
-    def _open_on_values(self, watching: Watch) -> None:
+    def _open_on_values(self, watch: Watch) -> None:
         """Select a subject with values, from the preset if one was armed, unless the user chose one that still
         exists.
         """
         subject = self._subject
         wanted = self._preset_subjects or self._subjects
-        counted = self.in_kernel or (has_values(watching, subject) and subject in wanted)
+        counted = self.in_kernel or (has_values(watch, subject) and subject in wanted)
         stays = self._picked or (subject.field and counted)
         if stays and subject in self._subjects:
             return
         self._picked = False
-        if (first := first_subject(watching, wanted)) != self._subject:
+        if (first := first_subject(watch, wanted)) != self._subject:
             self.choose(first)
 
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
@@ -161,12 +161,12 @@ class SummaryView(View):
 
     def other_source(self) -> str:
         """Switch between counting in the kernel and counting events; return an error text, or an empty one."""
-        histograms, watching = self.pane.histograms, self._watching
+        histograms, watch = self.pane.histograms, self._watching
         if self.counts_in_kernel and histograms is not None:
             self._asked = False
             self.pane.change(histograms, histograms.end)
             return ""
-        if watching is None or not watching.live:
+        if watch is None or not watch.live:
             return "only a probe that is armed on a kernel can be counted there"
         self._asked = True
         self._begin()
@@ -178,9 +178,9 @@ class SummaryView(View):
         return self._asked and (self.pane.changing > 0 or self.in_kernel)
 
     def _begin(self) -> None:
-        if (watching := self._watching) is not None:
-            histograms = self.pane.histograms = watching.histograms
-            armed, fields, self._reads = watching.armed, self._fields, ()
+        if (watch := self._watching) is not None:
+            histograms = self.pane.histograms = watch.histograms
+            armed, fields, self._reads = watch.armed, self._fields, ()
             self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
 
     def clear(self) -> None:
@@ -242,9 +242,9 @@ class SummaryView(View):
         """Return True unless the kernel counts, which only includes probes armed before."""
         return not self.counts_in_kernel
 
-    def note(self, watching: Watch) -> str:
+    def note(self, watch: Watch) -> str:
         """Return the note on the events: recording, counted, ended, disarmed."""
-        return note_of(watching)
+        return note_of(watch)
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:
@@ -260,13 +260,13 @@ class SummaryView(View):
         if self._next_picture is not None:
             self._next_picture.stop()
             self._next_picture = None
-        watching, store, summary = self._watching, self._store, self._summary
-        if watching is None or store is None or summary is None:
+        watch, store, summary = self._watching, self._store, self._summary
+        if watch is None or store is None or summary is None:
             return
         if self.in_kernel:
             self._values = self._tasks = []
-            self.pane.show(of_kernel(watching, self._reads, self._subject))
+            self.pane.show(of_kernel(watch, self._reads, self._subject))
             return
         self._tasks = tasks_of(store, summary)
-        self._values = values_of(watching, summary.values) if self._subject.field else self._tasks
-        self.pane.show(of_events(watching, summary, self._subject, self._values, self._tasks))
+        self._values = values_of(watch, summary.values) if self._subject.field else self._tasks
+        self.pane.show(of_events(watch, summary, self._subject, self._values, self._tasks))
