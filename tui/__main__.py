@@ -1,4 +1,4 @@
-"""`probewright` and `python -m tui`: arguments to a command or to the application."""
+"""Entry point of `probewright` and `python -m tui`: parse arguments, then run a command or the application."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def _open_closed() -> None:
-    """Have standard streams that were closed (`2>&-`) lead nowhere: else a file of ours would get their number."""
-    for number, name, how in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+    """Open closed standard streams (`2>&-`) on /dev/null: else one of our files would get their number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
             os.set_inheritable(number, True)
-            setattr(sys, name, open(number, how, closefd=False))  # noqa: SIM115 - as long as the process
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - as long as the process
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:
-    """Read the words; what was printed for `--help` or `--version` has gone out before the process ends."""
+    """Parse the words; flush the output of `--help` and `--version` before the process ends."""
     from tui.cli.args.parser import parse
 
     try:
@@ -56,7 +56,8 @@ def main(argv: list[str] | None = None) -> int:
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as that of standard error: no text is lost for a letter
+        # as standard error has it: an unencodable letter must not lose the text
+        sys.stdout.reconfigure(errors="backslashreplace")
     if "JOURNAL_STREAM" in os.environ:
         from tui.cli.console.journal import install
 
@@ -69,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 
     status = run(arguments)
     if argv is None:
-        gc.freeze()  # all goes with the process: what the collector would look through at its end takes longer
+        gc.freeze()  # everything ends with the process: a collection at its end would take longer
     return status
 
 

@@ -1,4 +1,4 @@
-"""The one table of the application's own commands: keys, footer, palette and help are made from it.
+"""Table of the application's own commands, from which keys, footer, palette and help are made.
 
 Keys of a widget (move, tick, open) are bindings of the widget; help shows both.
 """
@@ -11,18 +11,18 @@ from textual.binding import Binding
 
 
 class Command(NamedTuple):
-    """One thing the application can do."""
+    """Command of the application."""
 
     action: str
-    """Name of the `action_` method on the app or the screen."""
+    """Name of the `action_` method of the application or the screen."""
     keys: str
-    """Keys as Textual writes them, separated by commas."""
+    """Keys in Textual's notation, separated by commas."""
     label: str
-    """For the footer: one or two words."""
+    """Label in the footer: one or two words."""
     help: str
-    """For help and the palette: one sentence."""
+    """Sentence for help and the palette."""
     place: str
-    """`app` (everywhere), `compose`, `live` or `hosts`."""
+    """Place where the keys work: `app` (everywhere), `compose`, `live` or `hosts`."""
     footer: bool = True
 
 
@@ -151,7 +151,9 @@ CAREFUL = frozenset({
     "answer", "arm_composed", "clear", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph", "in_kernel",
     "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
 })  # fmt: skip
-"""Names of actions that destroy, write, change the kernel or open a dialog: no letter of a word means them."""
+"""Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
+triggers one.
+"""
 
 
 WHY_NOT = {
@@ -159,11 +161,11 @@ WHY_NOT = {
     "give_up": "F8: no machine is being tried again and no call graph begins, so there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }
-"""What is said in place of a command of the application that can't be done now."""
+"""Messages in place of commands of the application that are impossible now."""
 
 
 def excuses() -> list[Binding]:
-    """Bindings of the application that say why a key does nothing now; not shown, not explained."""
+    """Return bindings of the application that show why a key does nothing now; hidden, and absent from help."""
     return [
         Binding(command.keys, f"why_not('{command.action}')", show=False)
         for command in COMMANDS
@@ -172,7 +174,7 @@ def excuses() -> list[Binding]:
 
 
 def bindings(place: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
-    """Bindings of one place, for a `BINDINGS`."""
+    """Return the bindings of one place, for a `BINDINGS`."""
     return [
         Binding(c.keys, c.action, c.label, tooltip=c.help, show=c.footer, id=f"{place}.{c.action}")
         for c in COMMANDS

@@ -1,7 +1,6 @@
-"""Help for a screen: the keys that work there, from the same tables that make them work.
+"""Help for a screen: the keys that work there, from the tables that bind them.
 
-What is written here besides them are headings and a few sentences; the tables of keys in `docs/` are made of both
-(`tui.docs.keys`).
+Written here are only headings and a few sentences; the tables of keys in `docs/` are made of both (`tui.docs.keys`).
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from widgets.dialogs.help import HelpSection, section
 
 
 class ScreenNote(NamedTuple):
-    """What is said of a screen besides its keys."""
+    """Title and introduction of a screen in the help."""
 
     title: str
     intro: str
 
 
 class HelpPane(NamedTuple):
-    """Where the keys of a kind of widget stand."""
+    """Heading for the keys of a class of widgets."""
 
     title: str
     screen: str = ""
-    """Key of `SCREENS`, for the tables of all keys; empty: in several of them."""
+    """Key of `SCREENS`, for the tables of all keys; empty: in several screens."""
 
 
 SCREENS: Final = {
@@ -77,10 +76,10 @@ SCREENS: Final = {
     "ProgressDialog": ScreenNote("Wait", "What is being done, and how far it is."),
     "HelpScreen": ScreenNote("Help", "The keys of the screen below."),
 }
-"""By the class of the screen, or of the nearest that it is made from."""
+"""Notes by the class of the screen, or of its nearest base class."""
 
 EVERYWHERE: Final = "In a dialog only F1 and ctrl+q of these; esc leaves it."
-"""Of the keys of the application: a dialog keeps the others from what is below it."""
+"""Note on the application's keys: a dialog blocks most of them."""
 
 PANES: Final = {
     "FunctionList": HelpPane("Functions", "ComposeScreen"),
@@ -111,64 +110,68 @@ PANES: Final = {
     "LineList": HelpPane("Any list"),
     "Dialog": HelpPane("Any dialog"),
 }
-"""By the class that has the keys, in the order of help."""
+"""Headings by the class that has the keys, in the order of help."""
 
 
 def help_of(screen: Screen[object]) -> list[HelpSection]:
-    """What the screen is for, what has the keyboard, the screen's own keys, all else on it, what works everywhere."""
+    """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
+    everywhere.
+    """
     title, intro = about(type(screen))
     found = reachable(screen)
-    # A dialog has the keys of its own class and of those it is made from; they are one section.
-    own = [one for kind in type(screen).__mro__ for one in found.pop(kind, ())]
+    # A dialog has the keys of its own class and of its base classes; they are one section.
+    own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
     named = {kind.__name__: bound for kind, bound in found.items() if kind.__name__ in PANES}
-    first = [name for name in _with_keyboard(screen) if name in named]
+    first = [name for name in _focused_classes(screen) if name in named]
     panes = [section(PANES[name].title, named[name]) for name in first]
     others = [section(pane.title, named[name]) for name, pane in PANES.items() if name in named and name not in first]
     if isinstance(screen, ModalScreen):
-        sections = [section(title, own, intro), *panes, *others]
+        sections = [section(title, own_bindings, intro), *panes, *others]
     else:
         sections = [
             section(title, (), intro),
             *panes,
-            section("Wherever the keyboard is on this screen", own),
+            section("Wherever the keyboard is on this screen", own_bindings),
             *others,
         ]
         sections.append(section("Everywhere", bindings("app"), EVERYWHERE))
-    return [one for one in sections if one.keys or one.intro]
+    return [item for item in sections if item.keys or item.intro]
 
 
-def _with_keyboard(screen: Screen[object]) -> list[str]:
-    """Names of the classes of what has the keyboard, and of all around it, the nearest first."""
+def _focused_classes(screen: Screen[object]) -> list[str]:
+    """Return the class names of the focused widget and its ancestors, the nearest first."""
     start = screen.focused
     around = start.ancestors_with_self if start is not None else ()
     return list(dict.fromkeys(kind.__name__ for node in around for kind in type(node).__mro__))
 
 
 def about(kind: type) -> ScreenNote:
-    """What is said of a screen of this class."""
+    """Return the note on a screen of this class."""
     return next(
         (SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), ScreenNote("This screen", "")
     )
 
 
 def reachable(screen: Screen[object]) -> dict[type, list[Binding]]:
-    """Bindings that are explained and can be had with the keyboard somewhere on the screen now, by their class.
+    """Return bindings with help texts that are reachable by keyboard on the screen now, by their class.
 
-    What stands nearer to the keyboard takes a key from what is around it. A binding without a tooltip is only a
-    label for the foot of the screen.
+    A widget nearer to the focus takes a key from its ancestors. A binding without a tooltip is only a label for the
+    footer.
     """
     found: dict[type, dict[str, Binding]] = {}
     around = {node for start in screen.focus_chain for node in start.ancestors_with_self}
-    # A pane that waits for something to show, and takes the keyboard then, is explained, too.
-    waiting = [one for one in screen.query("*") if one not in around and _is_shown(one)]
+    # A pane that waits for content, and takes the focus then, is included.
+    waiting = [widget for widget in screen.query("*") if widget not in around and _is_visible(widget)]
     for start in (*screen.focus_chain, *waiting, screen):
-        for kind, binding in _first_of(start):
+        for kind, binding in _effective(start):
             found.setdefault(kind, {}).setdefault(binding.key, binding)
     return {kind: list(bound.values()) for kind, bound in found.items()}
 
 
 def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:
-    """All that is bound to keys from a widget out to its screen, the nearest first; of the application no more."""
+    """Yield all bindings with help texts from a widget to its screen, the nearest first; without the
+    application's.
+    """
     for node in start.ancestors_with_self:
         if isinstance(node, App):
             return
@@ -176,7 +179,9 @@ def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:
 
 
 def explained(kind: type) -> Iterator[tuple[type, Binding]]:
-    """The explained bindings of a class of widgets, each with the class that has it; derived classes take keys."""
+    """Yield the bindings with help texts of a widget class, each with the class that has it; derived classes take
+    keys.
+    """
     taken: set[str] = set()
     for one in kind.__mro__:
         if one.__module__.startswith("textual."):
@@ -186,8 +191,8 @@ def explained(kind: type) -> Iterator[tuple[type, Binding]]:
         taken.update(binding.key for binding in bound)
 
 
-def _first_of(start: DOMNode) -> Iterator[tuple[type, Binding]]:
-    """What the keys do where the keyboard is in a widget. What can't be done just now takes no key from others."""
+def _effective(start: DOMNode) -> Iterator[tuple[type, Binding]]:
+    """Yield what keys do while a widget has the focus. A binding that is disabled now takes no key from others."""
     taken: set[str] = set()
     for node, kind, binding in chain(start):
         if binding.key not in taken:
@@ -196,11 +201,11 @@ def _first_of(start: DOMNode) -> Iterator[tuple[type, Binding]]:
                 taken.add(binding.key)
 
 
-def _is_shown(widget: Widget) -> bool:
+def _is_visible(widget: Widget) -> bool:
     return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
 
 
 def can_be_done(node: DOMNode, binding: Binding) -> bool:
-    """Whether the widget that has the binding would do it now."""
+    """Return True if the widget with the binding would act on it now."""
     target, name, parameters = actions.parse(binding.action)
     return bool(target) or node.check_action(name, parameters) is True

@@ -1,4 +1,4 @@
-"""Facts that cross from a worker or the pump's thread to the application."""
+"""Messages from workers and from the pump's thread to the application."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class EventsExpected(Message):
-    """The target that is being opened is a recording with events."""
+    """The target being opened is a recording with events."""
 
 
 class Previewed(Message):
-    """A preview of the target was read, or could not be."""
+    """A preview of the target was read, or reading it failed."""
 
     def __init__(self, reader: PreviewReader) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class ConnectFailed(Message):
 
 
 class TypesDamaged(Message):
-    """A target's types lie."""
+    """The target's types are damaged."""
 
     def __init__(self, connection: Connection, error: str) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class TypesDamaged(Message):
 
 
 class TypesRead(Message):
-    """The types that a function of a module is read with are there, or there are none."""
+    """The types for a function of a module are loaded, or there are none."""
 
     def __init__(self, connection: Connection, function: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class TypesRead(Message):
 
 
 class TextRead(Message):
-    """The target was asked about a text that was typed."""
+    """The target has checked a typed text."""
 
     def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class TextRead(Message):
 
 
 class AttachExplained(Message):
-    """A function was looked at closely: what can attach, why not, what instead."""
+    """The probes that can attach to a function are known, with reasons and alternatives."""
 
     def __init__(self, attaching: AttachExplainer, about: Attachability) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class AttachExplained(Message):
 
 
 class CodeRead(Message):
-    """So much of the kernel's code was read, to find a function's callers in."""
+    """Part of the kernel's code was searched for a function's callers; `share` is that part, from 0 to 1."""
 
     def __init__(self, attaching: AttachExplainer, function: str, share: float) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class CodeRead(Message):
 
 
 class CallersFound(Message):
-    """The callers of a function were looked for."""
+    """The search for a function's callers has ended."""
 
     def __init__(self, attaching: AttachExplainer, callers: Callers) -> None:
         super().__init__()
@@ -114,14 +114,14 @@ class CallersFound(Message):
 
 
 class DataArrived(Message):
-    """The pump has something; of many in a row one is enough."""
+    """The pump has new data; consecutive messages are merged."""
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, DataArrived)
 
 
 class ProbeArmed(Message):
-    """A probe is armed; `losses` say what this kernel could not give, `rate` how often it was hit just before."""
+    """A probe is armed; `losses`: data that this kernel can't provide, `rate`: hits measured just before."""
 
     def __init__(
         self, probe: Armable, losses: tuple[str, ...], rate: str = "", *, there: Armable | None = None
@@ -129,13 +129,13 @@ class ProbeArmed(Message):
         super().__init__()
         self.probe = probe
         self.there = there or probe
-        """The probe whose events come: a recording holds one that records the same and more."""
+        """Probe that delivers the events: a recording may hold one that records the same fields and more."""
         self.losses = losses
         self.rate = rate
 
 
 class ProbeTooFast(Message):
-    """A probe was not armed: what would come is more than the limit."""
+    """A probe was not armed: its rate exceeds the limit."""
 
     def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class ProbeTooFast(Message):
 
 
 class Remedied(Message):
-    """Something was done about an armed probe or the buffer, or could not be; `back` does the contrary."""
+    """An armed probe or the buffer was changed, or that failed; `back` is the opposite change."""
 
     def __init__(self, text: str, *, failed: bool = False, back: Callable[[Watch], Remedied] | None = None) -> None:
         super().__init__()
@@ -154,13 +154,13 @@ class Remedied(Message):
         self.back = back
 
     def for_good(self) -> Remedied:
-        """Return the same, that can't be taken back: it took something back itself."""
+        """Return the message without its opposite change: it was itself an undo."""
         self.back = None
         return self
 
 
 class ProbeRejected(Message):
-    """The kernel, or the way to it, said no."""
+    """A probe was rejected by the kernel, or could not be armed for another reason."""
 
     def __init__(self, probe: Armable, verdict: Verdict | None, text: str, remedy: str = "") -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class ProbeRejected(Message):
 
 
 class LinesRead(Message):
-    """Lines that were pasted into the specification were judged; `left_out` of them had no probe."""
+    """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 
     def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
         super().__init__()
@@ -181,20 +181,22 @@ class LinesRead(Message):
 
 
 class Disarmed(Message):
-    """Probes were taken away; `failures` say what could not be, `gone` what can be armed again as it was."""
+    """Probes were disarmed; `failures`: those that could not be, `gone`: those that can be armed again in their
+    former state.
+    """
 
     def __init__(
-        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, ArmedState], ...] = (), watching: Watch | None = None
+        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, ArmedState], ...] = (), watch: Watch | None = None
     ) -> None:
         super().__init__()
         self.failures = failures
         self.gone = gone
-        self.watching = watching
-        """They were armed there; None: nothing can be armed again."""
+        self.watching = watch
+        """Watch in which they were armed; None: nothing can be armed again."""
 
 
 class RecordingChanged(Message):
-    """A recording was begun or ended, or could not be."""
+    """A recording was begun or ended, or that failed."""
 
     def __init__(self, text: str, *, failed: bool = False) -> None:
         super().__init__()
@@ -203,49 +205,49 @@ class RecordingChanged(Message):
 
 
 class LossesCounted(Message):
-    """The kernel was asked what was lost, and for the names of tasks."""
+    """Loss counts and names of tasks were read from the kernel."""
 
-    def __init__(self, watching: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
+    def __init__(self, watch: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.counts = counts
         self.names = names
 
 
 class ConnectionRestored(Message):
-    """A watch whose line was cut is there again."""
+    """A disconnected watch is connected again."""
 
-    def __init__(self, watching: Watch, back: Reconnected) -> None:
+    def __init__(self, watch: Watch, back: Reconnected) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.back = back
 
 
 class ConnectionLost(Message):
-    """A line that was cut is not tried any more."""
+    """Reconnecting a watch was given up."""
 
-    def __init__(self, watching: Watch, error: KernelError) -> None:
+    def __init__(self, watch: Watch, error: KernelError) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.error = error
 
 
 class HostsChanged(Message):
-    """Events came from one of several hosts, or one of them is in another state."""
+    """Events came from a host, or a host changed its state."""
 
 
 class GraphStarted(Message):
     """The function_graph tracer runs."""
 
-    def __init__(self, watching: GraphWatch, failures: tuple[str, ...]) -> None:
+    def __init__(self, watch: GraphWatch, failures: tuple[str, ...]) -> None:
         super().__init__()
-        self.watching = watching
+        self.watching = watch
         self.failures = failures
-        """What the one before could not put back."""
+        """Settings that the former tracer could not restore."""
 
 
 class GraphFailed(Message):
-    """The function_graph tracer could not be begun."""
+    """The function_graph tracer could not be started."""
 
     def __init__(self, plan: str, why: str, remedy: str) -> None:
         super().__init__()

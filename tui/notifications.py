@@ -1,4 +1,4 @@
-"""How the application says something in passing: at the foot of the screen, not in a box over what one looks at."""
+"""Notifications at the foot of the screen instead of in a box over its content."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from widgets.notice import Notice
 
 _SECONDS = 3.0
 _SECONDS_PER_LETTER = 0.05
-"""A person reads some 20 letters a second while doing something else."""
+"""Reading speed: some 20 letters a second while doing something else."""
 _URGENT = 3
-"""Times as long stays what went wrong."""
+"""Factor for the time that an error stays."""
 
 
 class SayingApp(App[None]):
-    """Its key lines (`widgets.footer`) show `said`."""
+    """Application whose key lines (`widgets.footer`) show `said`."""
 
     said: var[tuple[Notice, ...]] = var(())
-    """What still has to be read, oldest first."""
+    """Notices still to be read, the oldest first."""
 
     def notify(
         self,
@@ -31,23 +31,23 @@ class SayingApp(App[None]):
         markup: bool = True,
         topic: str = "",
     ) -> None:
-        """Say it at the foot of the screen for as long as it takes to read, or until `topic` has other news.
+        """Show a message at the foot of the screen for its reading time, or until `topic` has other news.
 
-        With markup it is Textual's own (a picture of the screen was saved, say), and shown as Textual does.
+        A message with markup is Textual's own (for example, a screenshot was saved), and shown as Textual does.
         """
         if markup:
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
             return
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
-        said = Notice(message, title, urgent, topic)
+        notice = Notice(message, title, urgent, topic)
         self.forget(topic)
-        self.said = (*(one for one in self.said if one != said), said)
-        self.set_timer(timeout or seconds, lambda: self._unsay(said))
+        self.said = (*(one for one in self.said if one != notice), notice)
+        self.set_timer(timeout or seconds, lambda: self._remove_notice(notice))
 
     def forget(self, topic: str) -> None:
-        """What was said of it is true no more."""
-        self.said = tuple(one for one in self.said if not topic or one.topic != topic)
+        """Remove the notices of a topic, which are outdated."""
+        self.said = tuple(notice for notice in self.said if not topic or notice.topic != topic)
 
-    def _unsay(self, said: Notice) -> None:
-        self.said = tuple(one for one in self.said if one is not said)
+    def _remove_notice(self, notice: Notice) -> None:
+        self.said = tuple(other for other in self.said if other is not notice)

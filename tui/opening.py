@@ -1,4 +1,4 @@
-"""Opens the target in a thread of its own, so that reading a kernel and importing the screen go side by side."""
+"""Open the target in a thread of its own, so that it overlaps with importing the screen."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 class Opening(threading.Thread):
-    """One attempt to open a target; `wait` gives the connection or raises what went wrong."""
+    """Attempt to open a target; `wait` returns the connection or raises the error."""
 
     def __init__(self, spec: str, *, by_hand: bool = False) -> None:
-        """Take the word for `--target`; `by_hand`: it was chosen in the application, where all else waits for it."""
+        """Set the value of `--target`; `by_hand`: chosen in the application, which is blocked meanwhile."""
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
         self.by_hand = by_hand
         self.seen = False
-        """Whether the screen shows by itself how far it is, and why it failed."""
+        """True if the screen itself shows the progress and the error."""
         self.cancel = threading.Event()
-        """Set it to give up (a guest that boots, a kernel that builds)."""
+        """Set to cancel (a booting guest, a kernel being built)."""
         self.state: tuple[str, float | None] = ("opening", None)
-        """How far it is: text, and a share of 1 where that is known."""
+        """Progress: text, and the finished part from 0 to 1, None where it is unknown."""
         self.fallback = ""
-        """Why `auto` is not this machine; empty: it is, or it was not asked for."""
+        """Reason why `auto` is not this machine; empty: it is, or `auto` was not requested."""
         self._connection: Connection | None = None
         self._error: KernelError | None = None
 
@@ -56,7 +56,7 @@ class Opening(threading.Thread):
         self.state = (text, fraction)
 
     def wait(self) -> Connection:
-        """The connection. Raises what the attempt raised; KernelError where it was given up."""
+        """Return the connection. Raises the error of the attempt; KernelError if it was cancelled."""
         self.join()
         if self._error is not None:
             raise self._error

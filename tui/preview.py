@@ -1,7 +1,7 @@
-"""The functions of a target, and the first rows of a recording, read by a forked child.
+"""Read a target's functions and the first rows of a recording in a forked child.
 
-The parent imports the screen meanwhile. Python runs one thread at a time, so a thread that reads a kernel holds up
-the first paint by as much as it works. Signatures and all else come from the parent's own connection, right after.
+The parent imports the screen meanwhile. Python runs one thread at a time, so a thread that reads a kernel would delay
+the first picture by its CPU time. Signatures and everything else come from the parent's own connection, right after.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 from tui.present.first_row import FirstRows
 
 _EVENTS, _FUNCTIONS = b"e", b"f"
-"""First byte from the child, sent before anything is read: whether the target holds events."""
+"""First byte from the child, sent before any reading: whether the target holds events."""
 
 
 class Preview(NamedTuple):
-    """What the first paint shows."""
+    """Content of the first picture."""
 
     target: str
     kernel: str
-    """`Linux 7.2.13 x86-64`."""
+    """Description of the kernel, as `Linux 7.2.13 x86-64`."""
     names: tuple[str, ...]
     """Functions that can be traced, sorted."""
     events: FirstRows | None = None
-    """Those of a recording; None: it has none, or they can't be read."""
+    """Rows of a recording; None: it has none, or they can't be read."""
 
 
 class PreviewReader(threading.Thread):
-    """Waits for the child; `preview` is None where the target could not be opened (the connection will say why)."""
+    """Thread that waits for the child; `preview` is None if the target can't be opened (the connection shows why)."""
 
     def __init__(self, spec: str) -> None:
-        """Fork; so this has to be called before any thread was started."""
+        """Fork the child; must be called before any thread was started."""
         super().__init__(name="preview", daemon=True)
         self.preview: Preview | None = None
         self._kind = b""
@@ -51,11 +51,13 @@ class PreviewReader(threading.Thread):
 
     @staticmethod
     def suits(spec: str) -> bool:
-        """Whether a target can be looked at twice at no cost: this machine and files can, a line or a guest can't."""
+        """Return True if a target can be read twice at no cost: this machine and files, but no ssh connection or
+        guest.
+        """
         return not spec.startswith(("ssh://", "lab"))
 
     def holds_events(self) -> bool:
-        """Return whether the target is a recording with events; waits for the child to know, not for the preview."""
+        """Return True if the target is a recording with events; waits for the child's first byte only."""
         self._kind_read.wait()
         return self._kind == _EVENTS
 
@@ -66,7 +68,7 @@ class PreviewReader(threading.Thread):
             data = pipe.read()
         os.waitpid(self._child, 0)
         with contextlib.suppress(EOFError, pickle.UnpicklingError):  # the child found nothing to show, or was ended
-            target, kernel, names, events = pickle.loads(data)  # noqa: S301 - a child of ours wrote it
+            target, kernel, names, events = pickle.loads(data)  # noqa: S301 - written by our own child
             self.preview = Preview(target, kernel, tuple(names.split("\n")), events)
 
 
@@ -74,7 +76,7 @@ def _look(spec: str, writer: int) -> None:
     """Write the first byte, then a preview with its names in one text; never returns."""
     with contextlib.suppress(BaseException):
         if len(os.sched_getaffinity(0)) == 1:
-            os.nice(5)  # the parent, which imports the screen, must not wait for it
+            os.nice(5)  # the parent, which imports the screen, must not wait for the child
         from kernel.connection.open_target import choose
 
         target = choose(spec).target
@@ -91,8 +93,8 @@ def _look(spec: str, writer: int) -> None:
 
 
 def _recording(target: Target) -> RecordingTarget | None:
-    """Return the target where it is a recording with events."""
-    if target.is_kernel:  # a kernel: no more is imported to know that
+    """Return the target if it is a recording with events."""
+    if target.is_kernel:  # a kernel: detected without further imports
         return None
     from kernel.recording.target import RecordingTarget, holds_events
 
@@ -100,7 +102,7 @@ def _recording(target: Target) -> RecordingTarget | None:
 
 
 def _first_rows(recording: RecordingTarget) -> FirstRows | None:
-    """Return the first rows; None where the recording is damaged: opening it says so."""
+    """Return the first rows; None if the recording is damaged: opening it reports that."""
     with contextlib.suppress(Exception):
         from tui.present.first_rows import first_rows
 

@@ -1,4 +1,5 @@
-"""The rhythm of a watch: bytes wake it, a tick brings them to the screen, each second the kernel is asked for losses.
+"""Timing of a live watch: data triggers ticks, ticks update the screen, and losses are read from the kernel each
+second.
 
 With nothing armed no timer runs.
 """
@@ -21,34 +22,35 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 TICK = 0.1
-"""Seconds from the arrival of data to its picture: at most ten a second."""
+"""Seconds from the arrival of data to its picture: at most ten pictures a second."""
 SLOWEST = 0.25
-"""Seconds from data to its picture where pictures cost much."""
+"""Seconds from data to its picture where pictures are expensive."""
 SHARE = 0.055
-"""Of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
+"""Share of a core for ticks and pictures; above it they become rarer."""
 BUDGET = 0.010
-"""Seconds of CPU time for the events of a tick, after which the screen has its turn."""
+"""Seconds of CPU time for the events of a tick, before the screen is updated."""
 SOON = 0.01
-"""Seconds to the next tick where one was not enough."""
+"""Seconds to the next tick if one was not enough."""
 COUNT_EVERY = 1.0
-"""Seconds between two questions for losses and names."""
+"""Seconds between two reads of losses and names."""
 
 
 def pause_after(cost: float) -> float:
-    """Seconds to the next tick after one that cost, with what it painted, so many seconds of CPU time."""
+    """Return the seconds to the next tick after one that took `cost` seconds of CPU time, including its picture."""
     return min(max(TICK, cost / SHARE), SLOWEST)
 
 
 class RefreshLoop:
-    """Drives one watch at a time."""
+    """Timers and ticks of one watch at a time."""
 
     def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
-        """Take what is called on the screen's thread.
+        """Set the functions to call on the screen's thread.
 
         Args:
-            app: has the timers and the workers.
-            ticked: after the store has grown, or the end came.
-            late: each second in which the kernel owes an answer: rates go down, and a line may be frozen.
+            app: owner of the timers and workers.
+            ticked: called after the store has grown, or the watch has ended.
+            late: called each second while an answer of the kernel is overdue: rates fall, and the connection may
+                hang.
         """
         self._app = app
         self._ticked = ticked
@@ -56,31 +58,31 @@ class RefreshLoop:
         self._watching: Watch | None = None
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
-        self._asking: Watch | None = None
-        """Whose losses a worker asks for; one that is followed no more may keep its worker waiting."""
-        self._fresh = False
-        """Whether this watch has shown nothing yet."""
+        self._watch_being_read: Watch | None = None
+        """Watch whose losses a worker reads; a former watch may keep its worker waiting."""
+        self._is_unshown = False
+        """True if this watch has not been shown yet."""
         self._shown = 0.0
-        """Time of the last picture, in seconds."""
+        """Time of the last picture, by time.monotonic()."""
         self._spent = time.thread_time()
         """CPU time of the screen's thread up to the last tick, in seconds."""
         self._cost = 0.0
-        """The same from the tick before to the last one: with the picture that it made."""
+        """CPU time from the tick before to the last one, in seconds: including its picture."""
 
-    def follow(self, watching: Watch | None) -> None:
-        """Drive this watch from now on; None: nothing."""
-        self._watching = watching
+    def follow(self, watch: Watch | None) -> None:
+        """Drive this watch from now on; None: stop."""
+        self._watching = watch
         self._stop_counting()
-        self._fresh = True
-        if watching is not None:
-            watching.on_data = self._wake
+        self._is_unshown = True
+        if watch is not None:
+            watch.on_data = self._wake
 
     def _wake(self) -> None:
-        """Called from the pump's thread."""
+        """Request a tick, from the pump's thread."""
         self._app.post_message(DataArrived())
 
     def data_came(self) -> None:
-        """A tick is due."""
+        """Schedule a tick."""
         if self._tick_timer is None:
             behind = self._watching is not None and self._watching.behind
             self._tick_timer = self._app.set_timer(SOON if behind else pause_after(self._cost), self._tick)
@@ -89,48 +91,48 @@ class RefreshLoop:
         self._tick_timer = None
         now = time.thread_time()
         self._spent, self._cost = now, now - self._spent
-        watching = self._watching
-        if watching is None or not self._app.screen_stack:  # the application ends
+        watch = self._watching
+        if watch is None or not self._app.screen_stack:  # the application ends
             return
-        watching.tick(BUDGET)
-        # Where one tick is not enough for what came, there is one picture of several.
-        if not watching.behind or time.monotonic() - self._shown >= SLOWEST:
+        watch.tick(BUDGET)
+        # If one tick is not enough for the new events, several ticks share one picture.
+        if not watch.behind or time.monotonic() - self._shown >= SLOWEST:
             self._show()
-        if watching.unsettled:
+        if watch.unsettled:
             self.data_came()
 
     def _show(self) -> None:
         self._shown = time.monotonic()
         self._ticked()
-        if self._fresh:
-            # A live view stays as long as its watch: to walk through it at each collection would hold up pictures.
-            self._fresh = False
+        if self._is_unshown:
+            # A live view stays as long as its watch: scanning it at each collection would delay pictures.
+            self._is_unshown = False
             self._app.call_after_refresh(gc.freeze)
 
     def count(self) -> None:
-        """Ask for losses and names now, and every second as long as something is armed and the line stands."""
-        watching = self._watching
-        if watching is None or watching.error is not None:
+        """Read losses and names now, and every second while a probe is armed and connected."""
+        watch = self._watching
+        if watch is None or watch.error is not None:
             self._stop_counting()
             return
-        if self._asking is not watching:  # over a slow line an answer takes longer than a second
-            self._asking = watching
-            self._app.run_worker(lambda: self._ask(watching), thread=True, group="count")
+        if self._watch_being_read is not watch:  # over a slow connection an answer takes longer than a second
+            self._watch_being_read = watch
+            self._app.run_worker(lambda: self._read_losses(watch), thread=True, group="count")
         else:
             self._late()
-        if not watching.live:
+        if not watch.live:
             self._stop_counting()
         elif self._count_timer is None:
             self._count_timer = self._app.set_interval(COUNT_EVERY, self.count)
 
-    def _ask(self, watching: Watch) -> None:
+    def _read_losses(self, watch: Watch) -> None:
         try:
-            with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
-                watching.measure_clock()
-                self._app.post_message(LossesCounted(watching, watching.counts(), watching.names()))
+            with contextlib.suppress(KernelError):  # the pump reports a lost connection once
+                watch.measure_clock()
+                self._app.post_message(LossesCounted(watch, watch.counts(), watch.names()))
         finally:
-            if self._asking is watching:
-                self._asking = None
+            if self._watch_being_read is watch:
+                self._watch_being_read = None
 
     def _stop_counting(self) -> None:
         if self._count_timer is not None:

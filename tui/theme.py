@@ -1,4 +1,4 @@
-"""Colours for terminals that have 16 of them: only such as every terminal draws far apart from each other."""
+"""Colour theme for terminals with 16 colours: only colours that every terminal draws clearly apart."""
 
 from __future__ import annotations
 

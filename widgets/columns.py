@@ -1,4 +1,6 @@
-"""Widths of a table's columns: they grow with what was seen, and give way where the screen is narrow. No screen."""
+"""Widths of a table's columns: they grow with the cells seen so far, and shrink on a narrow screen. Imports no screen
+code.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +14,27 @@ _NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?( [num]?s)?)$")
 _WIDEST: Final = 40
 _NARROWEST: Final = 8
 _READABLE: Final = 20
-"""What a text keeps where a row is wider than the screen in any case."""
+"""Width that a text keeps if a row is wider than the screen in any case."""
 _GAP: Final = 2
 WHOLE: Final = _WIDEST
-"""What a column of text keeps that is never cut."""
+"""Width of a text column that is never cut."""
 
 
 class Columns:
-    """Titles and widths; `see` what will be drawn before it is drawn."""
+    """Titles and widths of columns; call `see` with cells before they are drawn."""
 
     def __init__(self, titles: Sequence[str], least: Mapping[int, int] | None = None) -> None:
-        """Take titles; `least` has what some columns of text keep where others give way."""
+        """Set the titles; `least`: minimum widths of some text columns when others shrink."""
         self._least = {n: max(width(title), _NARROWEST) for n, title in enumerate(titles)} | dict(least or {})
         self.titles = tuple(titles)
         self._natural = [width(title) for title in titles]
         self._right = [True] * len(titles)
-        """Numbers stand at the right as long as nothing else was seen in the column."""
+        """True for columns that only had numbers so far: they are right-aligned."""
         self._seen = [False] * len(titles)
         self._layout: tuple[int, list[int]] | None = None
 
     def see(self, cells: Sequence[str]) -> bool:
-        """Widen columns for the cells of a row; True: the layout is another one now."""
+        """Widen columns for the cells of a row; return True if the layout changed."""
         changed = False
         for n, cell in enumerate(cells):
             size = min(width(cell), _WIDEST)
@@ -49,17 +51,17 @@ class Columns:
         return changed
 
     def right(self, column: int) -> bool:
-        """Whether the column is one of numbers."""
+        """Return True if the column only has numbers."""
         return self._right[column] and self._seen[column]
 
     def widths(self, available: int) -> list[int]:
-        """Width of each column, gaps not counted: texts give way first, numbers are never cut."""
+        """Return the width of each column without gaps: texts shrink first, numbers are never cut."""
         if self._layout is None or self._layout[0] != available:
             self._layout = available, self._fit(available - _GAP * (len(self.titles) - 1))
         return self._layout[1]
 
     def total(self, available: int) -> int:
-        """Columns that a row takes with its gaps; may be more than there are."""
+        """Return the columns that a row takes with its gaps; may exceed `available`."""
         return sum(self.widths(available)) + _GAP * (len(self.titles) - 1)
 
     def _fit(self, room: int) -> list[int]:
@@ -72,6 +74,6 @@ class Columns:
                 break
             widths[max(wide, key=lambda n: widths[n])] -= 1
             excess -= 1
-        if excess > 0:  # one has to scroll sideways: then nothing is gained by texts that say nothing
+        if excess > 0:  # the row scrolls sideways in any case: unreadably short texts gain nothing
             return [min(size, max(_READABLE, widths[n])) for n, size in enumerate(self._natural)]
         return widths

@@ -1,7 +1,7 @@
-"""The foot of a screen: the keys that work now, and above them what is said in passing.
+"""Foot of a screen: the keys that work now, and notifications above them.
 
-Of the keys, what does not fit is left out from their end, help never. Textual's Footer is a widget for each key,
-which costs the first paint as much as all else on a screen; this is one.
+Keys that do not fit are left out from the end, except help. Textual's Footer is a widget for each key, which costs
+the first picture as much as everything else on a screen; this is a single widget.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from widgets.safe_text import width
 
 
 class FooterKey(NamedTuple):
-    """One key."""
+    """Key in the footer."""
 
     key: str
-    """As Textual names it: what a click presses."""
+    """Name of the key in Textual: pressed by a click."""
     shown: str
-    """As a person reads it."""
+    """Name of the key for people."""
     label: str
-    """What it does, in a word or two."""
+    """Label, in a word or two."""
     enabled: bool = True
 
 
 class KeySpan(NamedTuple):
-    """Where a key stands in the line."""
+    """Place of a key in the line."""
 
     start: int
     end: int
@@ -40,7 +40,9 @@ class KeySpan(NamedTuple):
 
 
 class KeyFooter(Widget):
-    """Follows the bindings of the screen it is on, and what its application says; a click presses the key."""
+    """Footer that follows the bindings of its screen and the notifications of its application; a click presses the
+    key.
+    """
 
     DEFAULT_CSS = """
     KeyFooter { dock: bottom; height: auto; width: 1fr; background: $panel; color: $text; }
@@ -48,27 +50,27 @@ class KeyFooter(Widget):
     ALLOW_SELECT = False
 
     keys: reactive[tuple[FooterKey, ...]] = reactive(())
-    """What is shown."""
+    """Keys that are shown."""
     said: reactive[tuple[Notice, ...]] = reactive((), layout=True)
-    """What stands above them."""
+    """Notifications above the keys."""
 
     def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        """`last` is the action that stands at the right end and is never left out."""
+        """Set the action whose key stands at the right end and is never left out."""
         super().__init__(id=id)
         self._last = last
 
     def on_mount(self) -> None:
-        """Begin to follow."""
+        """Subscribe to bindings and notifications."""
         self.screen.bindings_updated_signal.subscribe(self, self._follow)
         self._follow(self.screen)
         if hasattr(self.app, "said"):
-            self.watch(self.app, "said", self._say)
+            self.watch(self.app, "said", self._set_said)
 
-    def _say(self, said: tuple[Notice, ...]) -> None:
+    def _set_said(self, said: tuple[Notice, ...]) -> None:
         self.said = said
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """The keys have one line."""
+        """Return the number of lines: those of the notifications, and one for the keys."""
         return len(lines(self.said, width)) + 1
 
     def _follow(self, screen: Screen[object]) -> None:
@@ -80,7 +82,7 @@ class KeyFooter(Widget):
             if not binding.show or binding.action in found:
                 continue
             key = FooterKey(binding.key, self.app.get_key_display(binding), binding.description, enabled)
-            # Textual leaves out letters that a text line takes, but knows "slash" for no letter.
+            # Textual leaves out letters that a text line takes, but does not recognize "slash" as a letter.
             if len(key.shown) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.shown):
                 continue
             if binding.action == self._last:
@@ -90,7 +92,7 @@ class KeyFooter(Widget):
         self.keys = (*found.values(), *last)
 
     def render(self) -> Content:
-        """What is said, then key, label, key, label."""
+        """Return the notifications, then the keys with their labels."""
         return Content("\n").join([*lines(self.said, self.size.width), self._keys()])
 
     def _keys(self) -> Content:
@@ -117,7 +119,7 @@ class KeyFooter(Widget):
 
 
 def laid_out(keys: tuple[FooterKey, ...], columns: int) -> list[KeySpan]:
-    """Where the keys stand; the last one at the right end, others as far as there is room."""
+    """Return the places of the keys; the last one at the right end, others as far as they fit."""
     if not keys:
         return []
     *others, last = keys

@@ -1,4 +1,4 @@
-"""Which letters of a name a query matched, and how good a match is: for what is highlighted and offered first."""
+"""Letters of a name that match a query, and a rank of the match."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 from widgets.rows import Piece
 
 _BETWEEN_WORDS: Final = re.compile(r"[^\w.$]+")
-"""As `btf.search` has it."""
+"""Separator of words, as in `btf.search`."""
 _PROBE: Final = re.compile(r"(?:[ft]|[pr]\d*|e|on)(?::\S*)?\s+\S|(?:s|lat):\S")
 
 SCATTERED: Final = 3
-"""First part of the key of a name that has the letters of a query in their order, with others between them."""
+"""First part of the rank of a name that has the letters of a query in their order, but not together."""
 
 
 def matched(name: str, query: str) -> list[tuple[int, int]]:
-    """Runs (start, end) of the letters that match, in order.
+    """Return the runs (start, end) of matching letters, in order.
 
-    Each blank-separated word of the query counts by itself: as it stands where it occurs, else letter by letter.
+    Each blank-separated word of the query counts by itself: as a whole if it occurs, else letter by letter.
     """
     text = name.lower()
     letters: set[int] = set()
@@ -36,9 +36,10 @@ def matched(name: str, query: str) -> list[tuple[int, int]]:
 
 
 def rank(name: str, query: str) -> tuple[int, int] | None:
-    """Key to sort matches by, best first: start of the name, of a word, inside, letters in order; then the shorter.
+    """Return a sort key for matches, best first: start of the name, of a word, inside, letters in order; then the
+    shorter.
 
-    None: no match. The empty query matches everything alike.
+    None: no match. An empty query matches everything alike.
     """
     text, query = name.lower(), query.lower()
     if not query:
@@ -52,13 +53,13 @@ def rank(name: str, query: str) -> tuple[int, int] | None:
 
 
 def has_words(name: str, query: str) -> bool:
-    """Return whether a name has all words of a query as they were written, in any case: it is no other name then."""
+    """Return True if a name contains all words of a query, in any case."""
     low = name.lower()
     return all(word in low for word in _BETWEEN_WORDS.split(query.lower()))
 
 
 def is_typed_probe(text: str) -> bool:
-    """Return whether what was typed into a search for a function is a whole probe: `f vfs_read count`."""
+    """Return True if the text in a search for a function is a whole probe: `f vfs_read count`."""
     from probes.translation.translate import translate  # not before the first picture
 
     return _PROBE.match(text) is not None or translate(text) is not None
@@ -67,7 +68,7 @@ def is_typed_probe(text: str) -> bool:
 def highlighted(
     text: str, runs: Sequence[tuple[int, int]], look: str = "", columns: int | None = None
 ) -> Iterator[Piece]:
-    """Pieces of safe text with the runs marked; what lies behind `columns` characters is left out."""
+    """Yield safe text in pieces, with the runs marked; text after `columns` characters is left out."""
     end = len(text) if columns is None else min(columns, len(text))
     at = 0
     for start, stop in runs:

@@ -1,4 +1,4 @@
-"""What the application says in passing, as lines for the foot of a screen: nothing that one looks at is covered."""
+"""Notifications as lines for the foot of a screen, where they cover no content."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from textual.content import Content
 from widgets.safe_text import cut, safe_lines
 
 MOST_LINES: Final = 3
-"""Of all that is said at a time; the newest goes before the older ones."""
+"""Lines for all notifications together; the newest has priority."""
 
 
 class Notice(NamedTuple):
-    """One message."""
+    """Notification."""
 
     text: str
-    """Foreign; may have several lines."""
+    """Foreign text; may have several lines."""
     title: str = ""
     urgent: bool = False
-    """Something went wrong."""
+    """True for an error."""
     topic: str = ""
-    """What is said of the same thing later takes its place."""
+    """Topic; a later notification of the same topic replaces this one."""
 
 
 def lines(said: Sequence[Notice], columns: int) -> list[Content]:
-    """The newest messages, as many as have room, each whole where that is possible; the oldest of them is on top."""
+    """Return the newest notifications that fit, each in full if possible, the oldest of them on top."""
     found: list[Content] = []
-    for one in reversed(said):
+    for notice in reversed(said):
         room = MOST_LINES - len(found)
         if room <= 0:
             break
-        found = [*_lines(one, columns, room), *found]
+        found = [*_lines(notice, columns, room), *found]
     return found
 
 
-def _lines(one: Notice, columns: int, room: int) -> list[Content]:
-    mark = "! " if one.urgent else "• "
-    title = f"{one.title}: " if one.title else ""
-    text = " ".join(line for line in safe_lines(title + one.text) if line)
+def _lines(notice: Notice, columns: int, room: int) -> list[Content]:
+    mark = "! " if notice.urgent else "• "
+    title = f"{notice.title}: " if notice.title else ""
+    text = " ".join(line for line in safe_lines(title + notice.text) if line)
     rows = textwrap.wrap(text, max(20, columns - len(mark) - 1), break_on_hyphens=False) or [""]
     if len(rows) > room:
         rows = [*rows[: room - 1], f"{rows[room - 1]} …"]
-    style = "bold $text-error" if one.urgent else "$text-accent"
+    style = "bold $text-error" if notice.urgent else "$text-accent"
     return [
         Content.assemble(
-            (mark if n == 0 else "  ", style), (cut(row, columns - len(mark)), "bold" if one.urgent else "")
+            (mark if n == 0 else "  ", style), (cut(row, columns - len(mark)), "bold" if notice.urgent else "")
         )
         for n, row in enumerate(rows)
     ]

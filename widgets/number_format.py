@@ -1,4 +1,4 @@
-"""Numbers for people: grouped, or short where there is little room, or as bars."""
+"""Numbers for people: grouped, short, or as bars."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def grouped(number: int) -> str:
-    """`43,859`."""
+    """Return a number with separators: `43,859`."""
     return f"{number:,}"
 
 
 def short(number: float) -> str:
-    """At most five characters up to 10^12: `0`, `0.4`, `812`, `1.2k`, `43.9k`, `310M`."""
+    """Return at most five characters up to 10^12: `0`, `0.4`, `812`, `1.2k`, `43.9k`, `310M`."""
     if 0 < number < 1:
         return f"{number:.1f}" if number >= 0.05 else "<0.1"
     for size, letter in _STEPS:
@@ -23,12 +23,12 @@ def short(number: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """`1.2k/s`."""
+    """Return a rate: `1.2k/s`."""
     return f"{short(per_second)}/s"
 
 
 def duration(nanoseconds: int) -> str:
-    """Three digits: `812 ns`, `3.21 us`, `18.2 ms`, `1.20 s`, `314 s`."""
+    """Return a duration with three digits: `812 ns`, `3.21 us`, `18.2 ms`, `1.20 s`, `314 s`."""
     if nanoseconds < 1000:
         return f"{nanoseconds} ns"
     value, unit = nanoseconds / 1e3, "us"
@@ -41,7 +41,7 @@ def duration(nanoseconds: int) -> str:
 
 
 def bar(share: float, columns: int) -> str:
-    """A bar of a share of so many columns; what is more than nothing has an eighth of a column at least."""
+    """Return a bar of a share of `columns` columns; a share above 0 has at least an eighth of a column."""
     eighths = round(share * columns * 8)
     if share > 0:
         eighths = max(1, eighths)

@@ -1,4 +1,4 @@
-"""What a `LineList` shows: rows by number, each a few pieces of text."""
+"""Rows of a `LineList`: numbered, each with a few pieces of text."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import NamedTuple, Protocol
 
 
 class Piece(NamedTuple):
-    """A run of safe text (see `safe_text`) and the name of its look."""
+    """Run of safe text (see `safe_text`) with the name of its style."""
 
     text: str
     look: str = ""
-    """One of `line_paint.LOOKS`; empty: plain."""
+    """Key of `line_paint.LOOKS`; empty: plain."""
 
 
 class Rows(Protocol):
-    """Where rows come from: numbers `first` to `next - 1`.
+    """Source of rows: numbers `first` to `next - 1`.
 
     A source that drops its oldest rows raises `first`; no row ever changes its number.
     """
 
     @property
     def first(self) -> int:
-        """Number of the oldest row that is there."""
+        """Number of the oldest row in memory."""
 
     @property
     def next(self) -> int:
         """Number after the youngest row."""
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """The row for a line of that many columns; longer is cropped, shorter is filled."""
+        """Return the row for a line of that many columns; a longer one is cropped, a shorter one filled."""
 
 
 class NoRows:
-    """Nothing to show."""
+    """Empty source of rows."""
 
     first = 0
     next = 0
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:  # noqa: ARG002 - by the protocol
-        """Never called."""
+        """Return no pieces; never called."""
         return ()

@@ -1,10 +1,9 @@
-r"""The only door for foreign text to the screen.
+r"""The only way for foreign text to the screen.
 
-Names of functions, tasks and files, strings from a kernel and lines from a remote machine are hostile: they may
-hold escape sequences (a process can set its own name to some), markup, bidi overrides, invalid UTF-8. What comes out
-of `safe` is one line of printable characters; everything else stands there as C would write it: `\x1b`, `\t`,
-`\u202e`. It is plain text: hand it to `rich.text.Text`, `textual.content.Content` or a `Segment`, never to a parser
-of markup.
+Names of functions, tasks and files, strings from a kernel and lines from a remote machine are hostile: they may hold
+escape sequences (a process can set its own name to some), markup, bidi overrides, invalid UTF-8. The result of `safe`
+is one line of printable characters; everything else is written as in C: `\x1b`, `\t`, `\u202e`. It is plain text:
+hand it to `rich.text.Text`, `textual.content.Content` or a `Segment`, never to a parser of markup.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from textual.content import Content
 
 ELLIPSIS: Final = "…"
 LIMIT: Final = 4096
-"""Characters of one foreign text that are looked at; no screen is wider."""
+"""Characters read of one foreign text; no screen is wider."""
 
 _NAMED: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\0": r"\0"}
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters to Unicode, nothing to the eye."""
+"""Characters that Unicode counts as letters, but that are invisible."""
 _MARKS_PER_LETTER: Final = 2
 
 
 def safe(raw: bytes | bytearray | memoryview | str, limit: int = LIMIT) -> str:
-    """One line of printable text for any bytes or text; at most `limit` characters of it are read."""
+    """Return one line of printable text for any bytes or text; at most `limit` characters are read."""
     if not isinstance(raw, str):
         raw = bytes(raw[: limit + 1] if len(raw) > limit else raw).decode("utf-8", "surrogateescape")
     cut_off = len(raw) > limit
@@ -37,7 +36,7 @@ def safe(raw: bytes | bytearray | memoryview | str, limit: int = LIMIT) -> str:
 
 
 def safe_lines(raw: bytes | str, limit: int = 1000) -> list[str]:
-    """Foreign text of several lines: only line feeds break it, each line is `safe`."""
+    """Return foreign text of several lines: only line feeds break it, each line is `safe`."""
     text = raw.decode("utf-8", "surrogateescape") if isinstance(raw, bytes) else raw
     lines = text.replace("\r\n", "\n").split("\n", limit)
     more = lines[limit:]
@@ -45,19 +44,19 @@ def safe_lines(raw: bytes | str, limit: int = 1000) -> list[str]:
 
 
 def safe_content(raw: bytes | str, style: str = "") -> Content:
-    """Foreign text for a widget that takes `Content`; nothing in it is read as markup."""
+    """Return foreign text for a widget that takes `Content`; markup in it is not interpreted."""
     return Content.styled(safe(raw), style)
 
 
 def width(text: str) -> int:
-    """Columns that safe text takes."""
+    """Return the columns that safe text takes."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def stand_ins(text: str) -> str:
-    """Foreign text that is edited: a letter for each of its letters, so that the cursor stands where it should.
+    """Return foreign text for editing: one character for each of its characters, so that the cursor's place is right.
 
-    What `safe` writes as C would is one sign here: the picture of a control character (U+2400 and on), or U+FFFD.
+    Characters that `safe` escapes are one symbol here: the picture of a control character (U+2400 and on), or U+FFFD.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -75,7 +74,7 @@ def stand_ins(text: str) -> str:
 
 
 def cut(text: str, columns: int) -> str:
-    """Safe text in at most that many columns; where something was cut away the last one is an ellipsis."""
+    """Return safe text in at most `columns` columns; if it is cut, the last one is an ellipsis."""
     if len(text) <= columns and width(text) <= columns:
         return text
     if columns < 1:
@@ -87,7 +86,7 @@ def cut(text: str, columns: int) -> str:
 
 
 def cut_middle(text: str, columns: int) -> str:
-    """As `cut`, but what is too long loses its middle, `do_sys_…__exit`, where it has no wide letters."""
+    """Return text as `cut` does, but cut in its middle, `do_sys_…__exit`, if it has no wide letters."""
     if len(text) <= columns or not text.isascii() or columns < 3:
         return cut(text, columns)
     end = (columns - 1) // 2
@@ -95,7 +94,7 @@ def cut_middle(text: str, columns: int) -> str:
 
 
 def fit(text: str, columns: int, right: bool = False) -> str:
-    """Safe text in exactly that many columns: cut, or filled with blanks."""
+    """Return safe text in exactly `columns` columns: cut, or filled with blanks."""
     text = cut(text, columns)
     blanks = " " * (columns - width(text))
     return blanks + text if right else text + blanks
@@ -103,7 +102,7 @@ def fit(text: str, columns: int, right: bool = False) -> str:
 
 def _escaped(text: str) -> str:
     out: list[str] = []
-    marks = _MARKS_PER_LETTER  # a mark at the start would join whatever the screen has before it
+    marks = _MARKS_PER_LETTER  # a mark at the start would combine with whatever the screen has before it
     for char in text:
         if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
             marks += 1
@@ -121,7 +120,7 @@ def _escape(char: str) -> str:
     code = ord(char)
     if char in _NAMED:
         return _NAMED[char]
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8 (surrogateescape)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8 (surrogateescape)
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x100:
         return f"\\x{code:02x}"

@@ -1,4 +1,4 @@
-"""A line to type a query into."""
+"""Text lines for queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from widgets.safe_text import stand_ins
 
 
 class SearchLine(Input):
-    """An `Input` of one row without a blinking cursor; after a value that code sets, the cursor is at its end."""
+    """An `Input` of one row without a blinking cursor; after code sets a value, the cursor is at its end."""
 
     DEFAULT_CSS = """
     SearchLine, SearchLine:focus {
@@ -34,16 +34,16 @@ class SearchLine(Input):
         classes: str | None = None,
     ) -> None:
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, id=id, classes=classes)
-        self.cursor_blink = False  # blinking is the one thing that would keep an idle screen busy
+        self.cursor_blink = False  # a blinking cursor would be the only thing that keeps an idle screen busy
 
     def on_mount(self) -> None:
-        """Put the cursor behind a value that was set before there was a screen: nothing watched it then."""
+        """Put the cursor after a value set before mounting, which `watch_value` did not see."""
         self.cursor_position = len(self.value)
 
     def watch_value(self) -> None:
-        """Put the cursor behind a new value; `replace`, by which keys edit, puts it elsewhere afterwards.
+        """Put the cursor after a new value; `replace`, by which keys edit, moves it elsewhere afterwards.
 
-        Else it keeps its column of the value before, and what is typed goes into the middle.
+        Otherwise the cursor keeps its column in the old value, and typed letters go into the middle.
         """
         self.cursor_position = len(self.value)
 
@@ -53,12 +53,12 @@ class SearchLine(Input):
         paste_line(self, event.text)
 
     def action_paste(self) -> None:
-        """Take what the application copied last; of several lines one."""
+        """Paste the text that the application copied last; only one of several lines."""
         paste_line(self, self.app.clipboard)
 
     @property
     def _value(self) -> Text:
-        """What is drawn: a condition may have the name of a task in it, which may be an escape sequence."""
+        """Text to draw, escaped: a condition may contain the name of a task, which may be an escape sequence."""
         return Text(stand_ins(self.value), no_wrap=True, overflow="ignore", end="")
 
     def _position_to_cell(self, position: int) -> int:
@@ -66,7 +66,7 @@ class SearchLine(Input):
 
 
 def paste_line(line: Input, text: str) -> None:
-    """Put the first line of a text that has letters where the cursor of a line is; say so where there are more."""
+    """Insert the first non-blank line of a text at the cursor; show a notification if there are more."""
     lines = [one for one in text.splitlines() if one.strip()]
     if not lines:
         return
@@ -76,12 +76,12 @@ def paste_line(line: Input, text: str) -> None:
 
 
 class FindLine(SearchLine):
-    """Searches rows; Enter goes to the newest one that has the text, and the keys at the bottom say so."""
+    """Line that searches rows; Enter goes to the newest match, as the footer shows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Find", key_display="enter")]
 
 
 class PickLine(SearchLine):
-    """Searches a list; Enter takes the row under the list's cursor, and the keys at the bottom say so."""
+    """Line that searches a list; Enter takes the row under the list's cursor, as the footer shows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Pick", key_display="enter")]

@@ -1,4 +1,4 @@
-"""A line that asks for one value."""
+"""Line that asks for one value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from widgets.search_line import SearchLine
 
 
 class ValueInput(Horizontal):
-    """Not there until something is asked; `Answered` has what was typed."""
+    """Hidden line; `ask` shows it, and `Answered` has the typed text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave", id="ask.leave", tooltip="Change nothing"),
@@ -33,16 +33,16 @@ class ValueInput(Horizontal):
     """
 
     class Answered(Message):
-        """Enter was pressed."""
+        """Sent at Enter."""
 
         def __init__(self, asked: str, text: str) -> None:
             super().__init__()
             self.asked = asked
-            """What `ask` was given as the first."""
+            """First argument of `ask`."""
             self.text = text
 
     class Left(Message):
-        """Nothing is asked any more."""
+        """Sent when the line is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class ValueInput(Horizontal):
         self._input = SearchLine()
 
     def compose(self) -> ComposeResult:
-        """The question, and room for the answer."""
+        """Yield the question and the text line."""
         yield self._label
         yield self._input
 
     def ask(self, asked: str, question: str, value: str = "") -> None:
-        """Ask; `asked` comes back with the answer."""
+        """Show a question; `asked` is returned with the answer."""
         self._asked = asked
         self._label.update(safe_content(question))
         self._input.value = value
@@ -64,16 +64,16 @@ class ValueInput(Horizontal):
         self._input.focus()
 
     def refuse(self, why: str) -> None:
-        """The answer makes no sense: say so, and ask on."""
+        """Show why the answer is not valid, and keep asking."""
         self._label.update(safe_content(why))
 
     def close(self) -> None:
-        """Ask nothing any more."""
+        """Close the line."""
         self.remove_class("-asking")
         self.post_message(self.Left())
 
     def action_leave(self) -> None:
-        """Change nothing."""
+        """Close the line without an answer."""
         self.close()
 
     @on(Input.Changed)

@@ -1,4 +1,4 @@
-"""A way out that a message offers, as a value: what is said of it, and the keys that take it, which tests press."""
+"""Remedy in a message, as a value: its text, and the keys that take it, which tests press."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _SHOWN: Final = {"escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Ta
 
 
 class Way(NamedTuple):
-    """One way out."""
+    """Remedy with its keys."""
 
     keys: tuple[str, ...]
-    """One pressed after the other, by Textual's names; with a blank in it, what is typed: `a function`."""
+    """Keys in succession, by Textual's names; a name with a blank is typed text: `a function`."""
     does: str
-    """What comes of it, as the sentence goes on behind the keys."""
+    """Effect, as the continuation of the sentence after the keys."""
     action: str = ""
-    """The application's action, which a dialog can do at the first of the keys; empty: none."""
+    """Action of the application that a dialog runs at the first key; empty: none."""
 
     def __str__(self) -> str:
         shown = (_SHOWN.get(key, key.upper() if key[1:].isdigit() else key) for key in self.keys)

@@ -275,7 +275,7 @@ async def test_a_search_finds_every_row_that_has_the_text(recording):
         parts = [f"{part}".lower() for one in shown.values() for part in (one.name, one.arguments, one.returned)]
         texts = {part[at : at + 5] for part in parts for at in range(0, len(part), 3)} | {"nothing", "enoent", "4096"}
         for text in sorted(texts)[:: len(texts) // 80 + 1]:
-            found = view.shown._holding(text)(slice(0, tree.next - tree.first))
+            found = view.shown._matching_text(text)(slice(0, tree.next - tree.first))
             wanted = [
                 row
                 for row, one in shown.items()

@@ -1,4 +1,4 @@
-"""From parsed arguments to one command; every error of the core ends here with its exit status."""
+"""Run one command for parsed arguments, and turn each error of the core into a message and an exit status."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from types import FrameType, SimpleNamespace, TracebackType
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What write(2) says of a file that takes no more."""
+"""Errors of write(2) for a file that takes no more data."""
 
 
 class _Ended(Ending, KeyboardInterrupt):
-    """A signal asked for the end; what was opened is closed.
+    """Request to end, by a signal; open resources are closed.
 
-    Not the plain KeyboardInterrupt: where one passes through exec(), as where a dataclass is made, the interpreter
-    kills itself with SIGINT at its end, caught or not (run_eval_code_obj of CPython's Python/pythonrun.c).
+    Not the plain KeyboardInterrupt: if one passes through exec(), as while a dataclass is made, the interpreter kills
+    itself with SIGINT at its end, caught or not (run_eval_code_obj of CPython's Python/pythonrun.c).
     """
 
 
@@ -38,7 +38,7 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `si
 
 
 def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
-    """Run the command; messages for people go to standard error, also that of an error nobody thought of."""
+    """Run the command; messages go to standard error, also for an unexpected error."""
     try:
         return _run(arguments)
     except Exception as error:
@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read us has seen enough; the interpreter must not complain while it flushes at exit.
+        # The reader has seen enough; the interpreter must not complain when it flushes at exit.
         sys.stderr.close()
         return status
     except OSError as error:
@@ -91,14 +91,14 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
 
 
 def _not_written(error: OSError) -> int:
-    """Say that standard output takes no more, which is on a full disk, say; any other error goes on as it is."""
+    """Report that standard output takes no more data, for example on a full disk; raise any other error again."""
     if error.errno not in _FULL or not _is_printing(error.__traceback__):
         raise error
     return not_given_out(error)
 
 
 def not_given_out(error: OSError) -> int:
-    """Say that standard output takes no more."""
+    """Report that standard output takes no more data; return the exit status."""
     from tui.cli.follow.signals import give_up_output
 
     give_up_output()  # else the interpreter tries again at the exit, and complains
@@ -106,16 +106,16 @@ def not_given_out(error: OSError) -> int:
 
 
 def _is_printing(at: TracebackType | None) -> bool:
-    """Whether a command failed to print: what it calls writes files, and says which."""
+    """Tell whether a command failed to print: modules that write files report their own errors."""
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     return at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("tui.cli.")
 
 
 def unforeseen(error: Exception) -> int:
-    """Say an error that no command caught in one line: what was opened is damaged, or the program is.
+    """Report an error that no command caught in one line: an input is damaged, or the program has a fault.
 
-    In the second case the error goes on where PROBEWRIGHT_TRACEBACK is set, for a report of it.
+    In the second case the error is raised if PROBEWRIGHT_TRACEBACK is set, for a bug report.
     """
     from btf.errors import BtfError
     from events.recording.chunks import RecordingError
@@ -131,7 +131,7 @@ def unforeseen(error: Exception) -> int:
 
 
 def fail(error: KernelError, status: int) -> int:
-    """Say what went wrong and the way out."""
+    """Print an error and its remedy; return the exit status."""
     from tui.cli.console.journal import Level, saying
     from tui.cli.console.output import plain
 

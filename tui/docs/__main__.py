@@ -1,4 +1,4 @@
-"""`make docs`: writes what is made of the application's own tables into `docs/`."""
+"""`make docs`: write the pages that are generated from the application's own tables into `docs/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`docs/commands.md`: the command line, from the parser."""
+"""Generate `docs/commands.md`, the command line, from the parser."""
 
 from __future__ import annotations
 
@@ -22,61 +22,62 @@ TARGETS = (
     ("FOLDER, FILE.tar.xz", "saved facts of a kernel"),
 )
 COMMON = ("--help", "--version", "--target", "--json")
-"""Long names of the options that most commands have; they are told once."""
+"""Long names of the options that most commands have; described once for all."""
 
 
 def common(all_commands: tuple[CommandWord, ...]) -> list[Option]:
-    """The options of that sort, as `list` has them."""
-    listing = next(one for one in all_commands if one.path == ("list",))
+    """Return the options that most commands have, as `list` has them."""
+    listing = next(command for command in all_commands if command.path == ("list",))
     return [option for name in COMMON for option in listing.options if name in option.names]
 
 
 def reference() -> str:
-    """The page."""
-    found = commands()
+    """Return the page."""
+    all_commands = commands()
     parts = [
         MADE.format(source="the parser of the command line, `tui/cli/args/parser.py`"),
         "# The command line\n\n"
         "Without a command the application starts; a lone argument is the target, or the recording, to open.\n"
         "`lab` takes no target, `completion` needs none, and `--json` is for what prints.\n",
-        f"\n## In most commands\n\n{_options(common(found))}",
+        f"\n## In most commands\n\n{_options(common(all_commands))}",
         "\n## Targets\n\n"
         + table(("`--target`", "what it is"), ((code(name), cell(text)) for name, text in TARGETS)),
         "\n## Exit status\n\n" + table(("status", "what it means"), STATUS),
     ]
-    parts += [_command(one) for one in found]
+    parts += [_command(one) for one in all_commands]
     return "".join(parts)
 
 
-def own(one: CommandWord) -> list[Option]:
-    """The options that are not those of most commands."""
-    return [option for option in one.options if not set(option.names) & set(COMMON)]
+def own(command: CommandWord) -> list[Option]:
+    """Return the options of a command that are not shared by most commands."""
+    return [option for option in command.options if not set(option.names) & set(COMMON)]
 
 
-def _command(one: CommandWord) -> str:
-    title = " ".join(one.path) or "Without a command"
-    words = [(code(word.value), cell(word.help + _choices(word))) for word in one.words]
-    parts = [f"\n## {title}\n\n{cell(one.help)}\n\n    {one.usage}\n"]
+def _command(command: CommandWord) -> str:
+    title = " ".join(command.path) or "Without a command"
+    words = [(code(word.value), cell(word.help + _choices(word))) for word in command.words]
+    parts = [f"\n## {title}\n\n{cell(command.help)}\n\n    {command.usage}\n"]
     if words:
         parts.append("\n" + table(("word", "what"), words))
-    if own(one):
-        parts.append("\n" + _options(own(one)))
+    if own(command):
+        parts.append("\n" + _options(own(command)))
     return "".join(parts)
 
 
 def _options(options: list[Option]) -> str:
     rows = (
-        (", ".join(code(name) for name in names_with_value(one)), cell(one.help + _choices(one))) for one in options
+        (", ".join(code(name) for name in names_with_value(option)), cell(option.help + _choices(option)))
+        for option in options
     )
     return table(("option", "what"), rows)
 
 
 def names_with_value(option: Option) -> list[str]:
-    """`-o FILE`, `--output FILE`."""
+    """Return each spelling with its value: `-o FILE`, `--output FILE`."""
     value = f" [{option.value}]" if option.value and option.optional else f" {option.value}" if option.value else ""
     return [f"{name}{value}" for name in option.names]
 
 
 def _choices(option: Option) -> str:
-    """Where only certain words may stand: which."""
+    """Return the accepted words of an option if there are no others."""
     return f": {', '.join(option.values)}" if option.closed else ""

@@ -1,4 +1,6 @@
-"""`docs/errors.md`: what kernels say of a command they refuse, with the way out that the application says, too."""
+"""Generate `docs/errors.md`: the messages of kernels for rejected commands, with the remedies that the application
+shows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _TABLES = (
 
 
 def errors() -> str:
-    """The page."""
+    """Return the page."""
     parts = [
         MADE.format(source="`probes/facts/errors_table.py` and `probes/rules/messages/ways_out.py`"),
         "# The kernel's errors\n\n"

@@ -1,4 +1,4 @@
-"""`docs/keys.md`: the keys of every screen, from the tables that help is made of."""
+"""Generate `docs/keys.md`: the keys of every screen, from the tables that the help is made of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = ("widgets", "tui.compose", "tui.live", "tui.views", "tui.filter", "t
 
 
 def keys() -> str:
-    """The page."""
+    """Return the page."""
     kinds = classes()
     parts = [
         MADE.format(source="`tui/commands.py`, `tui/help.py` and the widgets"),
@@ -40,12 +40,14 @@ def keys() -> str:
 
 
 def classes() -> list[type[Widget]]:
-    """All classes of the application that have keys of their own, by module and name."""
+    """Return all classes of the application that have keys of their own, by module and name."""
     for package in _PACKAGES:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
-    found = {kind for kind in _derived(Widget) if kind.__module__.partition(".")[0] in ("tui", "widgets")}
-    return sorted((kind for kind in found if "BINDINGS" in vars(kind)), key=lambda kind: (kind.__module__, str(kind)))
+    derived = {kind for kind in _derived(Widget) if kind.__module__.partition(".")[0] in ("tui", "widgets")}
+    return sorted(
+        (kind for kind in derived if "BINDINGS" in vars(kind)), key=lambda kind: (kind.__module__, str(kind))
+    )
 
 
 def _derived(kind: type[Widget]) -> Iterator[type[Widget]]:
@@ -55,7 +57,7 @@ def _derived(kind: type[Widget]) -> Iterator[type[Widget]]:
 
 
 def _names(kind: type[Widget]) -> set[str]:
-    """The screen of SCREENS that a class is; empty for what is no screen."""
+    """Return the name in SCREENS of a screen class, as a set; empty for other widgets."""
     if not issubclass(kind, Screen) or kind.__name__ == "Dialog":
         return set()
     return {name for name in SCREENS if SCREENS[name] == about(kind)} & {one.__name__ for one in kind.__mro__}
@@ -66,9 +68,9 @@ def _own(kind: type[Widget]) -> list[Binding]:
 
 
 def _unless_alone(name: str, title: str) -> str:
-    """Two screens of one title are told apart."""
-    alike = [one for one in SCREENS if SCREENS[one].title == title]
-    return "" if len(alike) == 1 else " with two answers" if name == "ConfirmDialog" else " with several answers"
+    """Return words that distinguish two screens with the same title."""
+    names = [one for one in SCREENS if SCREENS[one].title == title]
+    return "" if len(names) == 1 else " with two answers" if name == "ConfirmDialog" else " with several answers"
 
 
 def _pane(kinds: list[type[Widget]], name: str) -> str:

@@ -1,4 +1,4 @@
-"""`docs/probewright.1`: the manual page, in the man macros."""
+"""Generate `docs/probewright.1`: the manual page, in the man macros."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEE_ALSO = "trace-cmd(1), perf-probe(1), bpftrace(8), ssh(1)"
 
 
 def manpage() -> str:
-    """The page."""
+    """Return the page."""
     found = commands()
     parts = [
         '.\\" Made by `make docs` from the parser of the command line: change it there.\n',
@@ -57,7 +57,7 @@ def _item(what: str, text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text as it is: roff reads neither its backslashes nor a dot at the beginning of a line."""
+    """Escape text for roff: backslashes, and a dot at the beginning of a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("…", "...")
     escaped = escaped.replace("→", "\\(->")
     return "\n".join(f"\\&{line}" if line.startswith(".") else line for line in escaped.split("\n"))

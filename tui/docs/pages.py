@@ -1,4 +1,4 @@
-"""Which pages of `docs/` are made, not written."""
+"""Table of the pages of `docs/` that are generated."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "commands.md": reference,
     "probewright.1": manpage,
 }
-"""By the name of the file."""
+"""Function that generates a page, by file name."""

@@ -1,4 +1,4 @@
-"""Markdown: text of ours, safe in a cell of a table."""
+"""Markdown: escape our own texts for cells of a table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ MADE = "<!-- Made by `make docs` from {source}: change it there. -->\n\n"
 
 
 def cell(text: str) -> str:
-    """Text of a cell: what Markdown, or HTML in it, would read as more than text is escaped, but for `code`."""
+    """Return the text of a cell with all Markdown and HTML escaped, except `code`."""
     pieces = text.split("`")
-    if len(pieces) % 2 == 0:  # no pairs: they are themselves
+    if len(pieces) % 2 == 0:  # without pairs the backquotes are text
         return _escaped(text, "\\|<>*`")
     return "`".join(_escaped(piece, "|" if n % 2 else "\\|<>*") for n, piece in enumerate(pieces))
 
@@ -20,14 +20,14 @@ def _escaped(text: str, signs: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text as it is typed, for a cell."""
+    """Return text as code, for a cell."""
     ticks = "``" if "`" in text else "`"
     space = " " if "`" in text else ""
     return f"{ticks}{space}{text.replace('|', chr(92) + '|')}{space}{ticks}"
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of Markdown."""
+    """Return a Markdown table."""
     head = list(titles)
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,4 +1,4 @@
-"""The filter's line of a place: counts what passes while it is typed, then says what is shown."""
+"""Filter bar: count the events that pass while a condition is typed, then show how many rows of the view pass."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
     from tui.hosts.rows import HostRows
 
 _BUDGET: Final = 0.01
-"""Seconds that counting may take between two keys."""
+"""Seconds for counting between two keys."""
 _PAUSE: Final = 0.005
 _HINT: Final = "count > 4096 && (comm == cat || ret < 0), latency > 10us; Enter: only these in all views, empty: all"
 
 
 class PassingEvents(Protocol):
-    """Events that pass a condition, as far as they were looked at."""
+    """Events that pass a condition, as far as they were checked."""
 
     @property
     def first(self) -> int:
-        """Oldest row that is kept."""
+        """Oldest row in memory."""
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
 
     @property
     def behind(self) -> int:
-        """Events that were not looked at yet."""
+        """Number of events not yet checked."""
 
     @property
     def of(self) -> int:
-        """Events that there are."""
+        """Number of all events."""
 
     def tick(self, budget: float) -> None:
-        """Look at what came, for so many seconds at most."""
+        """Check new events, for at most `budget` seconds."""
 
 
 class FilterBar(FilterLine):
-    """Takes a condition; whoever inherits knows what it is of."""
+    """Text line for a condition; a subclass knows the events that it applies to."""
 
     class Done(Message):
-        """The views have the keyboard again; `changed`: they show other rows."""
+        """Sent when the views get the keyboard back; `changed`: other rows pass now."""
 
         def __init__(self, changed: bool) -> None:
             super().__init__()
@@ -65,31 +65,31 @@ class FilterBar(FilterLine):
         super().__init__(_HINT, self._completions)
         self._filter = chosen
         self._preview: PassingEvents | None = None
-        """The events that would pass what is typed."""
-        self._why = ""
-        """What is wrong with what is typed."""
-        self._refused = False
-        """Enter was pressed on it."""
+        """Events that would pass the typed condition."""
+        self._error = ""
+        """Error in the typed condition."""
+        self._is_rejected = False
+        """True after Enter was pressed on that error."""
         self._timer: Timer | None = None
         self._values: dict[str, Sequence[CandidateValue]] = {}
-        """Values of fields that were completed since the line has the keyboard."""
+        """Values of fields that were completed since the line got the keyboard."""
 
     @abstractmethod
     def begin(self, text: str) -> PassingEvents | None:
-        """Begin to look for events that would pass; None: there is none. Raises ConditionError."""
+        """Start to search for events that would pass; None: there are no events. Raises ConditionError."""
 
     @abstractmethod
     def choose(self, text: str, found: PassingEvents | None) -> None:
-        """Set the filter; `found`: what `begin` gave for it. Raises ConditionError."""
+        """Set the filter; `found`: result of `begin` for that text. Raises ConditionError."""
 
     @abstractmethod
     def watches(self) -> Sequence[Watch]:
-        """Return whose events are on the screen."""
+        """Return the watches whose events are on the screen."""
 
     def show(self, found: PassCount | str) -> None:
-        """Say how many of what is on the screen pass, or of what is typed how many events would.
+        """Show how many rows of the view pass, or how many events would pass the typed condition.
 
-        `found`: a text where the filter does not reach what is on the screen, and why.
+        `found`: a text where the filter does not apply to the view, with the reason.
         """
         if self.typing:
             self._count()
@@ -102,22 +102,22 @@ class FilterBar(FilterLine):
         elif chosen.error:
             self.say(f"{chosen.error}: all are shown", refused=True)
         else:
-            said = found.text if isinstance(found, PassCount) else found
-            self.say(self._urgent or ", ".join(filter(None, (said, *self._remarks()))))
+            count_text = found.text if isinstance(found, PassCount) else found
+            self.say(self._urgent or ", ".join(filter(None, (count_text, *self._remarks()))))
 
     @property
     def _urgent(self) -> str:
-        """Text in place of the number of rows that pass; empty: none."""
+        """Text in place of the number of passing rows; empty: none."""
         return ""
 
     def ask(self) -> None:
-        """Have the keys; what is there already may have changed."""
+        """Take the keyboard; values and events may have changed since the last time."""
         self._values.clear()
         self._reset()
         super().ask()
 
     def _reset(self) -> None:
-        self._preview, self._why, self._refused = None, "", False
+        self._preview, self._error, self._is_rejected = None, "", False
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -138,14 +138,14 @@ class FilterBar(FilterLine):
             try:
                 self._preview = self.begin(event.text)
             except ConditionError as error:
-                self._why = told(error)
+                self._error = told(error)
         self._count()
 
     def _count(self) -> None:
-        """Look at events for a moment, and go on after the next key; another text ends that."""
+        """Check events for a moment, and go on after the next key; another text ends that."""
         found = self._preview
         if found is None:
-            self.say(self._why, refused=self._refused)
+            self.say(self._error, refused=self._is_rejected)
             return
         found.tick(_BUDGET)
         self.say(PassCount(found.next - found.first, found.of, "events", found.behind).text)
@@ -161,7 +161,7 @@ class FilterBar(FilterLine):
         try:
             self.choose(event.text, self._preview)
         except ConditionError as error:
-            self._why, self._refused = told(error), True
+            self._error, self._is_rejected = told(error), True
             self._count()
             return
         self._finish(changed=True)
@@ -182,7 +182,7 @@ class FilterBar(FilterLine):
     def _completions(self, text: str, cursor: int) -> Completions:
         from tui.filter.completion import complete_filter
 
-        sorts = {name: sort for watching in self.watches() for name, sort in self._filter.sorts(watching).items()}
+        sorts = {name: sort for watch in self.watches() for name, sort in self._filter.sorts(watch).items()}
         return complete_filter(text, cursor, sorts, self._values_of)
 
     def _values_of(self, field: str) -> Sequence[CandidateValue]:
@@ -190,18 +190,18 @@ class FilterBar(FilterLine):
 
         if field not in self._values:
             stores = [(one, one.store) for one in self.watches() if one.store is not None]
-            found = [value for watching, store in stores for value in values_seen(watching, store, field)]
+            found = [value for watch, store in stores for value in values_seen(watch, store, field)]
             self._values[field] = tuple(dict.fromkeys(found))
         return self._values[field]
 
 
 class LiveFilterBar(FilterBar):
-    """The filter of all views of one kernel's events."""
+    """Filter of all views of the events of one kernel."""
 
-    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None], hidden: HiddenRows) -> None:
-        """Take the filter, what gives the watch whose events are on the screen, and the rows that it may hide."""
+    def __init__(self, chosen: Filter, watch_on_screen: Callable[[], Watch | None], hidden: HiddenRows) -> None:
+        """Set the filter, a function that returns the watch on the screen, and the rows that the filter may hide."""
         super().__init__(chosen)
-        self._seen = seen
+        self._watch_on_screen = watch_on_screen
         self._hidden = hidden
 
     @property
@@ -209,33 +209,33 @@ class LiveFilterBar(FilterBar):
         return self._hidden.told
 
     def watches(self) -> Sequence[Watch]:
-        watching = self._seen()
-        return () if watching is None else (watching,)
+        watch = self._watch_on_screen()
+        return () if watch is None else (watch,)
 
     def begin(self, text: str) -> FilteredRows | None:
-        watching = self._seen()
-        if watching is None or watching.store is None:
+        watch = self._watch_on_screen()
+        if watch is None or watch.store is None:
             return None
-        return self._filter.preview(text, watching, watching.store)
+        return self._filter.preview(text, watch, watch.store)
 
     def choose(self, text: str, found: PassingEvents | None) -> None:
         from events.search.filtered_rows import FilteredRows
 
-        self._filter.choose(text, self._seen(), found if isinstance(found, FilteredRows) else None)
+        self._filter.choose(text, self._watch_on_screen(), found if isinstance(found, FilteredRows) else None)
 
 
 class HostsFilterBar(FilterBar):
-    """The filter of the events of several hosts."""
+    """Filter of the events of several hosts."""
 
-    def __init__(self, shown: HostRows) -> None:
-        super().__init__(shown.filter)
-        self._shown = shown
+    def __init__(self, rows: HostRows) -> None:
+        super().__init__(rows.filter)
+        self._rows = rows
 
     def watches(self) -> Sequence[Watch]:
-        return self._shown.watches
+        return self._rows.watches
 
     def begin(self, text: str) -> FilteredHostRows:
-        return self._shown.preview(text)
+        return self._rows.preview(text)
 
     def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - it is looked for anew
-        self._shown.choose(text)
+        self._rows.choose(text)

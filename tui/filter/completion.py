@@ -1,4 +1,4 @@
-"""What may stand next in a filter: fields, operators, values that were seen, names of errors; no screen."""
+"""Completion in a filter: fields, operators, values of recent events and error names. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TOKEN: Final = re.compile(
 )
 _MOST: Final = 60
 _ROWS: Final = 1 << 12
-"""Newest events in which values are looked for."""
+"""Newest events whose values are collected."""
 _BUDGET: Final = 0.02
-"""Seconds that this may take."""
+"""Seconds for collecting values."""
 _OPERATORS: Final = {
     ValueKind.TEXT: ("==", "!=", "~"),
     ValueKind.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
@@ -41,33 +41,33 @@ _PROBED: Final = frozenset(("==", "!=", "~", *NUMERIC))
 
 
 class CandidateValue(NamedTuple):
-    """A value that a field may be compared with."""
+    """Value that a field may be compared with."""
 
     text: str
-    """As it stands in a condition."""
+    """Text of the value in a condition."""
     about: str = ""
-    """Its name, where it has one."""
+    """Name of the value, if it has one."""
 
 
-class _Place(NamedTuple):
-    """The end of a text that is being typed."""
+class _Token(NamedTuple):
+    """Last token before the cursor, and the tokens before it."""
 
     start: int
     typed: str
     before: tuple[str, ...]
-    """Words and signs before it."""
+    """Words and signs before that token."""
 
 
 def complete_filter(
     text: str, cursor: int, sorts: Mapping[str, ValueKind], values: Callable[[str], Sequence[CandidateValue]]
 ) -> Completions:
-    """Return what may stand at the cursor.
+    """Return the completions at the cursor.
 
     Args:
-        text: a condition, see `events.search.condition_parser`.
-        cursor: place in it, from 0.
-        sorts: what is recorded, by name.
-        values: of a field, the most frequent first.
+        text: condition, see `events.search.condition_parser`.
+        cursor: position in the text, from 0.
+        sorts: kind of value of each recorded field, by name.
+        values: returns the values of a field, the most frequent first.
     """
     place = _place(text[:cursor])
     known = {**OF_ALL, **sorts}
@@ -92,7 +92,7 @@ def complete_filter(
     return Completions(place.start, cursor, items[:_MOST])
 
 
-def _place(before: str) -> _Place:
+def _place(before: str) -> _Token:
     found = list(_TOKEN.finditer(before))
     last = found[-1] if found else None
     if last is not None and last.end() == len(before):
@@ -100,41 +100,41 @@ def _place(before: str) -> _Place:
         word = last[kind]
         is_open = kind == "quoted" and (len(word) == 1 or word[0] != word[-1])
         if kind == "word" or is_open:
-            return _Place(last.start(kind), word.lstrip("\"'"), tuple(one[0].strip() for one in found[:-1]))
-    return _Place(len(before), "", tuple(one[0].strip() for one in found))
+            return _Token(last.start(kind), word.lstrip("\"'"), tuple(one[0].strip() for one in found[:-1]))
+    return _Token(len(before), "", tuple(one[0].strip() for one in found))
 
 
 def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...]:
     names = list(dict.fromkeys((*(name for name in known if name not in OF_ALL), *OF_ALL)))
     return tuple(
-        Completion(f"{names[n]} ", ItemKind.FIELD, names[n], about=_of_field(names[n], known[names[n]]))
+        Completion(f"{names[n]} ", ItemKind.FIELD, names[n], about=_field_note(names[n], known[names[n]]))
         for n in ranked(names, typed)
     )
 
 
-def _of_field(name: str, sort: ValueKind) -> str:
+def _field_note(name: str, sort: ValueKind) -> str:
     return "of a call, a time: 10us, 1.5ms" if name == LATENCY else sort.value
 
 
-def _values(seen: Sequence[CandidateValue], sort: ValueKind, typed: str, sign: str) -> tuple[Completion, ...]:
+def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign: str) -> tuple[Completion, ...]:
     errors = [CandidateValue(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
     is_number = sort is not ValueKind.TEXT and sign != "~"
-    every = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *seen)}
+    by_text = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *recent)}
     low = typed.lower()
     found = [
         Completion(one.text, ItemKind.VALUE, one.text, about=one.about)
-        for one in (*seen, *(one for text, one in every.items() if text.startswith("-E")))
+        for one in (*recent, *(one for text, one in by_text.items() if text.startswith("-E")))
         if low in one.text.lower() or low in one.about.lower()
     ]
     return tuple(dict.fromkeys(sorted(found, key=lambda item: not item.text.strip("\"'").lower().startswith(low))))
 
 
-def values_seen(watching: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
+def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
     """Return the values of a field among the newest events, the most frequent first, with their names."""
-    own = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
-    if field not in own and (field in COMM or field == "event" or field in CGROUP):
-        return _of_all(store, field)
-    shown = ValueStyle(watching.known)
+    own_fields = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
+    if field not in own_fields and (field in COMM or field == "event" or field in CGROUP):
+        return _values_of_any_event(store, field)
+    shown = ValueStyle(watch.known)
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
@@ -145,20 +145,20 @@ def values_seen(watching: Watch, store: Store, field: str) -> tuple[CandidateVal
         if time.monotonic() >= deadline:
             break
     seen = sorted(counts, key=lambda one: (-counts[one], one.text))
-    return tuple(dict.fromkeys((*seen, *_enumerators(watching, store, field))))
+    return tuple(dict.fromkeys((*seen, *_enumerators(watch, store, field))))
 
 
-def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
-    """Yield the values of the enum that a field is of, seen or not, as events have them."""
+def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
+    """Yield the enumerators of a field's enum, with the numbers that events would have."""
     fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
-    columns = (column for plan in watching.known.plans for event in plan.events for column in event.columns)
+    columns = (column for plan in watch.known.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watching.known.namer.enumerators(kind):
+        for name, number in watch.known.namer.enumerators(kind):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 
-def _of_all(store: Store, field: str) -> tuple[CandidateValue, ...]:
+def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]:
     if field in CGROUP:
         paths = store.cgroups.paths
         names: list[str] = [*paths, *(part for path in paths for part in path.split("/") if part)]

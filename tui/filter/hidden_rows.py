@@ -1,4 +1,4 @@
-"""Whether the filter hides all events that came of a probe since it was armed; no screen."""
+"""Detect that the filter hides all events of a newly armed probe. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 _MOST: Final = 256
-"""Events that are looked at in one tick; each is decoded."""
+"""Events checked in one tick; each is decoded."""
 _BUDGET: Final = 0.005
-"""Seconds that the filter may look for in one tick, where the view on the screen does not have it look."""
+"""Seconds per tick for the filter, if the view on the screen does not run it."""
 
 
 class HiddenRows:
-    """The events of the probe that was armed last, until one of them passes the filter."""
+    """Events of the probe armed last, until one of them passes the filter."""
 
     def __init__(self) -> None:
         self._paths: frozenset[str] = frozenset()
-        """`group/name` of its events; empty: nobody waits for any."""
+        """Paths `group/name` of its events; empty: no probe is observed."""
         self._subject = ""
         self._next = 0
-        self._came = False
+        self._has_received = False
 
     def begin(self, plan: Plan, seq: int) -> None:
-        """Wait for the first event of a probe, from a sequence number on."""
+        """Observe a probe's events, from a sequence number on."""
         self._paths = frozenset(event.path for event in plan.events)
-        self._subject, self._next, self._came = plan.probe.subject, seq, False
+        self._subject, self._next, self._has_received = plan.probe.subject, seq, False
 
     def end(self) -> None:
-        """Wait no more."""
-        self._paths, self._came = frozenset(), False
+        """Stop observing."""
+        self._paths, self._has_received = frozenset(), False
 
     def look(self, store: Store, selected: FilteredRows | None) -> bool:
-        """Look at what came for a moment; True: there is more to look at.
+        """Check new events for a moment; True: more remain.
 
         `selected`: the events that pass the filter, None: there is none.
         """
@@ -49,7 +49,7 @@ class HiddenRows:
         self._next = max(start, min(start + _MOST, selected.looked))
         for seq in range(start, self._next):
             if store.record(seq).event in self._paths:
-                self._came = True
+                self._has_received = True
                 if selected.passes(seq):
                     self.end()
                     return False
@@ -57,5 +57,5 @@ class HiddenRows:
 
     @property
     def told(self) -> str:
-        """Return, as words behind the filter, that none of what came passes, with the way out; empty: one does."""
-        return f"hides {self._subject}: {NO_FILTER}" if self._came else ""
+        """Words after the filter if none of the received events passes, with a remedy; empty: one passes."""
+        return f"hides {self._subject}: {NO_FILTER}" if self._has_received else ""

@@ -1,4 +1,4 @@
-"""What a watch gives out: its events with all that its probes say of them; no screen."""
+"""Source of an export: the events of a watch with all facts about their probes. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ _NOTHING: Mapping[str, frozenset[str]] = {}
 
 
 def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
-    """For `events.export`; of the probes that are or were armed.
+    """Return the source for `events.export`, with all probes that are or were armed.
 
     Args:
-        watch: with its store.
-        unasked: fields that are left out, by the paths of their events; those are all that is wanted. Empty:
-            everything is.
+        watch: watch with its store.
+        unasked: fields to leave out, by the path of their event; only these events are wanted. Empty: all are.
     """
     store, connection = watch.store, watch.connection
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
     known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
     return Source(
-        about=_Abouts(watch, unasked),
+        about=_ProbeNotes(watch, unasked),
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
-        cuts=_may_be_cut(watch),
+        cuts=_may_have_outages(watch),
         stacks=have_stacks(watch),
         missed=store.missed if store is not None else {},
         lost_between=store.lost_between if store is not None else Source.lost_between,
@@ -56,14 +55,14 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
 
 
 def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
-    """As `source_of`, with the time of day of each event where it is known."""
+    """Return the source with the time of day of each event, where it is known."""
     return timed(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
 
 def load_symbols(watch: Watch, form: Format) -> None:
-    """Read the kernel's symbols where a format, or what is given out in it, needs them; for a worker.
+    """Read the kernel's symbols if a format or the exported events need them; run in a worker thread.
 
-    Where they are read already that changes nothing, so that what is written does not depend on what was looked at.
+    If they are already loaded nothing changes, so that the export does not depend on what was viewed before.
     """
     known = watch.known
     formats = [*formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
@@ -76,33 +75,33 @@ def load_symbols(watch: Watch, form: Format) -> None:
 
 
 def have_stacks(watch: Watch) -> bool:
-    """Whether events have kernel stacks, or such stacks came without theirs."""
+    """Tell whether events have kernel stacks, or stacks arrived without their event."""
     return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in formats_of(watch))
 
 
-def _may_be_cut(watch: Watch) -> bool:
-    """Whether its line was cut, or may be while what comes is given out."""
+def _may_have_outages(watch: Watch) -> bool:
+    """Tell whether the connection was lost, or may be during the export."""
     target = watch.connection.target
-    if isinstance(target, RecordingTarget):  # the end of one that was cut short would have said
+    if isinstance(target, RecordingTarget):  # a truncated recording has a mark for that
         return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
     return bool(watch.cuts) or (isinstance(target, RemoteTarget) and target.can_come_back)
 
 
 def source_of_rows(watch: Watch) -> Source:
-    """The same of what is in the store: without the fields of probes that are gone with all their events.
+    """Return the source of the rows in the store: without fields of disarmed probes whose events are all dropped.
 
-    Of a recording as it was opened it is all that `source_of` says.
+    For a recording as it was opened the result equals that of `source_of`.
     """
     source = source_of(watch)
     if not watch.connection.holds_events:
         source = replace(source, cuts=bool(watch.cuts))
-    there = events_of(watch)
-    gone = {event.path for plan in watch.known.plans for event in plan.events if event.path not in there}
-    return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in gone))
+    present = events_of(watch)
+    absent = {event.path for plan in watch.known.plans for event in plan.events if event.path not in present}
+    return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in absent))
 
 
 class _Ends(Mapping[str, EndRole]):
-    """By the paths of events; of probes that are armed later too."""
+    """Role of each event as the end of a call, by path; includes probes armed later."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -110,23 +109,23 @@ class _Ends(Mapping[str, EndRole]):
         self._known: dict[str, EndRole] = {}
 
     def __getitem__(self, path: str) -> EndRole:
-        return self._now()[path]
+        return self._current()[path]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._now())
+        return iter(self._current())
 
     def __len__(self) -> int:
-        return len(self._now())
+        return len(self._current())
 
-    def _now(self) -> dict[str, EndRole]:
+    def _current(self) -> dict[str, EndRole]:
         plans = self._watch.known.plans
-        if plans != self._plans:  # each keeps its number
+        if plans != self._plans:  # existing plans keep their number
             self._known, self._plans = ends_of(plans), plans
         return self._known
 
 
-class _Abouts(Mapping[str, ProbeNote]):
-    """By the paths of events; those of probes that are armed later, as after a line was cut, are known then."""
+class _ProbeNotes(Mapping[str, ProbeNote]):
+    """Notes on the probes of events, by path; includes probes armed later, as after a reconnect."""
 
     def __init__(self, watch: Watch, unasked: Mapping[str, frozenset[str]]) -> None:
         self._watch = watch
@@ -135,19 +134,19 @@ class _Abouts(Mapping[str, ProbeNote]):
         self._plans: tuple[Plan, ...] = ()
 
     def __getitem__(self, path: str) -> ProbeNote:
-        return self._now()[path]
+        return self._current()[path]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._now())
+        return iter(self._current())
 
     def __len__(self) -> int:
-        return len(self._now())
+        return len(self._current())
 
-    def _now(self) -> dict[str, ProbeNote]:
+    def _current(self) -> dict[str, ProbeNote]:
         plans = self._watch.known.plans
         if plans != self._plans:
             self._known = {
-                event.path: _about(title, event, self._unasked.get(event.path, frozenset()))
+                event.path: _probe_note(title, event, self._unasked.get(event.path, frozenset()))
                 for plan, title in zip(plans, titles_of(plans), strict=True)
                 for event in plan.events
             }
@@ -155,7 +154,7 @@ class _Abouts(Mapping[str, ProbeNote]):
         return self._known
 
 
-def _about(title: str, event: PlannedEvent, unasked: frozenset[str]) -> ProbeNote:
+def _probe_note(title: str, event: PlannedEvent, unasked: frozenset[str]) -> ProbeNote:
     letter, _, rest = event.line.partition(":")
     place = rest.split()[1] if len(rest.split()) > 1 else ""
     return ProbeNote(

@@ -1,4 +1,4 @@
-"""The file that something is given out into: there under its own name only when it is whole."""
+"""File of an export: it gets its own name only when it is complete."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kernel.safe_files.new_file import create, publish
 
 
 class ExportRefused(Exception):
-    """It is not written; the text says why."""
+    """Refusal to write a file; the text is the reason."""
 
     def __init__(self, why: str, *, taken: bool = False) -> None:
         super().__init__(why)
         self.taken = taken
-        """There is a file of this name: one can say that it shall be overwritten."""
+        """True if a file of this name exists, and may be overwritten on request."""
 
 
 def require_free(path: Path, *, overwrite: bool) -> None:
-    """Raises FileRefused where no file of this name can be begun."""
+    """Raise ExportRefused if no file of this name can be created."""
     try:
         is_folder, has_place = path.is_dir(), path.parent.is_dir()
-    except OSError as error:  # too long a name, say
+    except OSError as error:  # for example, the name is too long
         raise ExportRefused(f"{str(path)[:80]}: {error.strerror}") from None
     if is_folder:
         raise ExportRefused(f"{path} is a folder")
@@ -39,17 +39,17 @@ def require_free(path: Path, *, overwrite: bool) -> None:
 
 
 class ExportFile:
-    """Written as `NAME.part` beside its place, and moved there at the end; used in a with block.
+    """File written as `NAME.part` and moved to its name at the end of a with block.
 
-    What ends the block by an exception takes the part away, so that no half of a file is taken for a whole one.
+    An exception in the block removes the part, so that no incomplete file is mistaken for a complete one.
     """
 
     def __init__(self, path: Path, *, overwrite: bool = False) -> None:
-        """Begin a file.
+        """Create the part.
 
         Raises:
-            FileRefused: one is there already, or another export writes it.
-            OSError: it can't be made.
+            ExportRefused: the file exists already, or another export writes it.
+            OSError: it can't be created.
         """
         self.path = path
         self._overwrite = overwrite
@@ -57,14 +57,14 @@ class ExportFile:
         self._part = path.with_name(f"{path.name}.part")
         try:
             self.out: BinaryIO = create(self._part)
-            """To be written into."""
+            """Stream to write to."""
         except FileExistsError:
             raise ExportRefused(
                 f"{self._part} is there: another export writes it, or one was killed and it can be removed"
             ) from None
 
     def keep(self) -> None:
-        """It is whole. Raises OSError, FileRefused where another one has come meanwhile."""
+        """Move the complete file to its name. Raises OSError; ExportRefused if another file was created meanwhile."""
         self.out.flush()
         self.out.close()
         try:
@@ -73,8 +73,8 @@ class ExportFile:
             raise ExportRefused(f"{self.path} has come meanwhile, and was not overwritten") from None
 
     def discard(self) -> None:
-        """It will not be whole: take the part away."""
-        with contextlib.suppress(OSError):  # what could not be written can't be flushed either
+        """Remove the incomplete part."""
+        with contextlib.suppress(OSError):  # data that could not be written can't be flushed either
             self.out.close()
         self._part.unlink(missing_ok=True)
 

@@ -1,7 +1,8 @@
-"""Where logs go over OTLP/HTTP, and as whose: the URL, and what the environment says to all of OpenTelemetry.
+"""Settings of OTLP over HTTP: URL and resource attributes, from the option and OpenTelemetry's environment variables.
 
-Source: "OpenTelemetry Protocol Exporter" and "Resource SDK" of the specification. `OTEL_EXPORTER_OTLP_ENDPOINT` gets
-`v1/logs` behind it, `OTEL_EXPORTER_OTLP_LOGS_ENDPOINT` is taken as it is; what is meant for logs alone goes first.
+Source: "OpenTelemetry Protocol Exporter" and "Resource SDK" of the specification. `v1/logs` is appended to
+`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_LOGS_ENDPOINT` is used unchanged; variables for logs take
+precedence.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from foreign.text import whole_number
 _PATH = "/v1/logs"
 _DEFAULT = "http://localhost:4318"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i686": "x86", "ppc64le": "ppc64"}
-"""`uname -m` -> host.arch of the semantic conventions."""
+"""Values of `uname -m` -> host.arch of the semantic conventions."""
 
 _LONGEST_TIMEOUT = 86_400_000
-"""Milliseconds: a day."""
+"""Milliseconds of a day."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""What names a header (RFC 9110, 5.6.2)."""
+"""Name of a header (RFC 9110, 5.6.2)."""
 _OURS = ("content-encoding", "content-length", "content-type", "host", "transfer-encoding")
-"""Headers that say what is sent, and how: only who sends it can tell."""
+"""Headers that describe the request itself: only the sender can set them."""
 
 
 class BadSetting(Exception):
-    """A URL or a setting that can't be meant; the text says which and why."""
+    """URL or setting that can't be right; the text names it and the reason."""
 
 
 class Settings(NamedTuple):
-    """How logs are sent."""
+    """Settings for sending logs."""
 
     url: SplitResult
     headers: Mapping[str, str]
@@ -39,56 +40,59 @@ class Settings(NamedTuple):
     """Seconds for one request."""
     gzip: bool = True
     certificate: str = ""
-    """File of the authorities that are trusted; empty: the system's."""
+    """File of the trusted authorities; empty: the system's."""
 
     @property
     def shown(self) -> str:
-        """The URL as it is told."""
+        """URL as it is printed."""
         return self.url.geturl()
 
 
 def settings_of(url: str, environment: Mapping[str, str]) -> Settings:
-    """What was asked for.
+    """Return the settings of an option and the environment.
 
     Args:
-        url: as given, `http://HOST:4318`; empty: as the environment says, else the default of OTLP.
-        environment: `OTEL_EXPORTER_OTLP_…`.
+        url: URL of the option, `http://HOST:4318`; empty: from the environment, else the default of OTLP.
+        environment: holds `OTEL_EXPORTER_OTLP_…`.
 
     Raises BadSetting.
     """
 
-    def said(name: str, default: str = "") -> str:
+    def variable(name: str, default: str = "") -> str:
         keys = (f"OTEL_EXPORTER_OTLP_LOGS_{name}", f"OTEL_EXPORTER_OTLP_{name}")
         return next((environment[key] for key in keys if environment.get(key)), default)
 
     if not url and environment.get("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"):
-        found = _split(environment["OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"])
+        endpoint = _split(environment["OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"])
     elif url:
-        found = _split(url)
-        found = found if found.path.strip("/") else found._replace(path=_PATH)
+        endpoint = _split(url)
+        endpoint = endpoint if endpoint.path.strip("/") else endpoint._replace(path=_PATH)
     else:
-        found = _split(environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or _DEFAULT)
-        found = found._replace(path=found.path.rstrip("/") + _PATH)
-    milliseconds = said("TIMEOUT", "10000")
+        endpoint = _split(environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or _DEFAULT)
+        endpoint = endpoint._replace(path=endpoint.path.rstrip("/") + _PATH)
+    milliseconds = variable("TIMEOUT", "10000")
     if not (timeout := whole_number(milliseconds)) or timeout > _LONGEST_TIMEOUT:
         raise BadSetting(f"OTEL_EXPORTER_OTLP_TIMEOUT: {milliseconds[:40]} is no number of milliseconds")
-    compression = said("COMPRESSION", "gzip")
+    compression = variable("COMPRESSION", "gzip")
     if compression not in ("gzip", "none"):
         raise BadSetting(f"OTEL_EXPORTER_OTLP_COMPRESSION: {compression} is neither gzip nor none")
-    return Settings(found, _headers(said("HEADERS")), timeout / 1000, compression == "gzip", said("CERTIFICATE"))
+    return Settings(
+        endpoint, _headers(variable("HEADERS")), timeout / 1000, compression == "gzip", variable("CERTIFICATE")
+    )
 
 
 def resource_of(
     environment: Mapping[str, str], *, host: str, machine: str, release: str, title: str
 ) -> dict[str, str]:
-    """Attributes of where the events are from; `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` win.
+    """Return resource attributes for the origin of the events; `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
+    win.
 
     Args:
-        environment: of this process.
-        host: name of the machine whose kernel is probed; empty: not known.
+        environment: environment of this process.
+        host: name of the probed machine; empty: unknown.
         machine: `uname -m`.
         release: `uname -r`.
-        title: the kernel in a few words.
+        title: short description of the kernel.
     """
     found = {
         "service.name": "probewright",
@@ -105,27 +109,27 @@ def resource_of(
 
 
 def host_of(environment: Mapping[str, str]) -> str:
-    """`host.name` of OTEL_RESOURCE_ATTRIBUTES; empty: it does not say one. Raises BadSetting."""
+    """Return `host.name` of OTEL_RESOURCE_ATTRIBUTES; empty: not given. Raises BadSetting."""
     return _pairs(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""), "OTEL_RESOURCE_ATTRIBUTES").get("host.name", "")
 
 
 def _split(url: str) -> SplitResult:
     try:
-        found = urlsplit(url)
-        port = found.port
+        parts = urlsplit(url)
+        port = parts.port
     except ValueError as error:
         raise BadSetting(f"{url}: {error}") from None
-    if found.scheme not in ("http", "https") or not found.hostname or port == 0:
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise BadSetting(f"{url}: say http://HOST:4318 or https://HOST")
-    if found.username is not None:
+    if parts.username is not None:
         raise BadSetting("no password in a URL: OTEL_EXPORTER_OTLP_HEADERS takes authorization=Basic%20…")
     if any(ch.isspace() or not ch.isprintable() or not ch.isascii() for ch in url):
         raise BadSetting(f"{url}: only printable ASCII can stand in a URL")
     try:
-        found.hostname.encode("idna")  # as the resolver does
+        parts.hostname.encode("idna")  # as the resolver does
     except UnicodeError:
-        raise BadSetting(f"{url}: {found.hostname} is no name of a host") from None
-    return found._replace(fragment="")
+        raise BadSetting(f"{url}: {parts.hostname} is no name of a host") from None
+    return parts._replace(fragment="")
 
 
 def _headers(text: str) -> dict[str, str]:
@@ -139,7 +143,7 @@ def _headers(text: str) -> dict[str, str]:
 
 
 def _pairs(text: str, where: str) -> dict[str, str]:
-    """`name=value,…`, percent-encoded (W3C Baggage)."""
+    """Parse `name=value,…`, percent-encoded (W3C Baggage)."""
     found = {}
     for pair in text.split(","):
         name, equals, value = pair.partition("=")

@@ -1,7 +1,7 @@
-"""Events to a collector by OTLP/HTTP: batches that are bounded in bytes and age, tried again where that may help.
+"""Send events to a collector by OTLP/HTTP, in batches bounded in bytes and age, with retries where they may help.
 
-A thread of its own sends. While a collector is away, what comes waits, up to a bound in bytes; what comes then is
-dropped, and counted apart from what was refused and what was given up. Nothing of this holds up the events.
+A thread of its own sends. While a collector is unreachable, log records wait, up to a bound in bytes; later ones are
+dropped, and counted apart from rejected and abandoned ones. The events are never held up.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from tui.output.otlp_settings import Settings
 from tui.output.sink import Sink, SinkReport, counted
 
 Wall = Callable[[int], int | None]
-"""Nanoseconds of the trace clock -> nanoseconds since 1970; None: not known."""
+"""Nanoseconds of the trace clock -> nanoseconds since 1970; None: unknown."""
 
 _SILENCE = 30.0
-"""Seconds between two words about what is dropped."""
+"""Seconds between two messages about dropped events."""
 
 
 class OtlpBounds(NamedTuple):
-    """How much and how long."""
+    """Bounds of memory and time."""
 
     batch: int = 512 << 10
-    """Bytes of log records that make a batch full, before they are packed."""
+    """Bytes of log records that make a batch full, before compression."""
     age: float = 1.0
-    """Seconds until a batch that is not full is sent."""
+    """Seconds until a partial batch is sent."""
     held: int = 16 << 20
     """Bytes of log records that may wait."""
     first: float = 1.0
-    """Seconds until a batch is tried again; then twice as many each time, give or take half."""
+    """Seconds until the first retry of a batch; doubled each time, plus or minus half."""
     most: float = 30.0
-    """Seconds at most between two tries, where the collector did not ask for more."""
+    """Longest time between two retries in seconds, unless the collector asks for more."""
     patience: float = 300.0
-    """Seconds until a batch is given up."""
+    """Seconds until a batch is abandoned."""
     finish: float = 10.0
-    """Seconds that all is given at the end."""
+    """Seconds for sending the rest at the end."""
 
 
 class _Batch(NamedTuple):
@@ -53,7 +53,7 @@ class _Batch(NamedTuple):
 
 
 class OtlpSink(Sink):
-    """See the module."""
+    """Sink that sends log records to a collector from a thread of its own."""
 
     def __init__(
         self,
@@ -64,35 +64,35 @@ class OtlpSink(Sink):
         bounds: OtlpBounds = OtlpBounds(),  # noqa: B008 - frozen
         say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
     ) -> None:
-        """Begin to send.
+        """Start the thread.
 
         Args:
-            http: the connection.
+            http: connection to the collector.
             encoder: makes log records of events.
-            settings: of the connection.
-            wall: tells when an event happened.
-            bounds: how much and how long.
-            say: is told, from the thread that sends, what is in the way; the text may hold foreign words.
+            settings: settings of the connection.
+            wall: converts the time of an event.
+            bounds: bounds of memory and time.
+            say: receives messages about obstacles, from the sending thread; the text may hold foreign words.
         """
         self.sent = 0
-        """Events that the collector took."""
+        """Events that the collector accepted."""
         self.refused = 0
         self.given_up = 0
         self.overfull = 0
-        """Events that found no room."""
+        """Events dropped for lack of room."""
         self._http = http
         self._encoder = encoder
         self._settings = settings
         self._wall = wall
         self._bounds = bounds
         self._say = say
-        self._complained = -_SILENCE
-        self._why = ""
-        """The last thing that was in the way."""
-        self._away = False
-        """It was told that the collector does not take events."""
+        self._reported_at = -_SILENCE
+        self._last_reason = ""
+        """Last obstacle."""
+        self._is_unreachable = False
+        """True after it was reported that the collector does not accept events."""
         self._not_before = 0.0
-        """Until then the collector asked to be left alone, by time.monotonic()."""
+        """Time until which the collector asked for no requests, by time.monotonic()."""
         self._new = threading.Condition()
         self._open: list[bytes] = []
         self._open_size, self._open_since = 0, 0.0
@@ -100,13 +100,13 @@ class OtlpSink(Sink):
         self._ready: deque[_Batch] = deque()
         self._sending: _Batch | None = None
         self._end: float | None = None
-        """When all has to be over."""
+        """Time at which everything must be over, by time.monotonic()."""
         self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)
         self._thread.start()
 
     @property
     def dropped(self) -> int:
-        """Events that the collector did not get."""
+        """Number of events that the collector did not get."""
         return self.refused + self.given_up + self.overfull
 
     @property
@@ -115,7 +115,7 @@ class OtlpSink(Sink):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        because = f": {self._why}" if self._why else ""
+        because = f": {self._last_reason}" if self._last_reason else ""
         held = f"{self._bounds.held >> 20} MiB"
         told = (
             (self.overfull, f"dropped: the collector was away or too slow, and {held} waited{because}"),
@@ -140,7 +140,7 @@ class OtlpSink(Sink):
                 self._close_batch()
 
     def idle(self) -> None:
-        """The thread looks at the time."""
+        """Skip: the thread watches the time by itself."""
 
     def finish(self) -> None:
         with self._new:
@@ -173,7 +173,7 @@ class OtlpSink(Sink):
         )
 
     def _drop_the_rest(self) -> None:
-        """Count what will not be sent any more; the thread may hang in a request."""
+        """Count the records that will not be sent; the thread may hang in a request."""
         with self._new:
             late, self._sending = self._sending, None
             waiting = [*([late] if late else []), *self._ready]
@@ -194,7 +194,7 @@ class OtlpSink(Sink):
             self._deliver(batch)
 
     def _next(self) -> _Batch | None:
-        """The next batch, when it is full or old enough; None: it is over."""
+        """Return the next batch, when it is full or old enough; None: the sink has ended."""
         with self._new:
             while not self._ready:
                 if self._end is not None:
@@ -209,25 +209,25 @@ class OtlpSink(Sink):
 
     def _deliver(self, batch: _Batch) -> None:
         packed = self._http.packed(self._encoder.request(batch.records))
-        pause, answer = self._bounds.first, OtlpAnswer(False, again=True, why=self._why)
-        while self._may_ask(batch):
+        pause, answer = self._bounds.first, OtlpAnswer(False, again=True, why=self._last_reason)
+        while self._wait_to_send(batch):
             answer = self._http.post(packed, max(0.1, min(self._settings.timeout, self._time_left(batch))))
             if answer.taken or not answer.again:
                 break
-            self._why = answer.why
+            self._last_reason = answer.why
             wait = 0.0 if answer.wait else min(pause, self._bounds.most) * _jitter()
             self._not_before = time.monotonic() + (answer.wait or 0.0)
             if wait >= self._time_left(batch):
                 break
-            if not self._away:
-                self._away = True
+            if not self._is_unreachable:
+                self._is_unreachable = True
                 self._say(f"{self._settings.shown}: {answer.why}; it is tried again")
             self._sleep(wait)
             pause *= 2
         self._settle(batch, answer)
 
-    def _may_ask(self, batch: _Batch) -> bool:
-        """Wait as long as the collector asked for, of whatever batch; whether this one is not given up before."""
+    def _wait_to_send(self, batch: _Batch) -> bool:
+        """Wait as long as the collector asked for, for any batch; return False if this one is abandoned before."""
         until = min(self._not_before, batch.began + self._bounds.patience)
         with self._new:
             while (left := until - time.monotonic()) > 0:
@@ -237,7 +237,7 @@ class OtlpSink(Sink):
         return self._not_before <= time.monotonic()
 
     def _settle(self, batch: _Batch, answer: OtlpAnswer) -> None:
-        """Account for a batch that is done with."""
+        """Count the records of a finished batch."""
         number = len(batch.records)
         with self._new:
             if self._sending is None:  # it was counted already
@@ -254,13 +254,13 @@ class OtlpSink(Sink):
             else:
                 self.refused += number
         if answer.why:
-            self._why = answer.why
+            self._last_reason = answer.why
         if number and (not answer.taken or answer.rejected):
-            self._complain(
+            self._report_drops(
                 f"{self._settings.shown}: {counted(number)} dropped: {answer.why or 'no reason was given'}"
             )
-        elif self._away:
-            self._away = False
+        elif self._is_unreachable:
+            self._is_unreachable = False
             self._say(f"{self._settings.shown}: takes events again")
 
     def _time_left(self, batch: _Batch) -> float:
@@ -269,17 +269,17 @@ class OtlpSink(Sink):
         return left if self._end is None else min(left, self._end - now)
 
     def _sleep(self, seconds: float) -> None:
-        """Wait; less where the end comes nearer meanwhile."""
+        """Wait, but no longer than the end allows."""
         until = time.monotonic() + seconds
         with self._new:
             while (left := until - time.monotonic()) > 0 and (self._end is None or self._end > until):
                 self._new.wait(left)
 
-    def _complain(self, text: str) -> None:
-        """Say it, but not a line a second, nor at the end, where what was dropped is summed up."""
+    def _report_drops(self, text: str) -> None:
+        """Report dropped records, but rarely, and not at the end, where the totals are printed."""
         now = time.monotonic()
-        if self._end is None and now - self._complained >= _SILENCE:
-            self._complained = now
+        if self._end is None and now - self._reported_at >= _SILENCE:
+            self._reported_at = now
             self._say(text)
 
 

@@ -1,9 +1,10 @@
-"""Events into a row of files in one folder: each is whole when it has its name, and the oldest go when asked.
+"""Write events into a series of files in one folder: each gets its name when complete, and old ones are removed on
+request.
 
     FOLDER/probewright-HOST-20261122T033219Z-PID-1.parquet
 
-A file is begun by its first event and ended when it is large or old enough. Until then it is `….part`; one that a
-killed process left, which nobody holds the lock of any more, is removed by the next one.
+A file is created at its first event and finished when it is large or old enough. Until then its name ends in `.part`;
+a part left by a killed process, whose lock nobody holds any more, is removed by the next process.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from tui.output.export_file import ExportFile, ExportRefused
 from tui.output.sink import Sink, SinkReport, counted
 
 Begin = Callable[[BinaryIO], Writer]
-"""Makes what writes a file."""
+"""Makes the writer of a file."""
 _MOST_NOTES = 20
 _MORE = "notes more on what is not in the files"
 
 
 class Rotation(NamedTuple):
-    """When a file is ended."""
+    """Limits of a file, and the number of files to keep."""
 
     size: int = 64 << 20
-    """Bytes; about, for some formats hold back rows."""
+    """Bytes of a file; approximate, as some formats hold back rows."""
     age: float = 300.0
-    """Seconds since its first event."""
+    """Seconds since the file's first event."""
     keep: int = 0
-    """Files of this machine and format that stay, the newest; 0: all."""
+    """Newest files of this machine and format to keep; 0: all."""
 
 
 class RotatingFiles(Sink):
-    """See the module."""
+    """Sink that writes a series of files."""
 
     def __init__(
         self,
@@ -53,18 +54,18 @@ class RotatingFiles(Sink):
         host: str,
         rotation: Rotation = Rotation(),  # noqa: B008 - frozen
     ) -> None:
-        """Begin; the folder is made.
+        """Create the folder.
 
         Args:
-            form: of the files.
-            folder: where they come.
-            begin: makes what writes one file.
-            host: name of the machine the events are from.
-            rotation: when a file is ended.
+            form: format of the files.
+            folder: folder for the files.
+            begin: makes the writer of a file.
+            host: name of the machine of the events.
+            rotation: limits of a file.
 
         Raises:
-            events.export.formats.parquet.NoPyarrow: it can't be written here.
-            OSError, FileRefused: the folder can't be made, or is none.
+            events.export.formats.parquet.NoPyarrow: the format can't be written here.
+            OSError, ExportRefused: the folder can't be created, or the path is no folder.
         """
         prepare(form)
         self._form = form
@@ -76,7 +77,7 @@ class RotatingFiles(Sink):
         self._events, self._files, self._bytes, self._removed = 0, 0, 0, 0
         self._left_out = 0
         self._notes: dict[str, int] = {}
-        """Of all files: what is said behind a number -> the sum of those; 0: there is none."""
+        """Notes of all files: text without its leading number -> sum of these numbers; 0: the note has none."""
         self._file: ExportFile | None = None
         self._writer: Writer | None = None
         self._due = 0.0
@@ -92,10 +93,10 @@ class RotatingFiles(Sink):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        were = "was" if self._removed == 1 else "were"
-        gone = f"{counted(self._removed, 'older file')} {were} removed: --keep {self._rotation.keep}"
+        verb = "was" if self._removed == 1 else "were"
+        removed = f"{counted(self._removed, 'older file')} {verb} removed: --keep {self._rotation.keep}"
         notes = (f"{number:,} {text}" if number else text for text, number in self._notes.items())
-        return (*notes, *((gone,) if self._removed else ()))
+        return (*notes, *((removed,) if self._removed else ()))
 
     def take(self, record: Record) -> None:
         if self._writer is None or self._file is None:
@@ -115,7 +116,7 @@ class RotatingFiles(Sink):
             self._close()
 
     def discard(self) -> None:
-        """The files that are whole stay; the one that is not goes."""
+        """Keep the complete files, and remove the incomplete one."""
         if self._file is not None:
             self._file.discard()
             self._file = self._writer = None
@@ -137,15 +138,15 @@ class RotatingFiles(Sink):
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         name = f"{self._prefix}{moment}-{os.getpid()}-{self._number}{self._form.suffix}"
         self._file = ExportFile(self._folder / name)
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # the file system has no locks
             fcntl.flock(self._file.out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._writer = self._begin(self._file.out)
         self._due = time.monotonic() + self._rotation.age
 
     def _close(self) -> None:
-        """End the file; where that fails it is no file."""
+        """Finish the file; after an error it does not get its name."""
         file, writer = self._file, self._writer
-        assert file is not None and writer is not None  # noqa: S101 - nobody else calls it
+        assert file is not None and writer is not None  # noqa: S101 - only called with an open file
         writer.finish()
         file.out.flush()
         os.fsync(file.out.fileno())
@@ -167,21 +168,23 @@ class RotatingFiles(Sink):
         else:
             self._notes[_MORE] = self._notes.get(_MORE, 0) + 1
 
-    def _ours(self, ending: str) -> list[Path]:
-        """Regular files of this machine, the oldest first; what else bears such a name is not ours."""
+    def _files_of_host(self, ending: str) -> list[Path]:
+        """Return regular files of this machine, the oldest first; links and other objects with such a name are
+        ignored.
+        """
         shape = re.compile(re.escape(self._prefix) + r"(\d{8}T\d{6}Z)-(\d+)-(\d+)" + re.escape(ending))
         found = [(match, path) for path in self._folder.iterdir() if (match := shape.fullmatch(path.name))]
         found = [(match, path) for match, path in found if _is_regular(path)]
         return [path for _, path in sorted(found, key=lambda one: (one[0][1], int(one[0][2]), int(one[0][3])))]
 
     def _remove_old(self) -> None:
-        for path in self._ours(self._form.suffix)[: -self._rotation.keep]:
+        for path in self._files_of_host(self._form.suffix)[: -self._rotation.keep]:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
                 self._removed += 1
 
     def _remove_parts(self) -> None:
-        for path in self._ours(f"{self._form.suffix}.part"):
+        for path in self._files_of_host(f"{self._form.suffix}.part"):
             with contextlib.suppress(OSError), open(path, "rb", opener=_open_regular) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
@@ -195,5 +198,5 @@ def _is_regular(path: Path) -> bool:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open no link, and wait for nobody at a pipe."""
+    """Open a file, but no link, and don't block on a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

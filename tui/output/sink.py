@@ -1,4 +1,4 @@
-"""What takes events to a place of its own: not into one file, but to a collector or into a row of files."""
+"""Base class of outputs other than a single file: a collector, or a series of files."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from events.record import Record
 
 
 class SinkReport(NamedTuple):
-    """What is said at the end."""
+    """Final report of a sink."""
 
     text: str
-    """Where the events went, how many, how large."""
+    """Destination, number and size of the events."""
     values: Mapping[str, str | int]
-    """The same for JSON."""
+    """The report's values for JSON."""
     failed: bool = False
-    """Nothing of what came could be given out."""
+    """True if no event at all could be exported."""
 
 
 def counted(number: int, what: str = "event") -> str:
-    """`1 event`, `2,000 events`."""
+    """Return a number with its noun: `1 event`, `2,000 events`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 class Sink(ABC):
-    """An `events.export.source.Writer` with a place of its own; all but `notes` for the thread of the events."""
+    """An `events.export.source.Writer` with its own destination; all but `notes` is called by the thread of the
+    events.
+    """
 
     @property
     @abstractmethod
     def left_out(self) -> int:
-        """Events that were taken and did not get there."""
+        """Number of events that were taken but did not arrive."""
 
     @property
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
-        """What was left out, a line each."""
+        """Notes on missing events, one a line."""
 
     @abstractmethod
     def take(self, record: Record) -> None:
-        """One event more; they come in the order of their sequence numbers. Raises OSError, FileRefused."""
+        """Take one event, in the order of sequence numbers. Raises OSError, ExportRefused."""
 
     @abstractmethod
     def idle(self) -> None:
-        """Some time has gone by, with events or without. Raises OSError, FileRefused."""
+        """Work periodically; called whether or not events arrive. Raises OSError, ExportRefused."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Give out what is held back; nothing comes after it. Raises OSError, FileRefused."""
+        """Write everything held back; nothing may follow. Raises OSError, ExportRefused."""
 
     @abstractmethod
     def discard(self) -> None:
-        """It ends by an error: what is held back is let go of."""
+        """Drop everything held back, after an error."""
 
     @abstractmethod
     def told(self) -> SinkReport:
-        """What was done, after `finish`."""
+        """Return the report, after `finish`."""

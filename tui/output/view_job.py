@@ -1,4 +1,4 @@
-"""The table of a view into one file, with the steps of an `events.export.job.Job`; no screen."""
+"""Write the table of a view into one file, in steps like `events.export.job.Job`. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from tui.present.view_table import ViewTable
 
 _AT_ONCE: Final = 64
-"""Rows between two looks at the clock."""
+"""Rows written between two checks of the clock."""
 
 
 class ViewJob:
-    """A table into one file; belongs to the thread that feeds the store."""
+    """Writer of one table; belongs to the thread that feeds the store."""
 
     def __init__(self, table: ViewTable, form: Format, out: BinaryIO) -> None:
-        """Take the table, of which is read what the kernel holds, a format `of_tables`, and the file."""
+        """Set the table (already read from the kernel), a format `of_tables`, and the file."""
         self.total = table.total
-        """Events that are looked at."""
+        """Events that the table is made of."""
         self._table = table
         self._form = form
         self._out = out
         self._rows: Iterator[dict[str, Any]] | None = None
         self._columns: tuple[str, ...] = ()
         self.rows = 0
-        """Rows that were written."""
+        """Rows written."""
 
     @property
     def done(self) -> int:
-        """Events that were looked at."""
+        """Number of events processed."""
         return max(0, self.total - self._table.left)
 
     @property
     def text(self) -> str:
-        """Number of rows of the table."""
+        """Number of rows of the table, as text."""
         return self._table.text
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a line for each thing that is not in the table."""
+        """Notes on missing data, one a line."""
         return self._table.notes
 
     def step(self, budget: float = 0.02) -> bool:
-        """Go on for about so many seconds; True when all is written. Raises OSError."""
+        """Work for about `budget` seconds; return True when all is written. Raises OSError."""
         deadline = time.monotonic() + budget
         if self._rows is None:
             while self._table.left:

@@ -1,4 +1,4 @@
-"""Say whether armed probes record, are counted in the kernel, or are off."""
+"""Describe whether armed probes record, only count in the kernel, or are off."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _OFF: Final = "off"
 
 
 class Activity(NamedTuple):
-    """Words about what armed probes do."""
+    """Words about the modes of armed probes."""
 
     mark: str = ""
-    """In place of "following", where no probe records; empty: one does, or none is armed."""
+    """Words in place of "following" if no probe records; empty: one records, or none is armed."""
     note: str = ""
-    """Where some of several do not record."""
+    """Note where only some of several probes record."""
 
 
-def activity_of(watching: ArmedSet) -> Activity:
+def activity_of(watch: ArmedSet) -> Activity:
     """Return the words for a watch. Never waits."""
-    return activity(watching.counting, watching.modes)
+    return activity(watch.counting, watch.modes)
 
 
-def mark_of(watching: Watch) -> str:
-    """Return the words in place of "following": why no more rows come just now; empty: they may. Never waits."""
-    if watching.error is not None:
+def mark_of(watch: Watch) -> str:
+    """Return words in place of "following" if no rows can arrive now; empty: they may. Never waits."""
+    if watch.error is not None:
         return "line cut"
-    return "" if watching.ended else activity_of(watching).mark
+    return "" if watch.ended else activity_of(watch).mark
 
 
 def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:
-    """Return the words for probes of these modes, and a state of counting."""
+    """Return the words for probes of these modes, and a phase of counting."""
     silent = [mode for mode in modes if mode is not Mode.RECORD]
     if not silent:
         return Activity(note=_WORDS.get(phase, ""))

@@ -1,4 +1,4 @@
-"""Times of events as they are shown: seconds of the kernel's clock, and beside them the time of day; no screen."""
+"""Format times of events: seconds of the kernel's clock, and the time of day in front. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClockFace(enum.StrEnum):
-    """Clock by which times are shown."""
+    """Clock of the times on the screen."""
 
     KERNEL = "kernel"
     LOCAL = "local"
@@ -23,56 +23,58 @@ class ClockFace(enum.StrEnum):
 
     @property
     def after(self) -> ClockFace:
-        """The next one, as a key gives them."""
+        """Next clock in the order in which a key cycles through them."""
         faces = list(ClockFace)
         return faces[(faces.index(self) + 1) % len(faces)]
 
     @property
     def words(self) -> str:
-        """For people."""
+        """Description for people."""
         return {"kernel": "the kernel's seconds", "local": "local time of day", "utc": "time of day in UTC"}[self]
 
 
 def wall_clock(ns: int, *, utc: bool = False) -> str:
-    """Return `14:03:22.123456`, here or in UTC, of nanoseconds since 1970."""
+    """Return `14:03:22.123456`, local or UTC, for nanoseconds since 1970."""
     whole, rest = divmod(ns, 1_000_000_000)
     return f"{time.strftime('%H:%M:%S', (time.gmtime if utc else time.localtime)(whole))}.{rest // 1000:06d}"
 
 
 def wall_date(ns: int, *, utc: bool = False) -> str:
-    """Return `2026-11-24 +0100`, the day and what local time is ahead of UTC by."""
+    """Return the day and the offset of local time from UTC: `2026-11-24 +0100`."""
     return time.strftime("%Y-%m-%d %z", (time.gmtime if utc else time.localtime)(ns // 1_000_000_000))
 
 
-def stamp_of(seen: Callable[[], Watch | None], face: ClockFace) -> Stamp:
-    """Return what writes times of rows; where no time of day is known, the kernel's seconds alone.
+def stamp_of(watch_of_rows: Callable[[], Watch | None], face: ClockFace) -> Stamp:
+    """Return a function that formats times of rows; only the kernel's seconds where no time of day is known.
 
-    `seen` gives whose rows they are.
+    `seen` returns the watch of these rows.
     """
     if face is ClockFace.KERNEL:
         return kernel_stamp
 
     def text(ts: int, seq: int) -> str:
-        return day_in_front(seen(), ts, seq, face) + seconds(ts)
+        return day_in_front(watch_of_rows(), ts, seq, face) + seconds(ts)
 
     return text
 
 
-def day_in_front(watching: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
-    """Return `14:03:22.123456 `, to be printed in front of the kernel's seconds; empty: not wanted, or not known."""
-    offset = offset_of_row(watching, ts, seq) if face is not ClockFace.KERNEL else None
+def day_in_front(watch: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
+    """Return the time of day with a blank, `14:03:22.123456 `, to print before the kernel's seconds; empty: not
+    wanted, or unknown.
+    """
+    offset = offset_of_row(watch, ts, seq) if face is not ClockFace.KERNEL else None
     return f"{wall_clock(ts + offset.ns, utc=face is ClockFace.UTC)} " if offset is not None else ""
 
 
-def offset_of_row(watching: Watch | None, ts: int, seq: int) -> ClockOffset | None:
-    """Return what to add to the time stamp of a row for nanoseconds since 1970; None: not known."""
-    store = watching.store if watching is not None else None
-    return watching.clock.offset(store, ts, seq) if watching is not None and store is not None else None
+def offset_of_row(watch: Watch | None, ts: int, seq: int) -> ClockOffset | None:
+    """Return the offset from a row's time stamp to nanoseconds since 1970; None: unknown."""
+    store = watch.store if watch is not None else None
+    return watch.clock.offset(store, ts, seq) if watch is not None and store is not None else None
 
 
-def day_of(watching: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -> str:
-    """Return the time of day of a row, what it may be wrong by, and the day, for its details; empty: not known."""
-    offset = offset_of_row(watching, ts, seq)
+def day_of(watch: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -> str:
+    """Return time of day, uncertainty and day of a row, for its details; empty: unknown."""
+    offset = offset_of_row(watch, ts, seq)
     if offset is None:
         return ""
     ns, utc = ts + offset.ns, face is ClockFace.UTC

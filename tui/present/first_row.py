@@ -1,13 +1,16 @@
-"""First rows of a recording as texts, which a child sends to the application."""
+"""First rows of a recording as texts, which a child process sends to the application."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    pass
 
 
 class FirstRow(NamedTuple):
-    """An event with its texts (`widgets.events.event_rows.Event`)."""
+    """Event with its texts (`widgets.events.event_rows.Event`)."""
 
     seq: int
     ts: int
@@ -20,25 +23,25 @@ class FirstRow(NamedTuple):
 
 
 class FirstRows(NamedTuple):
-    """The rows of a recording as far as it was read."""
+    """Rows of a recording as far as it was read."""
 
     fields: tuple[str, ...]
     """Names of the columns."""
     rows: tuple[FirstRow, ...]
-    """The newest, the oldest of them first."""
+    """Newest rows, in order of time."""
     first: int
-    """Sequence number of the oldest row, also where its texts are not among `rows`."""
+    """Sequence number of the oldest row, even if `rows` lacks its texts."""
     next: int
-    """Sequence number behind the newest row."""
+    """Sequence number after the newest row."""
     armed: int
     """Number of probes."""
     lost: int
-    """Events that were overwritten before they were read."""
+    """Events overwritten before they were read."""
     unread: int
-    """Events that were read and not understood."""
+    """Events that could not be decoded."""
     complete: bool
-    """Whether the recording was read to its end."""
+    """True if the recording was read to its end."""
     cut_short: bool
-    """Whether the file ends before its end."""
+    """True if the file is truncated."""
     gap: float = 0.0
-    """Seconds for which the line was cut while it was recorded."""
+    """Seconds of outages during the recording."""

@@ -1,6 +1,6 @@
-"""The newest events of a recording as texts, read with no more than they need.
+"""Read the newest events of a recording as texts, with as few imports and pages as possible.
 
-`tui.preview` reads them aside while the application is still being imported, with the store and the names that the
+`tui.preview` reads them while the application is still being imported, with the store and the names that the
 application uses for the same rows a moment later.
 """
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from kernel.recording.target import RecordingTarget
 
 _MOST_BYTES = 4 << 20
-"""Bytes of ring-buffer pages after which no more are read: the rows so far are worth more than the last ones."""
+"""Bytes of ring-buffer pages after which reading stops: early rows are worth more than the last ones."""
 _AT_ONCE = 1 << 20
-"""Bytes of pages, about, that the store takes at once."""
-_KEPT = 1 << 30
-"""Bytes that the store may take: more than comes of those pages, so that no row is dropped."""
+"""Approximate bytes of pages that the store takes at once."""
+_STORE_BYTES = 1 << 30
+"""Bytes that the store may hold: more than those pages need, so that no row is dropped."""
 _ROWS = 200
-"""Rows with texts: as many as the highest of screens shows."""
+"""Rows with texts: as many as the tallest screen shows."""
 
 
 def first_rows(target: RecordingTarget) -> FirstRows:
-    """Read a recording's first rows. Raises TargetUnusable, RecordingError where it is damaged."""
+    """Read a recording's first rows. Raises TargetUnusable; RecordingError if the recording is damaged."""
     from events.decode import Decoder
     from events.store.store import Store
     from kernel.connection.kernel_info import KernelInfo
@@ -40,7 +40,7 @@ def first_rows(target: RecordingTarget) -> FirstRows:
     from tui.present.value_text import ValueStyle
 
     recording = target.recording
-    store = Store(Decoder({}, recording.header), limit_bytes=_KEPT)
+    store = Store(Decoder({}, recording.header), limit_bytes=_STORE_BYTES)
     store.cmdlines = recording.cmdlines
     known = EventFields(KernelInfo(target).namer)
     plans = recorded_plans(recording)
@@ -68,23 +68,23 @@ def first_rows(target: RecordingTarget) -> FirstRows:
 
 
 def _read(recording: Recording, store: Store) -> tuple[bool, float]:
-    """Give a store the formats and pages of a recording; whether all of them, and the seconds of cuts in them."""
-    taken, gap = 0, 0.0
+    """Feed formats and pages of a recording to a store; return whether all were read, and the seconds of outages."""
+    size, gap = 0, 0.0
     for entries in _pieces(recording):
         if isinstance(entries, Mapping):
             store.use(entries)
             continue
-        if taken >= _MOST_BYTES:
+        if size >= _MOST_BYTES:
             return False, gap
-        taken += sum(map(_size, entries))
-        gap += gap_seconds(cut for cut in map(cut_of, entries) if cut is not None)
+        size += sum(map(_size, entries))
+        gap += gap_seconds(outage for outage in map(cut_of, entries) if outage is not None)
         store.feed(*entries)
     store.flush()
     return True, gap
 
 
 def _pieces(recording: Recording) -> Iterator[list[Batch] | Mapping[int, EventFormat]]:
-    """Formats as they come, and between them several passes at once: they cost less so."""
+    """Yield formats in the order of the recording, and several passes between them at once, which is cheaper."""
     passes: list[Batch] = []
     for entry in recording.timeline():
         if isinstance(entry, Batch):

@@ -1,4 +1,4 @@
-"""Put tables of hist triggers into lines and objects: the screen and the command line share them. Pure."""
+"""Convert tables of hist triggers to lines and JSON objects, for the screen and the command line. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from kernel.watch.hist_tables import HistTable
 
 _WIDEST: Final = 80
-"""Columns of a key."""
+"""Greatest width of a key in columns."""
 
 
 class TableLine(NamedTuple):
-    """One line of a table."""
+    """Line of a table."""
 
     text: str
     look: str = ""
-    """`name`, `dim` or none; see `widgets.lists.line_paint`."""
+    """Style of the line: `name`, `dim` or none; see `widgets.lists.line_paint`."""
 
 
 def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
@@ -45,7 +45,7 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
 
 
 def alike_text(number: int) -> str:
-    """Say why the entries of a histogram are not shown, of which its text seems to hold so many."""
+    """Return why the entries of a histogram are hidden, whose text can be read as `number` entries."""
     return f"its text reads as {grouped(number)} entries: a key that a process chose looks like more, none is sure"
 
 
@@ -53,9 +53,9 @@ CUT: Final = "  (counted since the line came back: what was counted before went 
 
 
 def lines_of_watch(tables: Sequence[HistTable], cuts: int, host: str = "") -> Iterator[TableLine]:
-    """Yield the lines of the tables of one watch, and of several hosts its host above; none where it has no table.
+    """Yield the lines of the tables of one watch, with its host above if there are several; none without a table.
 
-    `cuts`: how often its line was cut.
+    `cuts`: number of outages of its connection.
     """
     if not tables:
         return
@@ -83,7 +83,7 @@ def _entries(found: Histogram) -> Iterator[TableLine]:
 
 
 def _rows(entry: HistEntry, values: list[str]) -> Iterator[list[str]]:
-    """Yield the lines of an entry: several where a key is a stack; values stand in the first."""
+    """Yield the lines of an entry: several if a key is a stack; values stand in the first."""
     shown = dict(entry.shown)
     columns = [[safe(text.strip()) for text in _lines(key)] for key in entry.keys]
     for number, cells in enumerate(zip_longest(*columns, fillvalue="")):
@@ -91,7 +91,7 @@ def _rows(entry: HistEntry, values: list[str]) -> Iterator[list[str]]:
 
 
 def _lines(key: HistKey) -> list[str]:
-    """Return the frames of a stack; of a text a line break is one of its characters."""
+    """Return the frames of a stack; in a text key a line break is a character of the text."""
     return key.text.split("\n") if key.is_stack else [key.text]
 
 
@@ -106,7 +106,7 @@ def _title(key: HistKey) -> str:
 
 
 def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]:
-    """Return a table as an object for JSON; `cuts`: how often the line was cut, with what was counted before."""
+    """Return a table as an object for JSON; `cuts`: number of outages, each of which loses the counts before it."""
     found = table.histogram
     return {
         **({"host": host} if host else {}),
@@ -128,12 +128,12 @@ def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]
 
 
 def _key(key: HistKey) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": key.name, "text": key.text}
+    result: dict[str, Any] = {"name": key.name, "text": key.text}
     if key.modifier:
-        made["modifier"] = key.modifier
+        result["modifier"] = key.modifier
     if key.number is not None:
-        made["number"] = key.number
-    return made
+        result["number"] = key.number
+    return result
 
 
 def _value(shown: tuple[str, str]) -> tuple[str, Any]:

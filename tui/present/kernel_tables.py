@@ -1,4 +1,4 @@
-"""Tables of what the kernel counted, as they are given out: of hist triggers, and of sums; no screen."""
+"""Tables counted in the kernel, for exports: hist triggers and summaries. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 _HEADS: Final = ("summary", "event", "trigger", "active")
 _TOTALS: Final = ("hits", "entries_taken", "entries_alike", "without_room", "cuts")
 _NUMBERED: Final = ("log2", "buckets", "hex", "sym", "sym-offset", "execname", "syscall")
-"""Modifiers of keys whose text is not their number alone."""
+"""Modifiers of keys whose text differs from the number."""
 
 
 class HistogramsTable(ViewTable):
-    """Tables of hist triggers that were given to probes: in CSV a row an entry, and one of the totals of a table."""
+    """Tables of hist triggers on probes: in CSV a row for each entry, and one for the totals of a table."""
 
     name = "histograms"
 
     def __init__(self) -> None:
         self.tables: list[tuple[HistTable, int, str]] = []
-        """Each with how often the line was cut, and of several hosts with the host's name."""
+        """Each table with the number of outages and, for several hosts, the host's name."""
 
     @classmethod
     def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all
-        """Return that of the probes of a watch."""
+        """Return the table of the probes of a watch."""
         return _WatchHistograms(watch)
 
     @property
@@ -48,7 +48,7 @@ class HistogramsTable(ViewTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of all tables: keys and values by their names, with the number beside a key that has a text."""
+        """Columns of all tables: keys and values by name, with a number beside each key that has a text."""
         triggers = [table.histogram.trigger for table, _, _ in self.tables]
         keys = (titles_of_key(*key) for trigger in triggers for key in keys_of(trigger))
         values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
@@ -83,24 +83,24 @@ class _WatchHistograms(HistogramsTable):
 
 
 def titles_of_key(name: str, modifier: str) -> Sequence[str]:
-    """Return the title of a key's column, and of that with its number where it has a text beside."""
+    """Return the title of a key's column, and the title of its number's column if the key has a text."""
     title = f"key.{name}.{modifier}" if modifier else f"key.{name}"
     return (title, f"{title}.number") if modifier.partition("=")[0] in _NUMBERED else (title,)
 
 
 def _cells_of(key: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     modifier = key.get("modifier", "")
-    title, *beside = titles_of_key(key["name"], modifier)
+    title, *number_titles = titles_of_key(key["name"], modifier)
     number = key.get("number")
-    if beside:
-        yield beside[0], number
+    if number_titles:
+        yield number_titles[0], number
     read = HistKey(key["name"], modifier, key["text"])
     text = ";".join(frame.strip() for frame in read.label.split("\n")) if read.is_stack else read.label
-    yield title, number if number is not None and not beside else text
+    yield title, number if number is not None and not number_titles else text
 
 
 class KernelSummaryTable(ViewTable):
-    """Sums that the kernel counts while it records nothing (`kernel.watch.histogram`)."""
+    """Sums that the kernel counts while it records no events (`kernel.watch.histogram`)."""
 
     name = "kernel-summary"
 
@@ -110,7 +110,7 @@ class KernelSummaryTable(ViewTable):
 
     @classmethod
     def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all
-        """Return that of the probes of a watch that are counted."""
+        """Return the table of the counted probes of a watch."""
         return cls(watch)
 
     @property
@@ -120,7 +120,7 @@ class KernelSummaryTable(ViewTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of a summary of events, and what found no room."""
+        """Columns of a summary of events, and the events without room."""
         return (*SUM_COLUMNS, "without_room")
 
     def read(self) -> None:

@@ -1,4 +1,4 @@
-"""What did not reach us, for the screens and the commands alike; no screen."""
+"""Totals of lost events, for screens and commands. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LossSums(NamedTuple):
-    """Four ways to lose an event, as `widgets.events.status_bar.LossTotals` has them."""
+    """Events by the way in which they were lost, as in `widgets.events.status_bar.LossTotals`."""
 
     lost: int = 0
     missed: int = 0
@@ -20,26 +20,26 @@ class LossSums(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """All four numbers in a line."""
         lost, missed, dropped, unread = self
         return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
 
 
 def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each event: hits that pass its filter, and beside them all, where they are more."""
+    """Yield a line for each event: hits that pass its filter, and all hits if they are more."""
     for path, number in hits.items():
         more = f" that pass the filter, of {every:,}" if (every := all_hits.get(path, number)) != number else ""
         yield f"{path.rpartition('/')[2]}: {number:,} hits{more}"
 
 
 def lost_of(watch: Watch, counts: LossCounts | None) -> LossSums:
-    """What did not reach us of a watch.
+    """Return the losses of a watch.
 
-    The pages tell of events that were lost, too: the counts of a recording may be missing or damaged.
+    The ring-buffer pages count lost events, too: the counts of a recording may be missing or damaged.
 
     Args:
-        watch: what is armed.
-        counts: what its kernel says; None: nothing yet.
+        watch: watch with its store.
+        counts: loss counts of its kernel; None: not yet known.
     """
     store = watch.store
     if store is None:

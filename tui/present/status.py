@@ -1,4 +1,4 @@
-"""Decisions of the live place about what is shown; no screen."""
+"""Status texts of the live screen. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui.present.loss_totals import lost_of
 from widgets.events.status_bar import LossTotals, Status
 from widgets.number_format import grouped
 
-# The first rows must not wait for what a key asks for later.
+# The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
     from events.record import Record
     from events.search.condition import Condition
@@ -24,28 +24,30 @@ if TYPE_CHECKING:
     from widgets.events.event_detail import DetailField
 
 
-def fields_of(watching: Watch) -> tuple[str, ...]:
-    """Names of the fields that those have, in the order in which the probes name them."""
-    return watched_events.fields_of(watching.known.plans, (one.plan for one in watching.armed), watching.store)
+def fields_of(watch: Watch) -> tuple[str, ...]:
+    """Return the names of the fields of a watch's events, in the order in which the probes name them."""
+    return watched_events.fields_of(watch.known.plans, (one.plan for one in watch.armed), watch.store)
 
 
-def sorts_of_fields(watching: Watch) -> dict[str, ValueKind]:
-    """Return what each field can be compared with that a probe records, or did."""
+def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
+    """Return the kind of value of each field that a probe records, or recorded before."""
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
     from events.search.field_kinds import sorts_of
 
-    formats = [fmt for one in watching.armed for fmt in one.formats.values()]
-    with contextlib.suppress(RecordingError):  # of a damaged one that is told where it is read
-        formats += watched_events.formats_of(watching)
-    # The tracer has no plan that says what its calls have.
+    formats = [fmt for one in watch.armed for fmt in one.formats.values()]
+    with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
+        formats += watched_events.formats_of(watch)
+    # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
-    columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
+    columns = (column.name for plan in watch.known.plans for event in plan.events for column in event.columns)
     return sorts_of(formats, dict.fromkeys((*columns, *traced)))
 
 
 def remark_of(condition: Condition) -> str:
-    """Of a condition on cgroups: how many are meant, and of how many tasks it is not known; else nothing."""
+    """Return, for a condition on cgroups, how many match and how many tasks are in unknown ones; else an empty
+    text.
+    """
     parts = condition.of_cgroups
     if not parts:
         return ""
@@ -55,23 +57,23 @@ def remark_of(condition: Condition) -> str:
     return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
 
 
-def status_of(connection: Connection, watching: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
-    """For the top line."""
+def status_of(connection: Connection, watch: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
+    """Return the status in the top line."""
     return Status(
         connection.target.name,
         connection.facts.title,
         len(connection.catalog),
-        len(watching.armed) if watching and watching.error is None else 0,
-        losses_of(watching, counts),
-        recording=bool(watching and watching.recorder),
-        cut=bool(watching and watching.error is not None),
+        len(watch.armed) if watch and watch.error is None else 0,
+        losses_of(watch, counts),
+        recording=bool(watch and watch.recorder),
+        cut=bool(watch and watch.error is not None),
         tracing=tracing,
-        silent=silence_of(connection, live=tracing or (watching is not None and watching.live)),
+        silent=silence_of(connection, live=tracing or (watch is not None and watch.live)),
     )
 
 
 def silence_of(connection: Connection, *, live: bool) -> str:
-    """Return since when nothing was heard of a target that owes an answer, where events are expected of it."""
+    """Return the time since a target last answered, if it owes an answer and events are expected of it."""
     seconds = getattr(connection.target, "silent", None) if live else None
     if seconds is None:
         return ""
@@ -81,57 +83,57 @@ def silence_of(connection: Connection, *, live: bool) -> str:
 
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
-    """Return the top line of a recording that is not open yet."""
+    """Return the status of a recording that is not open yet."""
     losses = LossTotals(lost=rows.lost, unread=rows.unread, gap=rows.gap)
     return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
 
 
-def losses_of(watching: Watch | None, counts: LossCounts | None) -> LossTotals:
-    """What did not reach the screen, each kind apart."""
+def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
+    """Return the losses of a watch, each kind by itself."""
     from events.store.outage_mark import gap_seconds
 
-    if watching is None or watching.store is None:
+    if watch is None or watch.store is None:
         return LossTotals()
-    return LossTotals(*lost_of(watching, counts), gap=gap_seconds(watching.cuts))
+    return LossTotals(*lost_of(watch, counts), gap=gap_seconds(watch.cuts))
 
 
-def note_of_gap(watching: Watch) -> str:
-    """Return what is said where calls or events are counted: for how long there were none; empty: at all times."""
+def note_of_gap(watch: Watch) -> str:
+    """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
     from events.store.outage_mark import gap_of
 
-    return f"line cut for {gap}" if (gap := gap_of(watching.cuts)) else ""
+    return f"line cut for {gap}" if (gap := gap_of(watch.cuts)) else ""
 
 
-def note_of(watching: Watch) -> str:
-    """What is going on, for the line above the events."""
-    if note := note_of_recording(watching):
+def note_of(watch: Watch) -> str:
+    """Return the note above the events."""
+    if note := note_of_recording(watch):
         return note
-    if watching.ended and (watching.connection.cut_short or watching.error is None):
-        return note_of_end(cut_short=watching.connection.cut_short)
-    if watching.ended:
-        return watching.line_note
-    if not watching.armed:
+    if watch.ended and (watch.connection.cut_short or watch.error is None):
+        return note_of_end(cut_short=watch.connection.cut_short)
+    if watch.ended:
+        return watch.line_note
+    if not watch.armed:
         return "nothing is armed any more"
     from tui.present.activity import activity_of
 
-    return activity_of(watching).note
+    return activity_of(watch).note
 
 
 def note_of_end(*, cut_short: bool) -> str:
-    """Return the note of a recording whose events are all there."""
+    """Return the note of a recording whose events are all read."""
     return "the recording is cut short here: its end is missing" if cut_short else "this is all that was recorded"
 
 
 def note_of_preview(rows: FirstRows) -> str:
-    """Return the note above the first rows of a recording; empty where more will come."""
+    """Return the note above the first rows of a recording; empty if more will come."""
     return note_of_end(cut_short=rows.cut_short) if rows.complete else ""
 
 
-def note_of_recording(watching: Watch) -> str:
-    """What becomes of the recording that is written; empty: none is."""
-    recorder = watching.recorder
+def note_of_recording(watch: Watch) -> str:
+    """Return the note of the recording being written; empty: none is."""
+    recorder = watch.recorder
     if recorder is None:
-        return watching.recording_error
+        return watch.recording_error
     dropped = recorder.dropped
     note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
     return f"recording to {recorder.path.name}{note}"
@@ -146,22 +148,22 @@ def note_of_nothing(connection: Connection | None) -> str:
     return f"nothing is armed: {ARM_ONE}"
 
 
-def rates_of(watching: Watch | None) -> dict[str, float | None]:
-    """Name of each armed function, with its events a second; None where nobody can tell them."""
-    if watching is None:
+def rates_of(watch: Watch | None) -> dict[str, float | None]:
+    """Return events per second of each armed function by name; None: unknown."""
+    if watch is None:
         return {}
-    if not watching.has_pace:
-        return {armed.plan.probe.subject: None for armed in watching.armed}
-    rates = watching.store.by_event(watching.store.rates()) if watching.store else {}
+    if not watch.has_pace:
+        return {armed.plan.probe.subject: None for armed in watch.armed}
+    rates = watch.store.by_event(watch.store.rates()) if watch.store else {}
     found: dict[str, float | None] = {}
-    for armed in watching.armed:
+    for armed in watch.armed:
         name = armed.plan.probe.subject
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found
 
 
-def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
+def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Return every field of an event: captured ones, stack, time of day and cgroup, then those the kernel adds."""
     from events.record import detail
     from events.stacks.stack import is_stack
     from events.store.outage_mark import is_mark, mark_values
@@ -172,41 +174,43 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
-    named = dict(ValueStyle(watching.known).values(record))
+    named = dict(ValueStyle(watch.known).values(record))
     rows = []
-    unshown = ("caller",) if is_stack(record) else ()  # all of them stand as rows of the stack
+    unshown = ("caller",) if is_stack(record) else ()  # all callers stand as rows of the stack
     for one in detail(record):
         field = one.field
         if field.name in unshown:
             continue
-        value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
+        value = named.get(field.name) or watch.known.namer.text(one.value, field=field)
         number = show(one.value)
-        # An address has one way to be read, and the name of a system call stands behind its number.
+        # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))
         both = value if alone else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
-    own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
-    known = (*_day_row(watching, record), *_cgroup_row(watching, record))
-    return (*own, *stack_rows(watching, record), *known, *of_probe, *common)
+    captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
+    known = (*_day_row(watch, record), *_cgroup_row(watch, record))
+    return (*captured, *stack_rows(watch, record), *known, *of_probe, *common)
 
 
 def rank_of(name: str) -> int:
-    """0: what was asked for, and where the task was; 1: what the kernel adds of a probe; 2: what all events have."""
+    """Return the order of a field: 0 captured by the probe; 1 added by the kernel for a probe; 2 common to all
+    events.
+    """
     return 2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0
 
 
-def _day_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """When it was by the clock of this machine, and what that may be wrong by, where it is known."""
+def _day_row(watch: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Return the time of day on this machine's clock with its uncertainty, if it is known."""
     from tui.present.event_times import day_of
     from widgets.events.event_detail import DetailField
 
-    day = day_of(watching, record.ts, record.seq)
+    day = day_of(watch, record.ts, record.seq)
     return (DetailField("time of day", day, "", -1, 0, b""),) if day else ()
 
 
-def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Where the task was, where that is known."""
+def _cgroup_row(watch: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Return the cgroup of the task, if it is known."""
     from widgets.events.event_detail import DetailField
 
-    path = watching.store.cgroups.path_of(record.pid, record.ts, record.seq) if watching.store else None
+    path = watch.store.cgroups.path_of(record.pid, record.ts, record.seq) if watch.store else None
     return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

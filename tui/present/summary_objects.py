@@ -1,4 +1,4 @@
-"""The sums of events as objects, which `--summary --json` prints and an export of the summary has; no screen."""
+"""Sums of events as objects, for `--summary --json` and exports of the summary. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 PRINTED = 20
-"""Values of a field, and processes, that a summary prints; the others are summed up."""
+"""Values of a field, and processes, that a summary prints; the others are added up."""
 
 
 def objects_of(
@@ -42,16 +42,16 @@ def objects_of(
     filtered: bool,
     most: int = PRINTED,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what was counted: events, rates, latencies, values of fields, processes.
+    """Yield the sums: events, rates, latencies, values of fields, processes.
 
     Args:
-        watch: whose events they are.
-        store: where they are.
-        summary: that has counted all of them.
-        counted: values of fields, counted beside it.
-        exact: measured times have all their digits.
-        filtered: only some events passed.
-        most: values of each field, and processes, at most.
+        watch: watch of the events.
+        store: store of the events.
+        summary: summary that has counted all events.
+        counted: counted values of fields.
+        exact: True: measured times have all their digits.
+        filtered: True: only some events passed.
+        most: greatest number of values of each field, and of processes.
     """
     of = {"of": summary.of} if filtered else {}
     yield {"summary": "events", "events": summary.seen, **of, "uncounted": summary.unseen}
@@ -86,14 +86,14 @@ def objects_of(
 
 
 def log2(powers: Iterable[PowerOfTwo]) -> list[list[int]]:
-    """Return the exponents of powers of two with how many are up to each."""
+    """Return each exponent of a power of two with the number of calls up to that power."""
     return [[power.exponent, power.hits] for power in powers]
 
 
 def values_object(
     subject: Subject, shown: list[SummaryValue], total: int, *, exact: bool, most: int = PRINTED
 ) -> dict[str, Any]:
-    """Return the object of the values of a field, or of processes."""
+    """Return the object for the values of a field, or for processes."""
     return {
         "summary": "values" if subject.field else "processes",
         "event": exported_name(subject.event),
@@ -101,14 +101,14 @@ def values_object(
         "events": total,
         "exact": exact,
         "values": [
-            {"value": one.label, **_exactly(one), "count": one.hits, "error": one.error} for one in shown[:most]
+            {"value": one.label, **_exact_fields(one), "count": one.hits, "error": one.error} for one in shown[:most]
         ],
         "others": total - sum(one.hits for one in shown[:most]),
     }
 
 
-def _exactly(shown: SummaryValue) -> dict[str, Any]:
-    """A number as it was recorded, beside its name; of processes their name and thread ids."""
+def _exact_fields(shown: SummaryValue) -> dict[str, Any]:
+    """Return the recorded number beside its name; for processes their name and thread ids."""
     if shown.pids:
         return {"comm": shown.value, "pids": shown.pids}
     return {"number": int(shown.value)} if isinstance(shown.value, int) else {}
@@ -117,7 +117,7 @@ def _exactly(shown: SummaryValue) -> dict[str, Any]:
 def objects_of_kernel(
     watch: Watch, reads: Iterable[HistogramReading], *, exact: bool, most: int = PRINTED
 ) -> Iterator[dict[str, Any]]:
-    """Yield what the kernel counted in place of recording: latencies, hits, values of fields, processes.
+    """Yield the sums counted in the kernel: latencies, hits, values of fields, processes.
 
     `exact` and `most` as for `objects_of`.
     """
@@ -146,8 +146,8 @@ def objects_of_kernel(
         elif read.kept.what != LATENCY:
             subject = Subject(read.kept.event.path, read.kept.what)
             shown = kernel_values(watch, read, subject, exact=exact)
-            sure = not (read.histogram.dropped or read.histogram.alike)
-            yield values_object(subject, shown, read.histogram.hits, exact=sure, most=most)
+            is_exact = not (read.histogram.dropped or read.histogram.alike)
+            yield values_object(subject, shown, read.histogram.hits, exact=is_exact, most=most)
     had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
     yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room, most=most)
 
@@ -156,13 +156,13 @@ SUM_COLUMNS: Final = (
     *("summary", "event", "function", "field", "value", "number", "comm"),
     *("count", "error", "start", "step", "p50", "p90", "p99", "max", "mean", "total"),
 )
-"""Titles of the columns of `cells_of_sum`; what the kernel counted has `without_room` too."""
+"""Titles of the columns of `cells_of_sum`; sums of the kernel have `without_room` as well."""
 _OF_OBJECTS: Final = ("in_kernel", "calls", "log2")
-"""Parts of the object of a latency that are no cells of its own row."""
+"""Parts of a latency's object that are no cells of its row."""
 
 
 def cells_of_sum(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a row of cells for each count: of events, of a step of time, of a power of two, of a value."""
+    """Yield a row of cells for each count: of events, of a time step, of a power of two, of a value."""
     kind = row["summary"]
     if kind == "hits":
         yield {"summary": kind, "event": row["event"], "count": row["events"]}

@@ -1,4 +1,4 @@
-"""What is counted, by the names that people know it by: of events, and of the kernel's own histograms. No screen."""
+"""Counted values of events and of the kernel's histograms, with their names for people. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 SHOWN: Final = 200
 """Values that are shown."""
 QUANTILES: Final = (("p50", 50), ("p90", 90), ("p99", 99))
-"""Hundredths of all that are not above."""
+"""Percentiles by name."""
 
 
 class Subject(NamedTuple):
-    """What values are counted of; no field: the processes of all events."""
+    """Field whose values are counted; without a field: the processes of all events."""
 
     event: str = ""
-    """Path."""
+    """Path of the event."""
     field: str = ""
 
     @property
@@ -45,61 +45,67 @@ class Subject(NamedTuple):
 
 
 class SummaryValue(NamedTuple):
-    """A value with what the events must be that have it."""
+    """Counted value, with a filter condition for its events."""
 
     label: str
     hits: int
     error: int
     condition: str
-    """Empty: none can be made."""
+    """Condition of a filter; empty: none is possible."""
     number: bool
     value: Value = None
-    """The value itself, as it was recorded; of processes their name."""
+    """Recorded value; for processes their name."""
     pids: tuple[int, ...] = ()
     """Thread ids of processes of that name."""
 
 
-def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
-    """The fields of what is armed or came, in the order in which the probes name them, then the processes."""
+def subjects_of(watch: Watch, store: Store) -> tuple[Subject, ...]:
+    """Return the fields of armed or received events, in the order in which the probes name them, then the
+    processes.
+    """
     formats = {fmt.path: fmt for fmt in store.decoder.formats.values()}
     fields = [
         Subject(path, field.name)
-        for path in events_of(watching)
+        for path in events_of(watch)
         if path in formats
-        for field in watching.known.fields(formats[path])
+        for field in watch.known.fields(formats[path])
     ]
     return (*fields, Subject())
 
 
 def preferred(
-    watching: Watch, subjects: tuple[Subject, ...], probes: Collection[Armable], columns: tuple[str, ...]
+    watch: Watch, subjects: tuple[Subject, ...], probes: Collection[Armable], columns: tuple[str, ...]
 ) -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
-    """Of some those that are columns of some probes, in the order of the columns, and all with these first."""
-    # A recording shows a probe by another that covers it.
-    names = () if watching.live else {probe.subject for probe in probes}
-    plans = [plan for plan in watching.known.plans if plan.probe in probes or plan.probe.subject in names]
+    """Return the subjects that are columns of the given probes, in the order of the columns, and all with these
+    first.
+    """
+    # A recording shows a probe through another that covers it.
+    names = () if watch.live else {probe.subject for probe in probes}
+    plans = [plan for plan in watch.known.plans if plan.probe in probes or plan.probe.subject in names]
     paths = {event.path for plan in plans for event in plan.events}
-    own = [subject for subject in subjects if subject.event in paths and (subject.field in columns or not columns)]
+    columns_of_probes = [
+        subject for subject in subjects if subject.event in paths and (subject.field in columns or not columns)
+    ]
     if columns:
-        own.sort(key=lambda subject: columns.index(subject.field))
-    return tuple(own), tuple(dict.fromkeys((*own, *subjects)))
+        columns_of_probes.sort(key=lambda subject: columns.index(subject.field))
+    return tuple(columns_of_probes), tuple(dict.fromkeys((*columns_of_probes, *subjects)))
 
 
-def first_subject(watching: Watch, subjects: tuple[Subject, ...]) -> Subject:
-    """The first of some that has values; while none has, the first."""
-    return next((subject for subject in subjects if has_values(watching, subject)), subjects[0])
+def first_subject(watch: Watch, subjects: tuple[Subject, ...]) -> Subject:
+    """Return the first subject that has values; if none has, the first."""
+    return next((subject for subject in subjects if has_values(watch, subject)), subjects[0])
 
 
-def has_values(watching: Watch, subject: Subject) -> bool:
-    """Whether an event of a subject came."""
-    return events_of(watching).get(subject.event, False)
+def has_values(watch: Watch, subject: Subject) -> bool:
+    """Return True if an event of a subject was received."""
+    return events_of(watch).get(subject.event, False)
 
 
-def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
-    """Return the most frequent values of a field; `exact`: none that reads as another is put together with it."""
+def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
+    """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
     if counted is None:
         return []
-    name = _Names(watching, counted.event, counted.field)
+    name = _Names(watch, counted.event, counted.field)
     known = counted.of_numbers
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
@@ -117,13 +123,13 @@ def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = Fal
 
 
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
-    """The processes with the most events; tasks of one name are one row."""
+    """Return the processes with the most events; tasks of one name are one row."""
     counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
 def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
-    """Put tasks of one name together: name, thread id, hits, error; `own`: names of fields that events have."""
+    """Merge tasks of one name, given as name, thread id, hits, error; `own`: names of fields that events have."""
     groups: dict[str, list[tuple[int, int, int]]] = {}
     for name, pid, hits, error in counted:
         groups.setdefault(name, []).append((pid, hits, error))
@@ -146,33 +152,33 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
 
 
 class _Names:
-    """What the values of a field are called, and how they stand in a condition."""
+    """Names and filter conditions of the values of a field."""
 
-    def __init__(self, watching: Watch, event: str, field: str) -> None:
+    def __init__(self, watch: Watch, event: str, field: str) -> None:
         columns = (
             column
-            for plan in watching.known.plans
+            for plan in watch.known.plans
             for planned in plan.events
             if planned.path == event
             for column in planned.columns
             if column.name == field
         )
         self._column = next(columns, PlanColumn(field, field))
-        self._namer = watching.known.namer
-        self.measured = ValueStyle(watching.known).measured(event, field)
-        """Whether it is nanoseconds, which read as times."""
+        self._namer = watch.known.namer
+        self.measured = ValueStyle(watch.known).measured(event, field)
+        """True for nanoseconds, which are shown as times."""
         self._event = event_name(event)
         self._field = field
 
     def of(self, value: Value, field: Field | None, *, exact: bool = False) -> str:
-        """Return the name, with the number where it has another; `exact`: all digits of a time."""
+        """Return the name, with the number if it differs; `exact`: all digits of a time."""
         if self.measured and not exact and (time := time_of(value)):
             return time
         column = self._column
         return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:
-        """Times, of which those that read the same are one row."""
+        """Merge times that have the same text into one row."""
         groups: dict[str, list[TopValue]] = {}
         for top in counted:
             groups.setdefault(self.of(top.value, None), []).append(top)
@@ -180,7 +186,7 @@ class _Names:
         for label, tops in groups.items():
             numbers = [top.value for top in tops if isinstance(top.value, int)]
             condition = self.condition(tops[0].value)
-            if len(numbers) > 1:  # nothing between them reads otherwise
+            if len(numbers) > 1:  # no value between them has another text
                 field = self._field
                 condition = f"event == {self._event} && {field} >= {min(numbers)} && {field} <= {max(numbers)}"
             found.append(
@@ -189,7 +195,7 @@ class _Names:
         return sorted(found, key=lambda one: -one.hits)
 
     def condition(self, value: Value) -> str:
-        """Of the events that have the value."""
+        """Return the condition for events with a value; empty: none is possible."""
         of_event = f"event == {self._event} && {self._field} == "
         if isinstance(value, bool | int):
             return f"{of_event}{int(value)}"
@@ -200,11 +206,11 @@ class _Names:
 
 
 def kernel_values(
-    watching: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
+    watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
-    """Return the values that the kernel counted, the most frequent first; `exact`: see `values_of`."""
-    name = _Names(watching, subject.event, subject.field)
-    field = _field(watching, subject)
+    """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
+    name = _Names(watch, subject.event, subject.field)
+    field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):
         value: Value = entry.keys[0].text
@@ -218,8 +224,8 @@ def kernel_values(
     return found
 
 
-def _field(watching: Watch, subject: Subject) -> Field | None:
-    formats = (fmt for armed in watching.armed for fmt in armed.formats.values() if fmt.path == subject.event)
+def _field(watch: Watch, subject: Subject) -> Field | None:
+    formats = (fmt for armed in watch.armed for fmt in armed.formats.values() if fmt.path == subject.event)
     return next((field for fmt in formats for field in fmt.fields if field.name == subject.field), None)
 
 
@@ -228,7 +234,7 @@ def _by_hits(entries: Iterable[HistEntry]) -> list[HistEntry]:
 
 
 def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
-    """Processes of all events together."""
+    """Return the processes of all events together."""
     hits: dict[tuple[str, int], int] = {}
     for read in reads:
         for entry in read.histogram.entries if read.kept.is_task else ():
@@ -238,7 +244,7 @@ def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
 
 
 def powers_of(entries: Iterable[HistEntry]) -> list[PowerOfTwo]:
-    """The entries of a `.log2` key in their order, with those between them that have no hits."""
+    """Return the entries of a `.log2` key in their order, including those between them without hits."""
     from events.summary.distribution import PowerOfTwo
 
     found = {entry.keys[0].number: entry.hits for entry in entries if entry.keys[0].number is not None}
@@ -247,7 +253,7 @@ def powers_of(entries: Iterable[HistEntry]) -> list[PowerOfTwo]:
 
 
 def quantile_of(powers: list[PowerOfTwo], hundredths: int) -> int:
-    """The exponent that so many hundredths of all are not above."""
+    """Return the exponent that `hundredths` percent of all do not exceed."""
     from events.summary.distribution import rank
 
     wanted, below = rank(sum(power.hits for power in powers), hundredths), 0

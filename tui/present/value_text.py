@@ -1,6 +1,6 @@
-"""How values read on the screen: by their names; what a `lat:` probe measured, as times are shown elsewhere.
+"""Text of values on the screen: with their names; times measured by a `lat:` probe have units.
 
-What is printed or given out has the number, of nanoseconds.
+Printed and exported values are numbers of nanoseconds.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ if TYPE_CHECKING:
     from kernel.watch.event_fields import EventFields
 
 _MEASURED: Final = "lat"
-"""The field of a `lat:` probe that has the time."""
+"""Field of a `lat:` probe with the measured time."""
 _LONGEST: Final = 1 << 63
-"""A number from here on is a difference that went wrong in the kernel: it stays as it is."""
+"""Limit from which a number is a negative difference computed in the kernel: it is shown unchanged."""
 
 
 class ValueStyle:
-    """An `events.search.search.LineStyle`: what is searched is what is seen."""
+    """`events.search.search.LineStyle` of the screen, so that a search finds the text that is shown."""
 
     def __init__(self, known: EventFields) -> None:
         self._known = known
 
     def measured(self, event: str, field: str) -> bool:
-        """Whether a field, of an event by its path, is nanoseconds between two events."""
+        """Tell whether a field, of an event by its path, is nanoseconds between two events."""
         plans = self._known.plans if field == _MEASURED else ()
         return any(isinstance(plan.probe, Latency) and event in (one.path for one in plan.events) for plan in plans)
 
     def values(self, record: Record) -> list[tuple[str, str]]:
-        """Name and text of each field that somebody asked for."""
+        """Return name and text of each captured field."""
         values = self._known.values(record)
         if not self.measured(record.event, _MEASURED):
             return values
         return [(name, time_of(record.values[name]) or text if name == _MEASURED else text) for name, text in values]
 
     def text(self, record: Record) -> str:
-        """A record as one line."""
+        """Return a record as one line."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))
         return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
     def fields(self, fmt: EventFormat) -> Sequence[Field]:
-        """What stands in that line."""
+        """Return the fields in that line."""
         return self._known.fields(fmt)
 
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
-        """How the numbers of a field read in that line."""
+        """Return the number format of a field in that line."""
         if self.measured(fmt.path, field.name):
             return NumberFormat(names=lambda value: time_of(value) or str(value))
         return self._known.reading(fmt, field)
 
 
 def time_of(value: Value) -> str:
-    """`2.34 ms` of nanoseconds; empty: it is no time."""
+    """Return nanoseconds as `2.34 ms`; empty: no time."""
     return duration(value) if isinstance(value, int) and 0 <= value < _LONGEST else ""

@@ -1,4 +1,6 @@
-"""A table of a view as it is given out: rows as objects, and as cells of columns; no screen."""
+"""Base classes for exports of a view's table: rows as JSON objects, and as cells of columns. Imports no screen
+code.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,19 @@ Cells = Mapping[str, "Value | float"]
 
 
 class ViewTable(ABC):
-    """The rows of one view."""
+    """Rows of one view."""
 
     name: ClassVar[str]
-    """Word for its rows: `calls`."""
+    """Word for its rows, as `calls`."""
 
     @property
     def total(self) -> int:
-        """Events that the table is made of."""
+        """Number of events that the table is made of."""
         return 0
 
     @property
     def left(self) -> int:
-        """Number of events, of those that were there when the table was made, that were not looked at yet."""
+        """Number of events not yet processed, of those received before the table was made."""
         return 0
 
     @property
@@ -40,7 +42,7 @@ class ViewTable(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a line for each thing that is not in the table."""
+        """Notes on missing data, one a line."""
         return ()
 
     @property
@@ -49,13 +51,13 @@ class ViewTable(ABC):
         """Titles of the columns of `cells`."""
 
     def read(self) -> None:  # noqa: B027 - most tables are made of events
-        """Read from the kernel what the table is made of; waits, and belongs in front of all else.
+        """Read the table's data from the kernel; waits, and must be called first.
 
         Raises ProbeRefused, FileRefused, TargetLost.
         """
 
     def tick(self, budget: float) -> None:  # noqa: B027 - not every table is made of events
-        """Look at events, for about so many seconds."""
+        """Process events, for about `budget` seconds."""
 
     @abstractmethod
     def objects(self) -> Iterator[dict[str, Any]]:
@@ -63,14 +65,14 @@ class ViewTable(ABC):
 
     @abstractmethod
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
-        """Yield the rows that an object is in a table of columns."""
+        """Yield the rows of cells for one object."""
 
 
 class EventsTable(ViewTable):
-    """The rows of one view, of all that a store holds."""
+    """Rows of one view, made of all events in a store."""
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
-        """Take whose events they are, where they are, and the filter."""
+        """Set the watch, the store of the events, and the filter."""
         self.watch = watch
         self.store = store
         self.chosen = chosen
@@ -80,7 +82,7 @@ class EventsTable(ViewTable):
     @property
     @abstractmethod
     def counted(self) -> PassCount:
-        """Number of rows, and without the filter."""
+        """Number of rows that pass, and of all rows."""
 
     @property
     def total(self) -> int:
@@ -89,7 +91,7 @@ class EventsTable(ViewTable):
     @property
     @abstractmethod
     def behind(self) -> int:
-        """Number of events that were not looked at yet, those that have come since among them."""
+        """Number of events not yet processed, including those received since."""
 
     @property
     def left(self) -> int:
@@ -102,5 +104,5 @@ class EventsTable(ViewTable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        gone = self.store.evicted
-        return (f"{grouped(gone)} older events were dropped from memory: no row is of them",) if gone else ()
+        dropped = self.store.evicted
+        return (f"{grouped(dropped)} older events were dropped from memory: no row is of them",) if dropped else ()

@@ -1,6 +1,6 @@
-"""Tables of the views of events as they are given out; no screen.
+"""Tables of the event views, for exports. Imports no screen code.
 
-The dialog of the live place and `--export … --view` write them by `tui.output.view_job.ViewJob`.
+The export dialog of the live screen and `--export … --view` write them with `tui.output.view_job.ViewJob`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CallsTable(EventsTable):
-    """Calls in the order in which they ended, as `run` prints those of a preset."""
+    """Calls in the order in which they ended, as `run` prints the calls of a preset."""
 
     name = "calls"
     _HEADS: Final = ("ts", "cpu", "pid", "comm", "call", "latency", "note")
@@ -41,17 +41,17 @@ class CallsTable(EventsTable):
 
     @property
     def behind(self) -> int:
-        """Rows that pairing or the filter has not looked at yet."""
+        """Number of rows not yet paired or filtered."""
         return self._calls.every.calls.behind + self._calls.behind
 
     @property
     def counted(self) -> PassCount:
-        """Calls."""
+        """Number of calls."""
         return PassCount(*self._calls.counts, "calls")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of all calls, the fields of entries and exits that came, then those of rows that are no calls."""
+        """Columns of all calls, the fields of received entries and exits, then those of rows that are no calls."""
         source, there = self._source, self.store.by_event(self.store.totals)
         fields = (
             f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
@@ -65,11 +65,13 @@ class CallsTable(EventsTable):
         return (*self._HEADS, *dict.fromkeys(fields), *marks)
 
     def tick(self, budget: float) -> None:
-        """Pair, and choose."""
+        """Pair events, and filter calls."""
         self._calls.tick(budget)
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield the calls of which an event is kept, and the marks of a cut line as all events are given out."""
+        """Yield the calls that have an event in the store, and the marks of outages as an export of events has
+        them.
+        """
         from events.export.formats.json_lines import json_object
         from tui.views.calls.call_text import object_of_call, object_of_loss
 
@@ -96,7 +98,7 @@ class CallsTable(EventsTable):
 
 
 class HotSpotsTable(EventsTable):
-    """Functions of the call graph of all tasks by the time they took, the one with most of its own first."""
+    """Functions of the call graph of all tasks, in descending order of their own time."""
 
     name = "hot-spots"
 
@@ -112,14 +114,14 @@ class HotSpotsTable(EventsTable):
 
     @property
     def behind(self) -> int:
-        """Rows that the tree or the filter has not looked at yet."""
+        """Number of rows that the tree or the filter has not processed."""
         return self._graph.growing.behind + (self._graph.chosen.behind if self._graph.chosen is not None else 0)
 
     @property
     def counted(self) -> PassCount:
-        """Calls that are counted."""
+        """Number of counted calls."""
         tree = self._graph.tree
-        calls = sum(row["calls"] for row in self._found())
+        calls = sum(row["calls"] for row in self._spots())
         return PassCount(calls, max(calls, tree.closed - tree.left_out), "calls")
 
     @property
@@ -128,14 +130,14 @@ class HotSpotsTable(EventsTable):
         return ("function", "calls", "self", "total", "p50", "p99", "longest", "errors")
 
     def tick(self, budget: float) -> None:
-        """Take events into the tree."""
+        """Add events to the tree."""
         self._graph.tick(budget, True)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the functions."""
-        yield from self._found()
+        yield from self._spots()
 
-    def _found(self) -> list[dict[str, Any]]:
+    def _spots(self) -> list[dict[str, Any]]:
         from events.graph.hot_spots import hot_spots, spent
         from tui.views.graph.search import passing_rows
 
@@ -158,7 +160,7 @@ class HotSpotsTable(EventsTable):
         return self._rows
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
-        """Yield the same."""
+        """Yield the row itself."""
         yield row
 
 
@@ -168,7 +170,7 @@ class SummaryTable(EventsTable):
     name = "summary"
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
-        from events.summary.summary import Summary  # numpy comes with it
+        from events.summary.summary import Summary  # imports numpy
 
         super().__init__(watch, store, chosen)
         self._summary: Summary = Summary(store, chosen=chosen.of(watch, store))
@@ -181,21 +183,21 @@ class SummaryTable(EventsTable):
 
     @property
     def behind(self) -> int:
-        """Rows that are not counted yet."""
+        """Number of rows not yet counted."""
         return self._summary.behind
 
     @property
     def counted(self) -> PassCount:
-        """Events."""
+        """Number of events."""
         return PassCount(self._summary.seen, self._summary.of)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """One row has some of them."""
+        """All columns; each row has some of them."""
         return SUM_COLUMNS
 
     def tick(self, budget: float) -> None:
-        """Count."""
+        """Count events."""
         self._summary.tick(budget)
 
     def objects(self) -> Iterator[dict[str, Any]]:
@@ -211,9 +213,9 @@ class SummaryTable(EventsTable):
 
 
 OF_KERNEL: Final = (HistogramsTable.name, KernelSummaryTable.name)
-"""Tables that there are without an event."""
+"""Tables that exist without any event."""
 TABLES: Final[Mapping[str, Callable[[Watch, Store, Filter], ViewTable]]] = {
     **{table.name: table for table in (CallsTable, HotSpotsTable, SummaryTable)},
     **{table.name: table.of_watch for table in (HistogramsTable, KernelSummaryTable)},
 }
-"""What makes the table of a view, by its name, of a watch, its store and the filter."""
+"""Makes the table of a view, by the view's name, from a watch, its store and the filter."""

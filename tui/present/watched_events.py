@@ -1,4 +1,6 @@
-"""Which events a watch is about; no screen, for what is printed and given out needs it too."""
+"""List a watch's events: those armed and those received since the last clear. Imports no screen code: exports and
+printing use it too.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +17,27 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 
-def events_of(watching: Watch) -> dict[str, bool]:
-    """Paths of the events that are armed or came since the last clear, in the order in which the probes name them;
-    whether they came.
+def events_of(watch: Watch) -> dict[str, bool]:
+    """Return the paths of the events that are armed or were received since the last clear, in the order in which the
+    probes name them, each with True if it was received.
     """
-    return _events_of(watching.known.plans, (one.plan for one in watching.armed), _received(watching.store))
+    return _events_of(watch.known.plans, (one.plan for one in watch.armed), _received(watch.store))
 
 
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
     """Return the names of the fields of events that are armed or were received, in the order of the plans.
 
-    Behind them `note`, where stacks were received whose events are not there.
+    `note` follows if stacks were received without their events.
 
     Args:
-        plans: of everything that was ever armed, the oldest first.
-        armed: those that are armed now.
-        store: the events received; None: none were.
+        plans: plans of all probes ever armed, the oldest first.
+        armed: plans of the probes armed now.
+        store: received events; None: none were.
     """
     received = _received(store)
-    there = _events_of(plans, armed, received)
+    listed = _events_of(plans, armed, received)
     events = chain.from_iterable(plan.events for plan in plans)
-    names = dict.fromkeys(column.name for event in events if event.path in there for column in event.columns)
+    names = dict.fromkeys(column.name for event in events if event.path in listed for column in event.columns)
     stacks_alone = not received.isdisjoint((*KERNEL_STACKS, *USER_STACKS))
     return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
 
@@ -44,18 +46,18 @@ def _received(store: Store | None) -> set[str]:
     return {store.event(number) for number, count in store.totals.items() if count} if store else set()
 
 
-def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], came: set[str]) -> dict[str, bool]:
-    # Of an event that only has triggers nothing comes.
-    there = {event.path for plan in armed for event in plan.events if event.recorded} | came
+def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], received: set[str]) -> dict[str, bool]:
+    # An event that only has triggers is never received.
+    listed = {event.path for plan in armed for event in plan.events if event.recorded} | received
     every = chain.from_iterable(plan.events for plan in plans)
-    return {event.path: event.path in came for event in every if event.path in there}
+    return {event.path: event.path in received for event in every if event.path in listed}
 
 
-def formats_of(watching: Watch) -> Iterable[EventFormat]:
-    """Return the formats of the events that came; of a recording those of all that it holds, read or not."""
+def formats_of(watch: Watch) -> Iterable[EventFormat]:
+    """Return the formats of the received events; for a recording those of all its events, read or not."""
     from kernel.recording.target import RecordingTarget
 
-    target = watching.connection.target
+    target = watch.connection.target
     if isinstance(target, RecordingTarget):
         return target.recording.every_format()
-    return watching.store.decoder.formats.values() if watching.store is not None else ()
+    return watch.store.decoder.formats.values() if watch.store is not None else ()

@@ -1,4 +1,4 @@
-"""What the live place asks of a view: a pane, and what is decided about it."""
+"""Base classes of the live views: a pane, and the decisions about its content."""
 
 from __future__ import annotations
 
@@ -21,123 +21,121 @@ if TYPE_CHECKING:
 
 
 class ViewPlace(NamedTuple):
-    """Where a view stands among what came."""
+    """Position of a view among the received events."""
 
     following: bool = True
     new: int = 0
-    """Rows that came since one stopped to follow."""
+    """Rows received since the display was paused."""
     shown: int | None = None
-    """Rows without those; None: it does not show rows."""
+    """Rows without the new ones; None: the view has no rows."""
     of: int = 0
-    """Of how many, where the filter leaves some out; 0: there is none."""
+    """Number of all rows if the filter hides some; 0: there is no filter."""
 
 
 class View(ABC):
-    """One way to see what came. It is asked for nothing while it is not on the screen."""
+    """Base of a way to show the events. No method is called while the view is hidden."""
 
     name: ClassVar[str]
-    """Of the command that shows it, and the id of its pane."""
+    """Name of the command that shows the view, and id of its pane."""
     of_graph: ClassVar[bool] = False
-    """It shows what the function_graph tracer saw, where one runs."""
+    """True if it shows the function_graph tracer's calls while the tracer runs."""
     pane: Widget
-    """What is on the screen; `focus` takes the keys."""
+    """Widget of the view; `focus` takes the keys."""
 
     def __init__(self, chosen: Filter) -> None:
-        """Take the filter that holds for all views."""
+        """Set the filter of all views."""
         self.filter = chosen
 
     @property
     @abstractmethod
     def filtered(self) -> PassCount | str:
-        """How many of its rows or events pass the filter; a text: why the filter does not reach this view."""
+        """Number of passing and of all rows; a text: why the filter does not apply to this view."""
 
     @abstractmethod
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
-        """The store has grown, or other fields are recorded; True: there is more to do, soon."""
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+        """Process new events or changed fields; return True if more remain."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Show nothing: the store is another one, or empty."""
+        """Clear the view: the store is another one, or empty."""
 
-    def lacks(self, watching: Watch) -> str:  # noqa: ARG002 - most show what comes
-        """Return why nothing can be shown, with the way out, which is read whole; empty: something can."""
+    def lacks(self, watch: Watch) -> str:  # noqa: ARG002 - most show what comes
+        """Return why nothing can be shown, with a remedy, as a full sentence; empty: something can."""
         return ""
 
     @abstractmethod
-    def note(self, watching: Watch) -> str:
-        """What is going on, for the line above."""
+    def note(self, watch: Watch) -> str:
+        """Return the note for the line above."""
 
     def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - most show the events of every probe
-        """Return whether what comes of a probe is seen here."""
+        """Return True if events of a probe are shown here."""
         return True
 
     @property
     def focus(self) -> Widget:
-        """What takes the keys."""
+        """Widget that takes the keys."""
         return self.pane
 
     @property
     def place(self) -> ViewPlace:
-        """Where the view stands."""
+        """Position of the view."""
         return ViewPlace()
 
     @property
     def table_name(self) -> str:
-        """Name of the table in `tui.present.view_tables` that can be given out; empty: the view has none of its
-        own.
-        """
+        """Name of the table in `tui.present.view_tables` that can be exported; empty: the view has none."""
         return ""
 
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times
-        """Write times of rows in another way."""
+        """Format times of rows in another way."""
 
     def names_changed(self) -> None:  # noqa: B027 - most views show no names
-        """Tasks have names now that they had not before."""
+        """Show names of tasks that were unknown before."""
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
-        """Title and fields of a row whose details were asked for. Raises IndexError where it was dropped."""
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
+        """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
-        """The event under the cursor; None where there is no cursor, or its row was dropped."""
+        """Return the event under the cursor; None: there is no cursor, or the row was dropped."""
         return None
 
     def functions_on_screen(self) -> list[str]:
-        """Names of the functions that are seen, each once, the newest first."""
+        """Return the names of the visible functions, each once, the newest first."""
         return []
 
     def function_under_cursor(self) -> str:
-        """Name of the function under the cursor; empty: there is none."""
+        """Return the function under the cursor; empty: none."""
         return ""
 
 
 class TableView(View):
-    """A view that is a table which grows at its end."""
+    """View with a table that grows at its end."""
 
     pane: TablePane
 
     @property
     def table(self) -> TailTable:
-        """The rows."""
+        """Table of the rows."""
         return self.pane.table
 
     @property
     def focus(self) -> Widget:
-        """What takes the keys."""
+        """Widget that takes the keys."""
         return self.table
 
     @property
     def place(self) -> ViewPlace:
-        """Where the table stands; what came since one stopped to follow is not counted as shown."""
+        """Position of the table; rows received since the display was paused do not count as shown."""
         table = self.table
         shown = table.rows.next - table.rows.first - table.new
         of = self.filtered if self.filter.text else None
         return ViewPlace(table.following, table.new, max(0, shown), of.of if isinstance(of, PassCount) else 0)
 
     def forget(self) -> None:
-        """Show nothing."""
+        """Clear the table."""
         self.table.show(EmptyTable())
 
     def names_changed(self) -> None:
-        """Format rows anew."""
+        """Format rows with new names."""
         self.table.names_changed()

@@ -1,4 +1,4 @@
-"""A question with several answers, each with its key."""
+"""Dialog with a question and several answers, each with its key."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from widgets.safe_text import safe, safe_content
 
 
 class Answer(NamedTuple):
-    """One answer."""
+    """Answer of the dialog."""
 
     name: str
-    """What the dialog gives."""
+    """Result of the dialog."""
     key: str
-    """A letter."""
+    """Key: a letter."""
     label: str
-    """What the button does, in a word or two."""
+    """Label of the button, in a word or two."""
 
 
 class ChoiceDialog(Dialog[str]):
-    """Gives the name of an answer, or None for Escape. Enter takes the marked one: the first, where none is named."""
+    """Dialog that returns the name of an answer, or None for Escape. Enter takes the marked answer, by default the
+    first.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the button before"),
@@ -40,13 +42,13 @@ class ChoiceDialog(Dialog[str]):
     """
 
     def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer], marked: str = "") -> None:
-        """Ask.
+        """Set the question and its answers.
 
         Args:
-            question: in a line.
-            details: lines that say what will happen.
-            answers: from left to right.
-            marked: name of the answer that Enter takes; the first where empty. Let it be one that does no harm.
+            question: question in one line.
+            details: lines that describe the consequences.
+            answers: answers from left to right.
+            marked: name of the answer that Enter takes, which should be harmless; empty: the first.
         """
         super().__init__()
         self._question = question
@@ -56,7 +58,7 @@ class ChoiceDialog(Dialog[str]):
         self._marked = next((button for button in self._buttons if button.id == marked), self._buttons[0])
 
     def compose(self) -> ComposeResult:
-        """Question, details, a button for each answer."""
+        """Yield the question, the details and a button for each answer."""
         with VerticalScroll(classes="box -trouble", can_focus=False):
             yield Static(Content.styled(safe(self._question), "bold"))
             for line in self._details:
@@ -65,11 +67,11 @@ class ChoiceDialog(Dialog[str]):
                 yield from self._buttons
 
     def on_mount(self) -> None:
-        """Enter is the answer that does no harm."""
+        """Focus the marked button."""
         self._marked.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """A letter is an answer."""
+        """Answer by a letter."""
         if event.character in self._answers:
             event.stop()
             self.dismiss(self._answers[event.character])
@@ -80,7 +82,7 @@ class ChoiceDialog(Dialog[str]):
         self.dismiss(event.button.id)
 
     def action_other(self, step: int) -> None:
-        """To another button."""
+        """Focus another button."""
         at = next((n for n, button in enumerate(self._buttons) if button.has_focus), 0)
         self._buttons[(at + step) % len(self._buttons)].focus()
 

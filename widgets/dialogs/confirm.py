@@ -1,4 +1,4 @@
-"""A question that is answered by yes or no."""
+"""Dialog with a yes-or-no question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from widgets.safe_text import safe, safe_content
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Gives True for yes; False, or None for Escape."""
+    """Dialog that returns True for yes, False for no, and None for Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes", id="confirm.yes", tooltip="Do it"),
@@ -28,14 +28,14 @@ class ConfirmDialog(Dialog[bool]):
     def __init__(
         self, question: str, details: Sequence[str] = (), *, yes: str = "Yes", no: str = "No", careful: bool = False
     ) -> None:
-        """Ask.
+        """Set the question.
 
         Args:
-            question: one line.
-            details: lines that say what will happen.
-            yes: what the button does, in a word.
-            no: the same for the other.
-            careful: Enter means no, unless one moves to the other button.
+            question: question in one line.
+            details: lines that describe the consequences.
+            yes: label of the first button, in a word.
+            no: label of the other button.
+            careful: True: Enter means no, unless the focus is moved to the other button.
         """
         super().__init__()
         self._question = question
@@ -44,7 +44,7 @@ class ConfirmDialog(Dialog[bool]):
         self._careful = careful
 
     def compose(self) -> ComposeResult:
-        """Question, details, two buttons."""
+        """Yield the question, the details and two buttons."""
         with VerticalScroll(classes="box -trouble" if self._careful else "box", can_focus=False):
             yield Static(Content.styled(safe(self._question), "bold"))
             for line in self._details:
@@ -54,7 +54,7 @@ class ConfirmDialog(Dialog[bool]):
                 yield self._no
 
     def on_mount(self) -> None:
-        """Enter is the answer that does no harm."""
+        """Focus the harmless answer."""
         (self._no if self._careful else self._yes).focus()
 
     @on(Button.Pressed)
@@ -63,9 +63,9 @@ class ConfirmDialog(Dialog[bool]):
         self.dismiss(event.button is self._yes)
 
     def action_answer(self, answer: bool) -> None:
-        """Answer by its letter."""
+        """Answer by a letter."""
         self.dismiss(answer)
 
     def action_other(self) -> None:
-        """To the other button."""
+        """Focus the other button."""
         (self._no if self._yes.has_focus else self._yes).focus()

@@ -1,4 +1,4 @@
-"""What all dialogs share: a box in the middle, its keys at the foot of the screen, Escape leaves it."""
+"""Base class of dialogs: a box in the middle of the screen, its keys at the foot; Escape closes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Dialog(ModalScreen[Result]):
-    """A box over the screen; `.box` is its content."""
+    """Box over the screen; `.box` is its content."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", id="dialog.leave", tooltip="Close this, change nothing"),
@@ -42,7 +42,9 @@ class Dialog(ModalScreen[Result]):
     """
 
     def on_mount(self) -> None:
-        """Cover the keys of the screen below, which do nothing now; every class's `on_mount` runs besides its own."""
+        """Cover the keys of the screen below, which do nothing now; runs in addition to a subclass's own
+        `on_mount`.
+        """
         self.mount(KeyFooter("app.help"))
 
     def action_leave(self) -> None:

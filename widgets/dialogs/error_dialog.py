@@ -1,4 +1,4 @@
-"""What went wrong, why, and the way out."""
+"""Dialog for an error, its reason and its remedies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widgets.way_out import Way
 
 
 class ErrorDialog(Dialog[Way | None]):
-    """Says what, why and the way out, never a traceback; gives the `Way` whose key was pressed."""
+    """Dialog with an error, its reason and remedies, never a traceback; returns the `Way` whose key was pressed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "leave", "Close", show=False, id="trouble.close", tooltip="Close this"),
@@ -26,13 +26,13 @@ class ErrorDialog(Dialog[Way | None]):
     ]
 
     def __init__(self, what: str, why: str = "", way_out: Sequence[str | Way] | str = (), *, title: str = "") -> None:
-        """Take the words.
+        """Set the texts.
 
         Args:
-            what: one line.
-            why: the reason, several lines allowed.
-            way_out: what can be done: commands as they are typed, and ways whose first key is a key of the dialog.
-            title: for the border.
+            what: error in one line.
+            why: reason, several lines allowed.
+            way_out: remedies: commands as they are typed, and ways whose first key is a key of the dialog.
+            title: title of the border.
         """
         super().__init__()
         self._what, self._why, self._title = what, why, title
@@ -41,7 +41,7 @@ class ErrorDialog(Dialog[Way | None]):
         self._way_out = tuple(str(way) for way in ways if way)
 
     def compose(self) -> ComposeResult:
-        """What, why, way out, one button."""
+        """Yield error, reason, remedies and one button."""
         with VerticalScroll(classes="box -trouble", can_focus=False) as box:
             box.border_title = safe_content(self._title or "trouble")
             yield Static(Content.assemble(("✗ ", "bold $text-error"), (safe(self._what), "bold")))
@@ -53,7 +53,7 @@ class ErrorDialog(Dialog[Way | None]):
                 yield Button("Close (esc)", compact=True)
 
     def on_key(self, event: events.Key) -> None:
-        """Take a way out by its key."""
+        """Take a remedy by its key."""
         if (way := self._ways.get(event.key)) is not None:
             event.stop()
             self.dismiss(way)
@@ -64,10 +64,10 @@ class ErrorDialog(Dialog[Way | None]):
         self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """There must be something to copy."""
+        """Allow copying only if there is a remedy."""
         return bool(self._way_out) if action == "copy" else True
 
     def action_copy(self) -> None:
-        """Copy the way out (by the terminal: OSC 52)."""
+        """Copy the remedies (by the terminal: OSC 52)."""
         self.app.copy_to_clipboard("\n".join(safe(line) for line in self._way_out))
         self.notify("copied", markup=False)

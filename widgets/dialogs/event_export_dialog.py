@@ -1,4 +1,4 @@
-"""Which format, which file, and how far it is."""
+"""Dialog for an export of events: format, file and progress."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from widgets.search_line import SearchLine
 
 
 class OfferedFormat(NamedTuple):
-    """A format."""
+    """Format in the list."""
 
     name: str
-    """What is requested with it."""
+    """Name of the format in a request."""
     title: str
     suffix: str
-    """Of its files, with the dot."""
+    """Suffix of its files, with the dot."""
     keeps: str
-    """What is in it and what is left out, in a line."""
+    """Included and excluded data, in a line."""
 
 
 class _Formats:
@@ -51,7 +51,7 @@ class _FormatList(LineList):
 
 
 class EventExportDialog(Dialog[None]):
-    """Asks by message; whoever does it says how far it is, or why it can't be."""
+    """Dialog that requests an export by message; the receiver reports progress or an error back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "write", "Write", id="export.write", tooltip="Write the file"),
@@ -72,25 +72,25 @@ class EventExportDialog(Dialog[None]):
     """
 
     class Requested(Message):
-        """This shall be written."""
+        """Request to write a file."""
 
         def __init__(self, name: str, path: str, overwrite: bool) -> None:
             super().__init__()
             self.name = name
             self.path = path
             self.overwrite = overwrite
-            """The user was told that there is such a file, and wants it all the same."""
+            """True if the user was told that the file exists, and overwrites it."""
 
     class CancelRequested(Message):
-        """It shall be given up."""
+        """Request to cancel the export."""
 
     def __init__(self, heading: str, offered: Sequence[OfferedFormat], stem: str) -> None:
-        """Offer formats.
+        """Set the formats.
 
         Args:
-            heading: of what, in a line.
-            offered: the formats.
-            stem: a name for the file, without the suffix.
+            heading: exported data, in a line.
+            offered: formats to choose from.
+            stem: suggested file name, without the suffix.
         """
         super().__init__()
         self._heading = Static("", markup=False)
@@ -100,13 +100,13 @@ class EventExportDialog(Dialog[None]):
         self._line = SearchLine("name of the file")
         self._line.value = stem + offered[0].suffix
         self._suffix = offered[0].suffix
-        self._keeps, self._said = Static("", markup=False), Static("", classes="said", markup=False)
+        self._keeps, self._status = Static("", markup=False), Static("", classes="said", markup=False)
         self._bar = ProgressBar()
-        self._taken = ""
-        """The name of which was told that there is such a file."""
+        self._existing_name = ""
+        """File name for which an existing file was reported."""
 
     def compose(self) -> ComposeResult:
-        """Formats, what the one under the cursor keeps, the name, what is going on."""
+        """Yield the formats, the note on the current one, the file name and the progress."""
         with Vertical(classes="box") as box:
             box.border_title = "export"
             yield self._heading
@@ -115,38 +115,38 @@ class EventExportDialog(Dialog[None]):
             with Horizontal(classes="file"):
                 yield Label("file: ", classes="prompt", markup=False)
                 yield self._line
-            yield self._said
+            yield self._status
             yield self._bar
 
     def on_mount(self) -> None:
-        """Choose a format first."""
+        """Focus the formats."""
         self.set_focus(self._list)
 
     @property
     def running(self) -> bool:
-        """Whether something is being written."""
+        """True while a file is being written."""
         return self.has_class("-running")
 
-    # -- from whoever does it ----------------------------------------------------------------------------------
+    # -- from the receiver of requests ----------------------------------------------------------------------------
 
     def say_of_what(self, heading: str) -> None:
-        """Of what a file would be, in a line."""
+        """Show in a line which data a file would hold."""
         self._heading.update(Content.styled(safe(heading), "bold"))
 
     def report(self, text: str, fraction: float | None) -> None:
-        """It is being written."""
+        """Show the progress of writing."""
         self.add_class("-running")
-        self._said.update(Content.styled(safe(text), "dim"))
+        self._status.update(Content.styled(safe(text), "dim"))
         self._bar.fraction = fraction
 
     def refuse(self, why: str, *, taken: bool = False) -> None:
-        """It was not written; `taken`: there is a file of that name."""
+        """Show why nothing was written; `taken`: a file of that name exists."""
         self.remove_class("-running")
-        self._taken = self._line.value.strip() if taken else ""
+        self._existing_name = self._line.value.strip() if taken else ""
         more = "; Enter once more overwrites it" if taken else ""
-        self._said.update(Content.styled(f"✗ {safe(why)}{more}", "$text-error"))
+        self._status.update(Content.styled(f"✗ {safe(why)}{more}", "$text-error"))
 
-    # -- from the user -----------------------------------------------------------------------------------------
+    # -- from the user --------------------------------------------------------------------------------------------
 
     @on(LineList.Highlighted)
     def _highlighted(self, event: LineList.Highlighted) -> None:
@@ -167,12 +167,12 @@ class EventExportDialog(Dialog[None]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        if not self.running and self._taken and event.value.strip() != self._taken:
-            self._taken = ""
-            self._said.update("")
+        if not self.running and self._existing_name and event.value.strip() != self._existing_name:
+            self._existing_name = ""
+            self._status.update("")
 
     def action_write(self) -> None:
-        """Ask for it."""
+        """Request the export."""
         path = self._line.value.strip()
         if self.running:
             return
@@ -181,19 +181,19 @@ class EventExportDialog(Dialog[None]):
             self.set_focus(self._line)
             return
         form = self._offered[self._list.cursor]
-        self.post_message(self.Requested(form.name, path, overwrite=path == self._taken))
+        self.post_message(self.Requested(form.name, path, overwrite=path == self._existing_name))
 
     def action_format(self, step: int) -> None:
-        """Another format, while the name is typed."""
+        """Select another format while the name is typed."""
         if not self.running:
             self._list.move_to(self._list.cursor + step)
 
     def action_other(self) -> None:
-        """From the formats to the name, and back."""
+        """Switch the focus between formats and name."""
         self.set_focus(self._list if self._line.has_focus else self._line)
 
     def action_leave(self) -> None:
-        """Give it up where something is being written, else close."""
+        """Cancel a running export, else close."""
         if self.running:
             self.post_message(self.CancelRequested())
         else:

@@ -1,4 +1,4 @@
-"""A few lines to fill in: each with its name, what it is for, and what is wrong with what stands there."""
+"""Dialog with lines to fill in, each with its name, purpose and validation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from widgets.search_line import SearchLine
 
 
 class FormField(NamedTuple):
-    """One line of a form."""
+    """Line of a form."""
 
     name: str
     value: str = ""
     help: str = ""
-    """What it is for, and of what form."""
+    """Purpose and syntax of the value."""
 
 
 class _FormLine(SearchLine):
@@ -35,7 +35,7 @@ class _LineBefore(SearchLine):
 
 
 class FormDialog(Dialog[dict[str, str] | None]):
-    """Gives the values by name; None: it was left."""
+    """Dialog that returns the values by name; None: cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "done", "Done", key_display="enter", id="form.done", tooltip="Take what stands there"),
@@ -60,13 +60,13 @@ class FormDialog(Dialog[dict[str, str] | None]):
         *,
         by_line: bool = False,
     ) -> None:
-        """Ask.
+        """Set the lines.
 
         Args:
-            title: what for.
-            lines: to be filled in.
-            wrong: says what is wrong with values; an empty text: nothing, they are taken.
-            by_line: Enter goes to the next line, and takes the values in the last; else it takes them in each.
+            title: purpose of the form.
+            lines: lines to fill in.
+            wrong: returns the error in the values; empty: they are accepted.
+            by_line: True: Enter goes to the next line, and accepts in the last; False: Enter accepts in every line.
         """
         super().__init__()
         self._title = title
@@ -76,10 +76,10 @@ class FormDialog(Dialog[dict[str, str] | None]):
         for line in lines:
             self._inputs[line.name].value = line.value
         self._wrong = wrong
-        self._said = Static("", markup=False, classes="wrong")
+        self._error_line = Static("", markup=False, classes="wrong")
 
     def compose(self) -> ComposeResult:
-        """Title, lines, what is wrong."""
+        """Yield the title, the lines and the error."""
         with VerticalScroll(classes="box", can_focus=False):
             yield Static(Content.styled(safe(self._title), "bold"))
             for line in self._lines:
@@ -88,22 +88,22 @@ class FormDialog(Dialog[dict[str, str] | None]):
                     yield self._inputs[line.name]
                 if line.help:
                     yield Static(Content(safe(line.help)), classes="help")
-            yield self._said
+            yield self._error_line
 
     @property
     def values(self) -> dict[str, str]:
-        """What stands in the lines."""
+        """Current values of the lines."""
         return {name: line.value.strip() for name, line in self._inputs.items()}
 
     def on_mount(self) -> None:
-        """The keyboard is in the first line."""
+        """Focus the first line."""
         if self._inputs:
             next(iter(self._inputs.values())).focus()
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._said.update(Content(safe(self._wrong(self.values))))
+        self._error_line.update(Content(safe(self._wrong(self.values))))
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -114,8 +114,8 @@ class FormDialog(Dialog[dict[str, str] | None]):
             self.action_done()
 
     def action_done(self) -> None:
-        """Take the values, where nothing is wrong with them."""
+        """Accept the values if they have no error."""
         why = self._wrong(self.values)
-        self._said.update(Content(safe(why)))
+        self._error_line.update(Content(safe(why)))
         if not why:
             self.dismiss(self.values)

@@ -1,4 +1,4 @@
-"""Help made from the tables of keys: nothing in it is written twice."""
+"""Help screen, generated from the tables of keys."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from widgets.dialogs.dialog import Dialog
 from widgets.safe_text import fit, safe, safe_content, width
 
 _NAMES = {"enter": "enter", "tab": "tab", "backspace": "backspace"}
-"""Keys that Textual shows by signs that many a terminal's font does not have."""
+"""Keys that Textual shows as symbols which many terminal fonts lack."""
 
 
 class HelpKey(NamedTuple):
-    """One line of help."""
+    """Line of help."""
 
     key: str
-    """As a person reads it: `space`, `/`, `^q`."""
+    """Key as people write it: `space`, `/`, `^q`."""
     text: str
 
 
 class HelpSection(NamedTuple):
-    """The keys of one place."""
+    """Keys of one place."""
 
     title: str
     keys: tuple[HelpKey, ...]
     intro: str = ""
-    """What one does there, in a line or two."""
+    """Introduction in a line or two."""
 
 
 def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> HelpSection:
-    """The keys of a `BINDINGS` table; keys that do the same share a line."""
+    """Return the keys of a `BINDINGS` table; keys with the same help share a line."""
     lines: dict[str, list[str]] = {}
     for binding in Binding.make_bindings(bindings):
         text = binding.tooltip or binding.description
@@ -53,7 +53,7 @@ def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> Hel
 
 
 class HelpScreen(Dialog[None]):
-    """The sections, one below the other; scrolls by keys and wheel."""
+    """Dialog with the sections one below the other; scrolls by keys and wheel."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1,enter,q", "leave", "Close", show=False, id="help.close", tooltip="Close help"),
@@ -69,7 +69,7 @@ class HelpScreen(Dialog[None]):
         self._sections = tuple(sections)
 
     def compose(self) -> ComposeResult:
-        """All sections."""
+        """Yield all sections."""
         with VerticalScroll(classes="box") as box:
             box.border_title = safe_content(self._title)
             box.border_subtitle = "esc closes"
@@ -77,7 +77,7 @@ class HelpScreen(Dialog[None]):
 
 
 class HelpText(Widget):
-    """The sections, in as many lines as they take."""
+    """Text of the sections, as high as necessary."""
 
     DEFAULT_CSS = """
     HelpText { width: 1fr; height: auto; }
@@ -88,16 +88,16 @@ class HelpText(Widget):
         self._sections = sections
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as it takes."""
+        """Return the number of lines."""
         return help_text(self._sections, width).plain.count("\n") + 1
 
     def render(self) -> Content:
-        """The lines."""
+        """Return the lines."""
         return help_text(self._sections, self.size.width)
 
 
 def help_text(sections: Sequence[HelpSection], columns: int) -> Content:
-    """Titles, and keys in one column for all sections; what they do beside them, broken at blanks."""
+    """Return titles, keys in one column for all sections, and their help, wrapped at blanks."""
     keys = max((width(key.key) for one in sections for key in one.keys), default=0)
     lines: list[Content] = []
     for one in sections:

@@ -1,4 +1,4 @@
-"""Several lines that were pasted, each with what is said of it: those that can be are armed together."""
+"""Dialog for several pasted lines, each with its verdict: accepted ones are armed together."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from widgets.spec.spec_editor import left_out
 
 
 class PastedLine(NamedTuple):
-    """One line."""
+    """Pasted line."""
 
     text: str
     refused: str
-    """Why it can't be armed; empty: it can."""
+    """Reason why it can't be armed; empty: it can."""
     triggers: tuple[str, ...] = ()
-    """What it is armed with."""
+    """Triggers to arm it with."""
 
 
 class _Lines(PickRows):
@@ -26,12 +26,12 @@ class _Lines(PickRows):
 
 
 class PastedProbes(PickList):
-    """Gives a number for Enter: all that can be are to be armed; None for Escape."""
+    """Dialog that returns a number for Enter: arm all accepted lines; None for Escape."""
 
     ROWS: ClassVar[type[PickRows]] = _Lines
 
     def __init__(self, lines: Sequence[PastedLine], without_probe: int) -> None:
-        """Show lines; `without_probe` is the number of comments and empty ones that were left out."""
+        """Set the lines; `without_probe` is the number of comments and empty lines left out."""
         good = sum(not line.refused for line in lines)
         rows = [row for line in lines for row in _rows(line)]
         said = left_out(without_probe)

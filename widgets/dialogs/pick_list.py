@@ -1,4 +1,4 @@
-"""One of several things is chosen from a list."""
+"""Dialog to choose one row of a list."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Texts:
 
 
 class PickRows(LineList):
-    """The answers."""
+    """List of the answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "ChoiceDialog", key_display="enter")]
 
 
 class PickList(Dialog[int]):
-    """Gives the number of the row that was taken, or None for Escape. Letters do nothing here."""
+    """Dialog that returns the number of the chosen row, or None for Escape. Letters do nothing."""
 
     DEFAULT_CSS = """
     PickList {
@@ -48,23 +48,23 @@ class PickList(Dialog[int]):
     """
 
     ROWS: ClassVar[type[PickRows]] = PickRows
-    """Class of the list: the foot of the screen says what its Enter does."""
+    """Class of the list: its Enter binding is shown at the foot of the screen."""
 
     def __init__(self, question: str, rows: Sequence[str]) -> None:
-        """Ask a question in a line; `rows` are the answers."""
+        """Set the question and its answers."""
         super().__init__()
         self._question = question
         self._list = self.ROWS(_Texts(rows))
 
     def compose(self) -> ComposeResult:
-        """Question and list."""
+        """Yield question and list."""
         with Vertical(classes="box") as box:
             box.border_title = "choose"
             yield Static(Content.styled(safe(self._question), "bold"))
             yield self._list
 
     def on_mount(self) -> None:
-        """The keyboard is in the list."""
+        """Focus the list."""
         self.set_focus(self._list)
 
     @on(LineList.Selected)

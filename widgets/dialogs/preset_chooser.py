@@ -1,4 +1,4 @@
-"""Presets: a line to search in, the list, and what is to be said of the one under the cursor."""
+"""Chooser of presets: search line, list, and the description of the current preset."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from widgets.search_line import SearchLine
 
 @dataclass(frozen=True, slots=True)
 class ListedPreset:
-    """One preset as the list has it."""
+    """Preset in the list."""
 
     name: str
     origin: str
-    """`project`, `user`, `shipped`."""
+    """Place where it was found: `project`, `user` or `shipped`."""
     path: str
     preset: Preset | None
     error: str = ""
-    """Why it is none."""
+    """Reason why it can't be used; empty: it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class PresetCheck:
-    """What the target makes of a preset."""
+    """Result of checking a preset against the target."""
 
     accepted: bool
     verdict: str
-    """`accepted by Linux 7.2`, or what is refused and why; empty: it is being looked at."""
+    """Text `accepted by Linux 7.2`, or what is rejected and why; empty: the check is running."""
     lines: tuple[str, ...] = ()
-    """What would be written."""
+    """Lines that would be written."""
     losses: tuple[str, ...] = ()
 
 
@@ -70,7 +70,7 @@ class _Search(SearchLine):
 
 
 class PresetChooser(Vertical):
-    """See the module. The keyboard is in the search line; up and down move in the list."""
+    """Chooser with the keyboard in the search line; up and down move in the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Arm", key_display="enter", id="presets.choose", tooltip="Arm it"),
@@ -93,24 +93,24 @@ class PresetChooser(Vertical):
     """
 
     class Highlighted(Message):
-        """Another preset is under the cursor; its target's verdict is wanted."""
+        """Sent when another preset is current; the receiver checks it against the target."""
 
         def __init__(self, one: ListedPreset) -> None:
             super().__init__()
             self.one = one
 
     class Chosen(Highlighted):
-        """It shall be armed."""
+        """Request to arm the preset."""
 
     class EditRequested(Highlighted):
-        """Its file shall be edited."""
+        """Request to edit the preset's file."""
 
     def __init__(self) -> None:
         super().__init__()
         self.border_title = "presets"
         self._all: tuple[ListedPreset, ...] = ()
         self._moved = False
-        """Whether a row was chosen by a key since the text was typed."""
+        """True if a key chose a row since the text was typed."""
         self._search = _Search("words, #tag")
         self._list = LineList(_Rows(()))
         self._list.can_focus = False
@@ -118,7 +118,7 @@ class PresetChooser(Vertical):
         self._scroll = VerticalScroll(self._about, can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """Search, list, preview."""
+        """Yield search line, list and description."""
         with Horizontal():
             yield Label(" / ", classes="prompt", markup=False)
             yield self._search
@@ -127,23 +127,23 @@ class PresetChooser(Vertical):
 
     @property
     def current(self) -> ListedPreset | None:
-        """The one under the cursor."""
+        """Current preset of the list."""
         presets = self._shown
         return presets[self._list.cursor] if 0 <= self._list.cursor < len(presets) else None
 
     def show(self, presets: Sequence[ListedPreset]) -> None:
-        """Show others; the cursor stays on the name it is on."""
+        """Show other presets; the cursor stays on the current name."""
         name = self.current.name if self.current else ""
         self._all = tuple(presets)
-        self._look_for(self._search.value, name)
+        self._search_for(self._search.value, name)
 
     def say(self, one: ListedPreset, looked: PresetCheck) -> None:
-        """What the target makes of a preset, where it is still the one under the cursor."""
+        """Show the result of a check, if its preset is still current."""
         if self.current == one:
             self._about.update(about(one, looked))
 
     def focus_search(self) -> None:
-        """Put the keyboard into the search line."""
+        """Focus the search line."""
         self.screen.set_focus(self._search)
 
     @property
@@ -151,7 +151,7 @@ class PresetChooser(Vertical):
         rows = self._list.rows
         return rows.presets if isinstance(rows, _Rows) else ()
 
-    def _look_for(self, text: str, name: str) -> None:
+    def _search_for(self, text: str, name: str) -> None:
         found = [one for one in self._all if matches(one.name, one.preset, text)]
         self._list.rows = _Rows(found)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
@@ -162,16 +162,16 @@ class PresetChooser(Vertical):
             self.post_message(self.Highlighted(self.current))
 
     def action_move(self, step: int) -> None:
-        """Cursor up or down."""
+        """Move the cursor up or down."""
         self._moved = True
         self._list.action_move(step)
 
     def action_page(self, step: int) -> None:
-        """Read on, or back, in what is said of a preset."""
+        """Scroll the description."""
         self._scroll.scroll_relative(y=step * max(1, self._scroll.size.height - 1), animate=False)
 
     def action_choose(self) -> None:
-        """Arm the preset that was named, or the one under the cursor where no other fits or a key chose it."""
+        """Arm the preset with the typed name; or the current one if no other matches or a key chose it."""
         text, found = self._search.value.strip(), self._shown
         one = next((one for one in found if one.name == text), self.current)
         if one is None:
@@ -182,7 +182,7 @@ class PresetChooser(Vertical):
             self.notify(f"{len(found)} presets fit: ↓ chooses one, and Enter arms that", markup=False)
 
     def action_edit(self) -> None:
-        """Edit its file."""
+        """Request to edit the current preset's file."""
         if self.current is not None:
             self.post_message(self.EditRequested(self.current))
 
@@ -190,7 +190,7 @@ class PresetChooser(Vertical):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         self._moved = False
-        self._look_for(event.value, self.current.name if self.current else "")
+        self._search_for(event.value, self.current.name if self.current else "")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -213,7 +213,7 @@ class PresetChooser(Vertical):
 
 
 def nothing_fits(presets: Sequence[ListedPreset], text: str) -> list[str]:
-    """What is said where no preset fits what is typed: words that are like it, and which tags there are."""
+    """Return the text for a search without results: similar words, and existing tags."""
     lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
     own = [(one.name, one.preset) for one in presets]
     for word in words_of(text):
@@ -227,7 +227,7 @@ def nothing_fits(presets: Sequence[ListedPreset], text: str) -> list[str]:
 
 
 def about(one: ListedPreset, looked: PresetCheck) -> Content:
-    """All that is known of a preset."""
+    """Return the description of a preset."""
     preset = one.preset
     if preset is None:
         return Content.assemble(("✗ ", "bold $text-error"), safe(one.error), "\n", (safe(one.path), "dim"))

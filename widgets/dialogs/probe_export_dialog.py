@@ -1,4 +1,4 @@
-"""A probe in the words of other tools: choose one, look at it, copy it, save it."""
+"""Dialog with a probe in the languages of other tools: view, copy, save."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _LONGEST = 400
 
 
 class DialectText(NamedTuple):
-    """What one tool is told."""
+    """Probe in the language of one tool."""
 
     title: str
     file: str
-    """Name of a file that is offered."""
+    """Suggested file name."""
     text: str
-    """Empty: the tool can't say it."""
+    """Text; empty: the tool can't express the probe."""
     notes: tuple[str, ...] = ()
-    """What is to be known; without a text the reasons."""
+    """Notes; without a text the reasons."""
 
 
 class ProbeExportDialog(Dialog[None]):
-    """Asks by message to save; stays open until Escape."""
+    """Dialog that requests saving by message; stays open until Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
@@ -59,7 +59,7 @@ class ProbeExportDialog(Dialog[None]):
     """
 
     class SaveRequested(Message):
-        """The text is wanted in a file."""
+        """Request to write the text to a file."""
 
         def __init__(self, text: str, path: str) -> None:
             super().__init__()
@@ -67,18 +67,18 @@ class ProbeExportDialog(Dialog[None]):
             self.path = path
 
     def __init__(self, subject: str) -> None:
-        """`subject` is the probe, as text; `show` brings what is made of it."""
+        """Set the probe, as text; `show` sets the texts of the tools later."""
         super().__init__()
         self._subject = subject
         self._texts: tuple[DialectText, ...] = ()
         self._list = OptionRows()
         self._preview = Static("", markup=False)
         self._scroll = VerticalScroll(self._preview, can_focus=False)
-        self._said = Static("", markup=False)
+        self._status = Static("", markup=False)
         self._path = SearchLine("file")
 
     def compose(self) -> ComposeResult:
-        """The probe, the tools beside the text, the name of a file, the keys."""
+        """Yield the probe, the tools beside the text, the file name, and the notes."""
         with Vertical(classes="box") as box:
             box.border_title = "export"
             yield Static(Content.styled(safe(self._subject), "bold"))
@@ -86,15 +86,15 @@ class ProbeExportDialog(Dialog[None]):
                 yield self._list
                 yield self._scroll
             yield self._path
-            yield self._said
+            yield self._status
 
     def on_mount(self) -> None:
-        """The keyboard chooses a tool."""
+        """Focus the tools."""
         self._list.focus()
-        self._said.update("looking at the target …")
+        self._status.update("looking at the target …")
 
     def show(self, texts: Sequence[DialectText]) -> None:
-        """Show what was made."""
+        """Show the texts of the tools."""
         self._texts = tuple(texts)
         self._list.clear_options()
         self._list.add_options(Option(f"{' ' if one.text else '✗'} {safe(one.title)}") for one in self._texts)
@@ -102,12 +102,12 @@ class ProbeExportDialog(Dialog[None]):
 
     @property
     def current(self) -> DialectText | None:
-        """What is looked at."""
+        """Text of the current tool."""
         number = self._list.highlighted
         return self._texts[number] if number is not None and number < len(self._texts) else None
 
     @on(OptionList.OptionHighlighted)
-    def _looked_at(self, event: OptionList.OptionHighlighted) -> None:
+    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         one = self.current
         if one is None:
@@ -115,7 +115,7 @@ class ProbeExportDialog(Dialog[None]):
         lines = safe_lines(one.text.rstrip("\n"), _LONGEST) if one.text else ["this tool can't say it:", *one.notes]
         self._preview.update(Content("\n".join(safe(line) for line in lines)))
         self._scroll.scroll_home(animate=False)
-        self._said.update(Content.styled(safe("; ".join(one.notes)) if one.text else "", "dim"))
+        self._status.update(Content.styled(safe("; ".join(one.notes)) if one.text else "", "dim"))
         self.refresh_bindings()
 
     @on(OptionList.OptionSelected)
@@ -124,13 +124,13 @@ class ProbeExportDialog(Dialog[None]):
         self.action_save()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """There must be a text; while a name is typed, letters are letters."""
+        """Disable copying and saving without a text, and letters as commands while a name is typed."""
         if action in ("copy", "save"):
             return self.current is not None and bool(self.current.text) and not self.has_class("-saving")
         return action != "tool" or not self.has_class("-saving")
 
     def action_tool(self, step: int) -> None:
-        """Look at the tool above or below."""
+        """Select the tool above or below."""
         if step < 0:
             self._list.action_cursor_up()
         else:
@@ -144,7 +144,7 @@ class ProbeExportDialog(Dialog[None]):
             self._scroll.scroll_page_down(animate=False)
 
     def action_copy(self) -> None:
-        """To the clipboard (by the terminal: OSC 52)."""
+        """Copy the text to the clipboard (by the terminal: OSC 52)."""
         if self.current is not None and self.current.text:
             self.app.copy_to_clipboard(self.current.text)
             self.notify("copied", markup=False)
@@ -166,7 +166,7 @@ class ProbeExportDialog(Dialog[None]):
             self._end_saving()
 
     def action_leave(self) -> None:
-        """Leave the name of the file, else the dialog."""
+        """Leave the file name, else the dialog."""
         if self.has_class("-saving"):
             self._end_saving()
         else:

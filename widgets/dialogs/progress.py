@@ -1,4 +1,4 @@
-"""Something that takes a while: what it does now, how far it is, and how to stop it."""
+"""Dialog for a long operation: current step, progress, and a button to stop it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from widgets.safe_text import cut, safe, safe_content
 
 
 class ProgressBar(Widget):
-    """`███████░░░░░░░  48 %`; dots where nobody knows how far it is. Painted when told something new."""
+    """Bar like `███████░░░░░░░  48 %`; dots if the progress is unknown. Painted only when the value changes."""
 
     DEFAULT_CSS = """
     ProgressBar { height: 1; width: 1fr; }
     """
 
     fraction: reactive[float | None] = reactive(None)
-    """0 to 1; None: not known."""
+    """Progress from 0 to 1; None: unknown."""
 
     def render(self) -> Content:
-        """The bar."""
+        """Return the bar."""
         columns = max(1, self.size.width - 6)
         if self.fraction is None:
             return Content.styled("·" * columns, "dim")
@@ -40,24 +40,25 @@ class ProgressBar(Widget):
 
 
 class ProgressDialog(Dialog[None]):
-    """Shows reports until its owner dismisses it; Escape asks the owner to stop."""
+    """Dialog that shows reports until its owner dismisses it; Escape asks the owner to stop."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Stop", id="progress.stop", tooltip="Stop it"),
     ]
 
     class CancelRequested(Message):
-        """The user wants it stopped; what was done by then is for its owner to undo."""
+        """Request to stop; the owner undoes what was done by then."""
 
     def __init__(self, title: str, *, text: str = "") -> None:
         super().__init__()
         self._title, self._bar, self._text = title, ProgressBar(), Static(safe_content(text))
-        self._said, self._cancelled = text, False
+        self._last_text, self._cancelled = text, False
         self._button = Button("Stop (esc)", compact=True)
-        self._button.can_focus = False  # it may come while one types: the Enter of that must not stop anything
+        # the dialog may appear while the user types: that Enter must not stop anything
+        self._button.can_focus = False
 
     def compose(self) -> ComposeResult:
-        """Text, bar, button."""
+        """Yield text, bar and button."""
         with Vertical(classes="box") as box:
             box.border_title = safe_content(self._title)
             yield self._text
@@ -66,14 +67,14 @@ class ProgressDialog(Dialog[None]):
                 yield self._button
 
     def report(self, text: str, fraction: float | None = None) -> None:
-        """Say what is done now; from 0 to 1 how far it is, where that is known."""
-        if text != self._said:
-            self._said = text
+        """Show the current step, and the progress from 0 to 1 if it is known."""
+        if text != self._last_text:
+            self._last_text = text
             self._text.update(safe_content(cut(safe(text), 200)))
         self._bar.fraction = fraction
 
     def action_leave(self) -> None:
-        """Ask once."""
+        """Request the stop, once."""
         if not self._cancelled:
             self._cancelled = True
             self._button.label = "stopping"

@@ -1,4 +1,4 @@
-"""Where to probe: each target with what it can and cannot do, and the way out of its troubles."""
+"""Chooser of targets: each with its abilities, problems and remedies."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from widgets.search_line import SearchLine
 
 @dataclass(frozen=True, slots=True)
 class TargetRow:
-    """One target."""
+    """Target in the list."""
 
     spec: str
-    """What is chosen with it: `local`, `lab:7.2`, `ssh://host`, `FILE.pwr`."""
+    """Value of `--target`: `local`, `lab:7.2`, `ssh://host`, `FILE.pwr`."""
     name: str
-    """`this machine`, `lab`, `a recording`."""
+    """Name for people: `this machine`, `lab`, `a recording`."""
     title: str = ""
-    """`Linux 7.2.13 x86-64`; empty: not known before it is opened."""
+    """Kernel, as `Linux 7.2.13 x86-64`; empty: unknown before opening."""
     abilities: tuple[tuple[str, bool], ...] = ()
-    """What it can do and what not: (`arguments by name`, True)."""
+    """Each ability with True if the target has it: (`arguments by name`, True)."""
     troubles: tuple[Trouble, ...] = ()
     is_open: bool = False
-    """It is the one that one comes from."""
+    """True for the target that is open now."""
 
     @property
     def usable(self) -> bool:
-        """Whether a probe can be armed there."""
+        """True if a probe can be armed there."""
         return not any(trouble.fatal for trouble in self.troubles)
 
 
@@ -66,7 +66,7 @@ class _ChoiceList(LineList):
 
 
 class TargetChooser(Vertical):
-    """A list, what is to be said of the target under the cursor, and a line for any other."""
+    """List of targets, description of the current one, and a line for any other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -99,7 +99,7 @@ class TargetChooser(Vertical):
     """
 
     class Chosen(Message):
-        """A target was chosen; also one with troubles (opening it says which)."""
+        """Sent for a chosen target, even one with problems (opening it reports them)."""
 
         def __init__(self, spec: str) -> None:
             super().__init__()
@@ -113,7 +113,7 @@ class TargetChooser(Vertical):
         self._other = SearchLine("ssh://user@host   lab:6.12   FILE.pwr")
 
     def compose(self) -> ComposeResult:
-        """List, words about one, line for another."""
+        """Yield list, description, and line for another target."""
         yield self._list
         with VerticalScroll(can_focus=False):
             yield self._about
@@ -122,9 +122,9 @@ class TargetChooser(Vertical):
             yield self._other
 
     def show(self, choices: Sequence[TargetRow]) -> None:
-        """Show other choices, or the same with what was found out meanwhile: the cursor stays.
+        """Show other targets, or more facts about the same ones: the cursor stays.
 
-        Where there were none yet, it begins on the one that is open.
+        The first list starts on the open target.
         """
         cursor = self._list.cursor
         if not self._list.rows.next:
@@ -133,30 +133,30 @@ class TargetChooser(Vertical):
         self._list.move_to(cursor)
 
     def focus_list(self) -> None:
-        """Put the keyboard into the list."""
+        """Focus the list."""
         self.screen.set_focus(self._list)
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed over the list goes into the line for another target."""
+        """Move a letter typed over the list into the line for another target."""
         if event.is_printable and event.character and event.character != "/" and not self._other.has_focus:
             event.stop()
-            self._other.value += event.character  # of several at once all come here before the keyboard moves
+            self._other.value += event.character  # of several letters at once all arrive here before the focus moves
             self.screen.set_focus(self._other)
 
     def action_other(self) -> None:
-        """Type a target."""
+        """Focus the line for another target."""
         self.screen.set_focus(self._other)
 
     def action_back(self) -> None:
-        """Back to the list."""
+        """Focus the list."""
         self.focus_list()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """One can go back from the line only."""
+        """Allow going back only from the line."""
         return self._other.has_focus if action == "back" else True
 
     def action_choose(self) -> None:
-        """Take the target under the cursor."""
+        """Choose the current target."""
         self._list.action_select()
 
     @on(LineList.Selected)
@@ -179,7 +179,7 @@ class TargetChooser(Vertical):
 
 
 def about(choice: TargetRow) -> Content:
-    """All that is known of a target before it is opened."""
+    """Return the description of a target before it is opened."""
     lines = [Content.assemble((safe(choice.name), "bold"), f"  {safe(choice.title)}  ", (safe(choice.spec), "dim"))]
     for trouble in choice.troubles:
         sign = ("✗ ", "bold $text-error") if trouble.fatal else ("! ", "bold $text-warning")

@@ -1,4 +1,6 @@
-"""Triggers of an armed probe: those it has, and a line to type one more, with the kernel's verdict as typed."""
+"""Dialog for the triggers of an armed probe: a list, and a line for a new one with the kernel's verdict while
+typing.
+"""
 
 from __future__ import annotations
 
@@ -24,24 +26,24 @@ EXAMPLES = "stacktrace   traceoff:1 if ret < 0   snapshot   hist:keys=common_pid
 
 
 class TriggerVerdict(NamedTuple):
-    """What the kernel would say of a text."""
+    """Verdict of the kernel on a text."""
 
     ok: bool
     message: str = ""
     column: int | None = None
-    """Of the caret in the text, from 0."""
+    """Column of the caret in the text, from 0."""
     hint: str = ""
 
 
 class TriggerRow(NamedTuple):
-    """A trigger that is there."""
+    """Existing trigger."""
 
     event: str
     text: str
 
 
 class TriggerDialog(Dialog[None]):
-    """Asks by message to add and remove; stays open until Escape."""
+    """Dialog that requests adding and removing by message; stays open until Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("delete", "remove", "Remove", id="trigger.remove", tooltip="Take the trigger under the cursor away"),
@@ -56,47 +58,49 @@ class TriggerDialog(Dialog[None]):
     """
 
     class Added(Message):
-        """This one is wanted."""
+        """Request to add a trigger."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Removed(Message):
-        """This one is not wanted any more."""
+        """Request to remove a trigger."""
 
         def __init__(self, number: int) -> None:
             super().__init__()
             self.number = number
-            """In the rows that were shown."""
+            """Number among the shown rows."""
 
     def __init__(
         self, title: str, rows: Sequence[TriggerRow], judge: Callable[[str], TriggerVerdict], offered: str = ""
     ) -> None:
-        """`judge` is asked at each key, and must not wait for anything; `offered` stands in the line, to be taken."""
+        """Set the triggers; `judge` is called at each key, and must not wait; `offered`: suggested text in the
+        line.
+        """
         super().__init__()
         self._heading = title
         self._rows = tuple(rows)
         self._judge = judge
         self._input = SearchLine(EXAMPLES)
         self._offered = offered
-        self._said = Static("", markup=False)
+        self._verdict_line = Static("", markup=False)
         self._list = OptionRows()
 
     def compose(self) -> ComposeResult:
-        """The line, what the kernel says of it, what is there."""
+        """Yield the line, its verdict and the existing triggers."""
         with Vertical(classes="box"):
             yield Static(Content.styled(safe(self._heading), "bold"))
             yield self._input
-            yield self._said
+            yield self._verdict_line
             yield self._list
 
     def on_mount(self) -> None:
-        """Type at once."""
+        """Focus the line."""
         self.show(self._rows)
         self._input.focus()
         self._input.value = self._offered
-        self._input.selection = Selection(0, len(self._offered))  # whoever types another one writes over it
+        self._input.selection = Selection(0, len(self._offered))  # typing replaces the suggestion
 
     def show(self, rows: Sequence[TriggerRow]) -> None:
         """Show other triggers."""
@@ -109,7 +113,7 @@ class TriggerDialog(Dialog[None]):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         text = event.value.strip()
-        self._said.update(verdict_lines(event.value, self._judge(text)) if text else "")
+        self._verdict_line.update(verdict_lines(event.value, self._judge(text)) if text else "")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -120,19 +124,19 @@ class TriggerDialog(Dialog[None]):
             self.post_message(self.Added(text))
 
     def action_list(self) -> None:
-        """To the triggers that are there."""
+        """Focus the existing triggers."""
         if self._rows:
             self._list.focus()
             self._list.highlighted = self._list.highlighted or 0
 
     def action_remove(self) -> None:
-        """Take the one under the cursor away."""
+        """Request to remove the current trigger."""
         if self._list.has_focus and self._list.highlighted is not None:
             self.post_message(self.Removed(self._list.highlighted))
 
 
 def verdict_lines(text: str, verdict: TriggerVerdict) -> Content:
-    """A caret under the wrong word, the kernel's sentence, the way out."""
+    """Return a caret under the error, the kernel's message and a hint."""
     if verdict.ok:
         return Content.styled("✓ this kernel takes it: Enter", "$text-success")
     lines: list[Content] = []

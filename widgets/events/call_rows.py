@@ -1,4 +1,4 @@
-"""Calls as rows of a table: what they were given, what they changed, what they returned, how long they took."""
+"""Calls as table rows: arguments, changed values, result and duration."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ TITLES = ("time", "task", "call", "latency", "ret", "what changed")
 _LOOKS = {0: "dim", 2: "type"}
 _RETURNED = 4
 _WIDE = 5
-_KEPT = 512
+_MOST_CACHED = 512
 
 
 class CallValue(NamedTuple):
-    """One value of a call."""
+    """Value of a call."""
 
     name: str
     before: str | None
-    """At the entry; None: it was not read there."""
+    """Value at the entry; None: not captured there."""
     after: str | None
-    """At the exit; None: it was not read there."""
+    """Value at the exit; None: not captured there."""
 
     @property
     def changed(self) -> bool:
-        """Whether the call changed it."""
+        """True if the call changed the value."""
         return self.before is not None and self.after is not None and self.before != self.after
 
     @property
     def text(self) -> str:
-        """`f_pos 0 → 512`, or `count 512` where the call did not change it."""
+        """Text `f_pos 0 → 512`, or `count 512` if the call did not change the value."""
         if self.changed:
             return f"{self.name} {self.before} → {self.after}"
         return f"{self.name} {self.before if self.before is not None else self.after or ''}"
 
 
 class CallText(NamedTuple):
-    """One call."""
+    """Texts of a call."""
 
     ts: int
-    """Nanoseconds, of its last event."""
+    """Nanoseconds of its last event."""
     task: str
     function: str
     latency: int | None
-    """Nanoseconds; None: one of its ends was not seen."""
+    """Nanoseconds; None: one of its ends is missing."""
     returned: str
-    """What it returned."""
+    """Result of the call."""
     failed: bool
-    """Whether that is an error."""
+    """True if the result is an error."""
     values: tuple[CallValue, ...]
     note: str = ""
-    """Why an end is not shown."""
+    """Reason why an end is missing."""
     seq: int = -1
-    """Number of that event in the store."""
+    """Sequence number of the last event."""
 
 
 class CallSource(Protocol):
-    """Where calls come from: rows `first` to `next - 1`."""
+    """Source of calls: rows `first` to `next - 1`."""
 
     @property
     def first(self) -> int:
-        """Oldest row that is kept."""
+        """Oldest row in memory."""
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
 
     def call(self, row: int) -> CallText:
-        """A row. Raises IndexError where it was dropped."""
+        """Return the texts of a row. Raises IndexError if it was dropped."""
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
 
 
 class CallRows:
@@ -89,8 +89,8 @@ class CallRows:
         self.columns = Columns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
         self._source = source
         self._widest = 0
-        """Columns of the widest of the last cells."""
-        self._kept: dict[int, tuple[tuple[str, ...], tuple[Piece, ...], bool]] = {}
+        """Columns of the widest last cell."""
+        self._cached: dict[int, tuple[tuple[str, ...], tuple[Piece, ...], bool]] = {}
 
     @property
     def first(self) -> int:
@@ -99,58 +99,58 @@ class CallRows:
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return self._source.next
 
     def forget(self) -> None:
-        """Format rows anew."""
-        self._kept.clear()
+        """Discard formatted rows."""
+        self._cached.clear()
 
     def total(self, available: int) -> int:
-        """Columns that a row takes."""
+        """Return the columns that a row takes."""
         return self.columns.total(available) + 2 + self._widest
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
         return self._source.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
-        """Format rows that will be drawn; True: columns became wider."""
-        if len(self._kept) > _KEPT:
-            self._kept.clear()
-        new = [self._row(row) for row in range(first, after) if row not in self._kept]
+        """Format rows to be drawn; return True if columns became wider."""
+        if len(self._cached) > _MOST_CACHED:
+            self._cached.clear()
+        new = [self._row(row) for row in range(first, after) if row not in self._cached]
         widest = max([self._widest, *(sum(width(piece.text) for piece in values) for _, values, _ in new)])
         wider = [self.columns.see(cells) for cells, _, _ in new] + [widest > self._widest]
         self._widest = widest
         return any(wider)
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         widths = self.columns.widths(columns)
         for n, title in enumerate(self.columns.titles):
             yield Piece(fit(title, widths[n], self.columns.right(n)) + "  ")
         yield Piece(TITLES[_WIDE])
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """The cells of a call, what is searched highlighted."""
+        """Return the cells of a call, with matches of the search highlighted."""
         cells, values, failed = self._row(row)
         widths = self.columns.widths(columns)
         for n, text in enumerate(cells):
             look = "bad" if n == _RETURNED and failed else _LOOKS.get(n, "")
-            yield from self._marked(Piece(fit(text, widths[n], self.columns.right(n)) + "  ", look))
+            yield from self._with_matches(Piece(fit(text, widths[n], self.columns.right(n)) + "  ", look))
         for piece in values:
-            yield from self._marked(piece)
+            yield from self._with_matches(piece)
 
-    def _marked(self, piece: Piece) -> Iterable[Piece]:
-        needle = self.search.lower()
-        at = piece.text.lower().find(needle) if needle else -1
-        return highlighted(piece.text, [(at, at + len(needle))], piece.look) if at >= 0 else (piece,)
+    def _with_matches(self, piece: Piece) -> Iterable[Piece]:
+        pattern = self.search.lower()
+        at = piece.text.lower().find(pattern) if pattern else -1
+        return highlighted(piece.text, [(at, at + len(pattern))], piece.look) if at >= 0 else (piece,)
 
     def _row(self, row: int) -> tuple[tuple[str, ...], tuple[Piece, ...], bool]:
-        kept = self._kept.get(row)
-        if kept is None:
-            kept = self._kept[row] = self._format(row)
-        return kept
+        cached = self._cached.get(row)
+        if cached is None:
+            cached = self._cached[row] = self._format(row)
+        return cached
 
     def _format(self, row: int) -> tuple[tuple[str, ...], tuple[Piece, ...], bool]:
         try:
@@ -163,18 +163,18 @@ class CallRows:
 
 
 def _values(call: CallText) -> Iterable[Piece]:
-    """What changed first, then what did not."""
+    """Yield changed values first, then the others."""
     if call.note:
         yield Piece(f"{safe(call.note)}  ", "warn")
-    changed = [seen for seen in call.values if seen.changed]
-    for seen in changed:
-        yield Piece(f"{safe(seen.name)} ", "name")
-        yield Piece(safe(seen.before or ""), "dim")
+    changed = [value for value in call.values if value.changed]
+    for value in changed:
+        yield Piece(f"{safe(value.name)} ", "name")
+        yield Piece(safe(value.before or ""), "dim")
         yield Piece(" → ", "name")
-        yield Piece(safe(seen.after or ""), "mark")
+        yield Piece(safe(value.after or ""), "mark")
         yield Piece("  ")
-    compared = any(seen.before is not None and seen.after is not None for seen in call.values)
+    compared = any(value.before is not None and value.after is not None for value in call.values)
     if compared and not changed:
         yield Piece("(nothing)  ", "dim")
-    rest = [seen for seen in call.values if not seen.changed]
-    yield Piece("  ".join(safe(seen.text) for seen in rest), "dim")
+    rest = [value for value in call.values if not value.changed]
+    yield Piece("  ".join(safe(value.text) for value in rest), "dim")

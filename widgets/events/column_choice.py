@@ -1,4 +1,4 @@
-"""Which columns of a table are shown, in which order, and which of them the keys are about: pure."""
+"""Columns of a table: which are shown, their order, and the current one. Pure."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from widgets.events.event_rows import FIXED, EventColumn
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Every step gives another one."""
+    """Immutable choice; every change returns a new one."""
 
     order: tuple[EventColumn, ...] = FIXED
-    """All columns there are."""
+    """All columns."""
     hidden: frozenset[EventColumn] = frozenset()
     current: EventColumn | None = None
-    """None: none was chosen yet."""
+    """Column that keys apply to; None: not chosen yet."""
 
     @property
     def shown(self) -> tuple[EventColumn, ...]:
-        """What is on the screen."""
+        """Visible columns in their order."""
         return tuple(column for column in self.order if column not in self.hidden)
 
     def with_fields(self, fields: Sequence[str]) -> ColumnChoice:
-        """Other fields are recorded: those that stay keep their place, new ones come behind them."""
+        """Set the fields: existing ones keep their place, new ones come last."""
         there = {*FIXED, *(EventColumn(name) for name in fields)}
-        kept = [column for column in self.order if column in there]
+        remaining = [column for column in self.order if column in there]
         new = [column for name in fields if (column := EventColumn(name)) not in self.order]
         current = self.current if self.current in there else None
-        return ColumnChoice((*kept, *new), self.hidden & there, current)
+        return ColumnChoice((*remaining, *new), self.hidden & there, current)
 
     def at(self, number: int) -> ColumnChoice:
-        """The keys are about the column of this number among those that are shown."""
+        """Make the visible column of a number current."""
         return replace(self, current=self.shown[number])
 
     def turned(self, step: int) -> ColumnChoice:
-        """The keys are about the next column, or the one before; the first field comes first."""
+        """Make the next or previous column current; at first, the first field."""
         shown = self.shown
         if self.current not in shown:
             at = next((n for n, column in enumerate(shown) if not column.of_all), 0) if step > 0 else len(shown) - 1
@@ -45,7 +45,7 @@ class ColumnChoice:
         return replace(self, current=shown[min(max(at, 0), len(shown) - 1)])
 
     def moved(self, step: int) -> ColumnChoice:
-        """The column stands one further to the right (1) or to the left (-1) among those that are shown."""
+        """Move the current column by one to the right (1) or left (-1) among the visible ones."""
         shown = list(self.shown)
         if self.current not in shown or not 0 <= (at := shown.index(self.current) + step) < len(shown):
             return self
@@ -55,7 +55,7 @@ class ColumnChoice:
         return replace(self, order=tuple(order))
 
     def without_current(self) -> ColumnChoice:
-        """The column is hidden; its neighbour is the current one. The last one stays."""
+        """Hide the current column; its neighbour becomes current. The last column stays."""
         shown = self.shown
         if self.current not in shown or len(shown) == 1:
             return self
@@ -64,7 +64,7 @@ class ColumnChoice:
         return replace(self, hidden=self.hidden | {self.current}, current=beside)
 
     def preferring(self, first: Sequence[str], hidden: Sequence[str]) -> ColumnChoice:
-        """Some fields come before all others, in this order, and some are not shown."""
+        """Show some fields before all others, in this order, and hide some."""
         wanted = [column for name in first if (column := EventColumn(name)) in self.order]
         fixed = [column for column in self.order if column.of_all]
         order = dict.fromkeys((*fixed, *wanted, *self.order))
@@ -72,5 +72,5 @@ class ColumnChoice:
         return replace(self, order=tuple(order), hidden=self.hidden | away)
 
     def with_all(self) -> ColumnChoice:
-        """Nothing is hidden."""
+        """Show all columns."""
         return replace(self, hidden=frozenset())

@@ -1,4 +1,4 @@
-"""Every field of one event: name, value, type, where it is in the record, and its bytes."""
+"""Details of an event: name, value, type, offset and bytes of every field."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from widgets.safe_text import fit, safe, safe_content
 _TITLES = ("name", "value", "type", "offset", "size", "bytes")
 _LOOKS = {0: "name", 2: "type", 3: "dim", 4: "dim", 5: "dim"}
 _BYTES = 16
-"""Bytes in a row; the line below has all of them."""
+"""Bytes in a row; the line below shows all."""
 
 _LEAST = {0: 20}
-"""Columns that a name keeps: `entry: __probe_ip`."""
+"""Minimum columns of a name, as `entry: __probe_ip`."""
 _READABLE = 20
-"""Columns for a value that are worth more than its bytes, which stand below in any case."""
+"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case."""
 
 
 class DetailField(NamedTuple):
-    """One field."""
+    """Field of the event."""
 
     name: str
     value: str
     type: str
-    """As the format file declares it."""
+    """Type as in the format file."""
     offset: int
     """Bytes from the start of the record."""
     size: int
-    """Bytes; for a string that the field only points to, those of the pointer."""
+    """Bytes; for a dynamic string, those of its pointer."""
     raw: bytes
-    """What it was decoded from; empty: the event came as text."""
+    """Bytes that the value was decoded from; empty: the event came as text."""
 
 
 class _DetailRows:
@@ -66,7 +66,7 @@ class _DetailRows:
             yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
 
     def _widths(self, columns: int) -> list[int]:
-        """Of the columns that are shown: no bytes where values would become too short to be read."""
+        """Return the widths of the visible columns: without bytes if values would be unreadably short."""
         wide, narrow = self._wide.widths(columns), self._narrow.widths(columns)
         return wide if wide[1] >= min(narrow[1], _READABLE) else narrow
 
@@ -75,12 +75,12 @@ class _DetailList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Back", show=False)]
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         return self.rows.header(columns - 1) if isinstance(self.rows, _DetailRows) else ()
 
 
 class EventDetail(Vertical):
-    """Fields in a list; the whole value and all bytes of the one under the cursor below it."""
+    """List of fields; below it the whole value and all bytes of the current field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", id="detail.close", tooltip="Back to the events"),
@@ -96,7 +96,7 @@ class EventDetail(Vertical):
     """
 
     class Closed(Message):
-        """The user is done with it."""
+        """Sent when the user closes the details."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,12 +104,12 @@ class EventDetail(Vertical):
         self._whole = Static("", classes="whole", markup=False)
 
     def compose(self) -> ComposeResult:
-        """The list and the whole value."""
+        """Yield the list and the whole value."""
         yield self._list
         yield self._whole
 
     def show(self, title: str, fields: Sequence[DetailField]) -> None:
-        """Show another event; the cursor stays on the same field where that is there."""
+        """Show another event; the cursor stays on the same row if it exists."""
         cursor = self._list.cursor
         self.border_title = safe_content(title)
         self._list.rows = _DetailRows(fields)
@@ -118,11 +118,11 @@ class EventDetail(Vertical):
             self._whole.update("this event has no fields")
 
     def focus_fields(self) -> None:
-        """Put the keyboard into the list."""
+        """Focus the list."""
         self.screen.set_focus(self._list)
 
     def action_close(self) -> None:
-        """Back to the events."""
+        """Close the details."""
         self.post_message(self.Closed())
 
     @on(LineList.Highlighted)

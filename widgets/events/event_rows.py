@@ -1,4 +1,4 @@
-"""Events of a store as rows of a table: what stands in each column. Only rows on the screen are formatted."""
+"""Events of a store as table rows. Only rows on the screen are formatted."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from widgets.safe_text import cut_middle, fit, safe
 
 
 class EventColumn(NamedTuple):
-    """One column of the table."""
+    """Column of the table."""
 
     name: str
     of_all: bool = False
-    """One that every event has (`FIXED`); else a field."""
+    """True for a property of every event (`FIXED`); False for a field."""
 
 
 FIXED: Final = tuple(EventColumn(name, of_all=True) for name in ("time", "cpu", "task", "event"))
 """Columns that every event has."""
 MARK: Final = "◆"
-"""Before the time of a marked event."""
+"""Sign before the time of a marked event."""
 _LOOKS: Final = {"time": "dim", "cpu": "dim", "event": "type"}
-_KEPT: Final = 512
+_MOST_CACHED: Final = 512
 _EVENT: Final = 18
-"""Columns that an event's name keeps: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
+"""Minimum columns of an event's name: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
 _CLOCK: Final = 15
-"""Columns of a time of the day, `14:03:22.123456`: a part of one says nothing."""
+"""Columns of a time of day, `14:03:22.123456`: a part of it is useless."""
 
 
 class Event(Protocol):
-    """What every event has (`events.record.Record` is one)."""
+    """Properties of every event (`events.record.Record` has them)."""
 
     @property
     def seq(self) -> int:
-        """Its number in the store."""
+        """Sequence number in the store."""
 
     @property
     def ts(self) -> int:
@@ -63,25 +63,25 @@ class Event(Protocol):
 
     @property
     def event(self) -> str:
-        """`group/name`."""
+        """Path `group/name`."""
 
 
 class EventStore(Protocol):
-    """Where events come from (`events.store.store.Store`): rows `first_seq` to `next_seq - 1`."""
+    """Source of events (`events.store.store.Store`): rows `first_seq` to `next_seq - 1`."""
 
     @property
     def first_seq(self) -> int:
-        """Oldest row that is kept."""
+        """Oldest row in memory."""
 
     @property
     def next_seq(self) -> int:
-        """Number of the row that comes next."""
+        """Number of the next row."""
 
     def record(self, seq: int) -> Event:
-        """The event of a row. Raises IndexError where it was dropped."""
+        """Return the event of a row. Raises IndexError if it was dropped."""
 
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
 
 
 Cells = Callable[[Event], Mapping[str, str]]
@@ -89,26 +89,26 @@ Cells = Callable[[Event], Mapping[str, str]]
 
 
 class EventRows:
-    """See the module."""
+    """Rows of a table of events."""
 
     def __init__(
         self, store: EventStore, columns: Sequence[EventColumn], cells: Cells, marks: Collection[int] = frozenset()
     ) -> None:
-        """Take the columns to show, what gives their texts, and the numbers of events that are marked."""
+        """Set the visible columns, a function for their texts, and the sequence numbers of marked events."""
         self.store = store
         self.search = ""
         self.current = -1
-        """Place of the column that the keys are about; -1: of none."""
+        """Number of the current column; -1: none."""
         self.stamp: Stamp = kernel_stamp
         self.hued = ""
-        """`task` or `event`: what has its own colour for each value; empty: nothing."""
+        """Property with one colour for each value, `task` or `event`; empty: none."""
         event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
         least = {n: _CLOCK for n, column in enumerate(columns) if column.name == "time" and not column.of_all}
         least |= {event: _EVENT} if event >= 0 else {}
-        # With a mark before it it is no number, and rows of one moment would all look the same.
+        # A time with a mark is no number, and without its end rows of one moment would look alike.
         least |= {n: WHOLE for n, column in enumerate(columns) if column == FIXED[0]}
         self.columns = Columns([safe(column.name) for column in columns], least)
-        self._shown = tuple(columns)
+        self._visible_columns = tuple(columns)
         self._cells = cells
         self._marks = marks
         self._texts: dict[int, tuple[str, ...]] = {}
@@ -120,30 +120,30 @@ class EventRows:
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return self.store.next_seq
 
     def forget(self) -> None:
-        """Format rows anew: what a name stands for has changed."""
+        """Discard formatted rows, after names have changed."""
         self._texts.clear()
 
     def total(self, available: int) -> int:
-        """Columns that a row takes."""
+        """Return the columns that a row takes."""
         return self.columns.total(available)
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
         return self.store.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
-        """Format rows that will be drawn; True: columns became wider, so that all of them look different."""
-        if len(self._texts) > _KEPT:
+        """Format rows to be drawn; return True if columns became wider, so that all rows look different."""
+        if len(self._texts) > _MOST_CACHED:
             self._texts.clear()
         wider = [self.columns.see(self._texts_of(row)) for row in range(first, after) if row not in self._texts]
         return any(wider)
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         widths = self.columns.widths(columns)
         for n, title in enumerate(self.columns.titles):
             if n:
@@ -151,22 +151,22 @@ class EventRows:
             yield Piece(fit(title, widths[n], self.columns.right(n)), "cursor" if n == self.current else "")
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
-        """First column of the screen that a column of the table takes, and the one behind it."""
+        """Return the first screen column of a table column, and the one after its last."""
         widths = self.columns.widths(columns)
         start = sum(widths[:column]) + 2 * column
         return start, start + widths[column]
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """The cells of an event, what is searched highlighted."""
+        """Return the cells of an event, with matches of the search highlighted."""
         widths = self.columns.widths(columns)
         for n, text in enumerate(self._texts_of(row)):
-            if self._shown[n] == FIXED[3]:  # both ends of a call differ in the last letters
+            if self._visible_columns[n] == FIXED[3]:  # both ends of a call differ in the last letters
                 text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
 
     def _look(self, column: int, text: str) -> str:
-        name, of_all = self._shown[column]
+        name, of_all = self._visible_columns[column]
         if not of_all:
             return "dim" if text == "0" else ""
         if text.startswith(MARK):
@@ -174,20 +174,20 @@ class EventRows:
         return HUES[crc32(text.encode()) % len(HUES)] if name == self.hued else _LOOKS.get(name, "")
 
     def _hits(self, title: str, text: str, cell: str) -> list[tuple[int, int]]:
-        """Where the search is in a cell; `count=51` is in the cells of that column that begin so."""
-        needle = self.search.lower()
-        at = f"{title}={text}".lower().find(needle) if needle else -1
-        start, end = at - len(title) - 1, at - len(title) - 1 + len(needle)
+        """Return the places of the search text in a cell; `count=51` matches cells of that column that begin so."""
+        pattern = self.search.lower()
+        at = f"{title}={text}".lower().find(pattern) if pattern else -1
+        start, end = at - len(title) - 1, at - len(title) - 1 + len(pattern)
         if at < 0 or end <= 0:
-            start = text.lower().find(needle) if needle else -1
-            end = start + len(needle)
+            start = text.lower().find(pattern) if pattern else -1
+            end = start + len(pattern)
             if start < 0:
                 return []
         blanks = len(cell) - len(cell.lstrip()) if cell.startswith(" ") and not text.startswith(" ") else 0
         return [(max(0, start) + blanks, end + blanks)]
 
     def missing(self) -> str:
-        """Return the text in place of a row that the store has no more."""
+        """Return the text in place of a row that the store has dropped."""
         return "(dropped)"
 
     def _texts_of(self, row: int) -> tuple[str, ...]:
@@ -203,7 +203,8 @@ class EventRows:
             return (self.missing(), *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
         return tuple(
-            safe(self._fixed(event, name) if of_all else values.get(name, "")) for name, of_all in self._shown
+            safe(self._fixed(event, name) if of_all else values.get(name, ""))
+            for name, of_all in self._visible_columns
         )
 
     def _fixed(self, event: Event, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The line below all views that says what they show, and takes another filter, with completions while it is typed."""
+"""Filter line below the views: shows the filter's effect, and edits the filter with completions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from widgets.spec.completion_list import CompletionList
 
 Complete = Callable[[str, int], "Completions | None"]
-"""Text and cursor -> what may stand there; None: nothing is known of that."""
+"""Text and cursor -> completions there; None: unknown."""
 
 
 class _FilterInput(SearchLine):
-    """A text whose keys are for the list of completions first."""
+    """Text line whose keys go to the list of completions first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Only these", key_display="enter")]
 
@@ -40,7 +40,7 @@ class _FilterInput(SearchLine):
 
 
 class FilterLine(Horizontal):
-    """Hidden as long as nothing stands in it."""
+    """Line of the filter; hidden while empty."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", id="filter.leave", tooltip="Back to the rows, as they were"),
@@ -60,45 +60,45 @@ class FilterLine(Horizontal):
     """
 
     class Changed(Message):
-        """Something else is typed."""
+        """Sent when the text has changed."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Typed(Changed):
-        """This filter is wanted; empty: none."""
+        """Request to apply the filter; empty: none."""
 
     class Left(Message):
-        """What was typed is not wanted."""
+        """Sent when typing was cancelled."""
 
     def __init__(self, hint: str, complete: Complete) -> None:
         super().__init__()
         self._complete = complete
         self._input = _FilterInput(hint, self.use)
-        self._said = Label("", classes="said", markup=False)
+        self._effect = Label("", classes="said", markup=False)
         self._list: CompletionList | None = None
-        """Made when something is completed first."""
+        """List of completions; created at first use."""
         self._last = ("", False)
 
     def compose(self) -> ComposeResult:
-        """What is typed, and what comes of it."""
+        """Yield the text line and the filter's effect."""
         yield Label("filter ", classes="prompt", markup=False)
         yield self._input
-        yield self._said
+        yield self._effect
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Completions are chosen while something is typed."""
+        """Allow choosing completions only while typing."""
         return self.typing if action in ("take", "choose") else True
 
     @property
     def typing(self) -> bool:
-        """Whether the line has the keyboard."""
+        """True if the line has the keyboard."""
         return self.is_attached and self.screen.focused is self._input
 
     @property
     def text(self) -> str:
-        """What is typed."""
+        """Typed text."""
         return self._input.value
 
     @text.setter
@@ -109,25 +109,25 @@ class FilterLine(Horizontal):
         self.set_class(bool(text), "-shown")
 
     def ask(self) -> None:
-        """Have the keys."""
+        """Take the keyboard."""
         self.add_class("-shown")
         self.screen.set_focus(self._input)
 
     def say(self, text: str, refused: bool = False) -> None:
-        """Say what comes of the text; asked at each tick, painted where it is something else."""
+        """Show the filter's effect; called at each tick, painted only when the text changes."""
         if (text, refused) == self._last:
             return
         self._last = text, refused
-        self._said.set_class(refused, "-refused")
-        self._said.update(safe_content(text))
+        self._effect.set_class(refused, "-refused")
+        self._effect.update(safe_content(text))
 
     def done(self) -> None:
-        """Type no more; an empty line is none."""
+        """Stop typing; hide an empty line."""
         self._close()
         self.set_class(bool(self.text.strip()), "-shown")
 
     def action_leave(self) -> None:
-        """Restore what was."""
+        """Cancel typing."""
         self._close()
         self.post_message(self.Left())
 
@@ -142,7 +142,7 @@ class FilterLine(Horizontal):
             self._list.close()
 
     async def offer(self) -> None:
-        """Show what may stand at the cursor."""
+        """Show the completions at the cursor."""
         from widgets.spec.completion_list import CompletionList
 
         if self._list is None:
@@ -157,7 +157,7 @@ class FilterLine(Horizontal):
         self._list.open(found, self.text[found.start : cursor], at, after_taking=False, kept=None)
 
     async def action_choose(self, step: int) -> None:
-        """Mark another completion; opens the list where it is closed."""
+        """Mark another completion; opens a closed list."""
         if (opened := self._opened) is not None:
             opened.pick(step)
         elif step > 0:
@@ -171,7 +171,7 @@ class FilterLine(Horizontal):
             self._take(opened.chosen or opened.found.items[0])
 
     async def use(self, key: str) -> bool:
-        """Use a key for the completions before it is for the text; whether that was all there is to it."""
+        """Handle a key for the completions before the text gets it; return True if it was handled."""
         picked = self._opened is not None and self._opened.picked
         if key in ("up", "down"):
             await self.action_choose(1 if key == "down" else -1)
@@ -192,12 +192,12 @@ class FilterLine(Horizontal):
         self._input.cursor_position = cursor
 
     def on_completion_list_taken(self, event: CompletionList.Taken) -> None:
-        """A click takes an item."""
+        """Take a clicked item."""
         event.stop()
         self._take(event.item)
 
     def on_descendant_blur(self) -> None:
-        """The list is there only while something is typed."""
+        """Close the list when typing ends."""
         self._close()
 
     @on(Input.Changed)

@@ -1,4 +1,4 @@
-"""The tree of calls with its search line, and a line that asks for times."""
+"""Pane with the tree of calls, its search line, and a line that asks for durations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from widgets.value_input import ValueInput
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *(ns|us|µs|ms|s)?")
 _UNITS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _LONGEST: Final = 20
-"""Digits."""
+"""Greatest number of digits."""
 _ASKED: Final = {
     "least": "hide calls that took less than (10us, 2ms; empty: show all)",
     "slow": "slow is a call from (10us, 2ms; empty: one of a hundred)",
@@ -27,17 +27,17 @@ _ASKED: Final = {
 
 
 def nanoseconds(text: str) -> int | None:
-    """`10us`, `1.5 ms`, `20` (microseconds), nothing (0); None: no time."""
+    """Return the nanoseconds of `10us`, `1.5 ms`, `20` (microseconds) or an empty text (0); None: no duration."""
     if not text:
         return 0
     found = _TIME.fullmatch(text)
-    if not found or len(found[1]) > _LONGEST:  # more than a float can hold is no time, either
+    if not found or len(found[1]) > _LONGEST:  # a number too large for a float is no duration
         return None
     return round(float(found[1]) * _UNITS[found[2] or "us"])
 
 
 class GraphPane(TablePane):
-    """A `GraphTable` (`.table`), its search, and what it asks."""
+    """Pane of a `GraphTable` (`.table`), its search, and its question for durations."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -69,32 +69,32 @@ class GraphPane(TablePane):
         self.hot.display = False
         self.table: TailTable = self.graph
         self.timed: Callable[[str, int], None] = lambda what, nanoseconds: None  # noqa: ARG005
-        """Called with `least` or `slow` and the nanoseconds that were said; 0: none."""
+        """Called with `least` or `slow` and the entered nanoseconds; 0: none."""
         self.turned: Callable[[], None] = lambda: None
         """Called when the other table is shown."""
         self._ask = ValueInput()
 
     def compose(self) -> ComposeResult:
-        """The tables, the search line, the line that asks."""
+        """Yield the tables, the search line, and the line for durations."""
         yield self.hot
         yield from super().compose()
         yield self._ask
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is asked is about the tree."""
+        """Allow durations only for the tree."""
         return self.table is self.graph if action == "ask" else super().check_action(action, parameters)
 
     def action_hot(self) -> None:
-        """Show where the time went, or the tree again."""
+        """Switch between the tree and the hot spots."""
         self.table.display = False
         self.table = self.hot if self.table is self.graph else self.graph
         self.table.display = True
         self.screen.set_focus(self.table)
         self.turned()
-        self.post_message(TailTable.Followed(self.table.following))  # the line above says other things
+        self.post_message(TailTable.Followed(self.table.following))  # the status line shows other figures
 
     def action_ask(self, what: str) -> None:
-        """Ask for a time."""
+        """Ask for a duration."""
         self._ask.ask(what, _ASKED[what])
 
     @on(GraphTable.NothingSlow)

@@ -1,4 +1,4 @@
-"""Calls as lines of a tree: what was called with what, what it returned, how long it took."""
+"""Calls as lines of a tree: function, arguments, result, duration."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from widgets.safe_text import cut, fit, safe, width
 
 _TIME, _TASK, _RETURNED, _TOOK, _BAR = 14, 16, 12, 8, 8
 _DAY = _TIME + 16
-"""Columns of a time of day before that."""
+"""Columns of the time with a time of day in front."""
 _WIDE = 100
-"""Columns from which on there is room for the time, and for what a call spent by itself."""
+"""Columns from which on the time, and a call's own duration, are shown."""
 _DEEPEST = 24
-"""Levels that are indented; deeper ones say their level."""
+"""Indented levels; deeper lines show their level as a number."""
 
 
 class GraphText(NamedTuple):
-    """One line of the tree."""
+    """Line of the tree."""
 
     ts: int
     """Nanoseconds."""
     task: str
     level: int
     folded: bool | None
-    """None: there is nothing inside."""
+    """True if the lines inside are hidden; None: there are none inside."""
     name: str
     arguments: str = ""
-    """With brackets, as they follow the name."""
+    """Arguments with brackets, as they follow the name."""
     returned: str = ""
     failed: bool = False
-    """Whether that is an error."""
+    """True if the result is an error."""
     took: int | None = None
-    """Nanoseconds; None: one of its ends was not seen."""
+    """Nanoseconds; None: one of its ends is missing."""
     own: int | None = None
-    """What was not spent in calls inside."""
+    """Nanoseconds spent outside of calls inside."""
     kind: str = ""
-    """`interrupt`, `softirq`, `off the CPU`, ...; empty: a call."""
+    """Kind, as `interrupt`, `softirq`, `off the CPU`; empty: a call."""
     note: str = ""
-    """What is not known of it, and why."""
+    """Missing data and the reason."""
     seq: int = -1
-    """Number in the store of the event it begins with."""
+    """Sequence number of its first event."""
 
 
 class GraphSource(Protocol):
-    """Where lines come from: places `first` to `next - 1`; what changes them is asked for by `GraphTable`."""
+    """Source of lines: places `first` to `next - 1`; `GraphTable` requests changes."""
 
     @property
     def first(self) -> int:
-        """Oldest place that is kept."""
+        """Oldest place in memory."""
 
     @property
     def next(self) -> int:
-        """Place that comes next."""
+        """Number of the next place."""
 
     @property
     def all_tasks(self) -> bool:
-        """Whether lines of several tasks stand between each other."""
+        """True if lines of several tasks are mixed."""
 
     @property
     def slow(self) -> int:
-        """Nanoseconds from which on a call is slow; 0: nothing is."""
+        """Nanoseconds from which on a call is slow; 0: none is."""
 
     def text(self, place: int) -> GraphText:
-        """A line. Raises IndexError where it was dropped."""
+        """Return a line. Raises IndexError if it was dropped."""
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search; what is found is unfolded."""
+        """Search for a text for at most `budget` seconds; a hit is unfolded."""
 
 
 class GraphRows:
@@ -81,7 +81,7 @@ class GraphRows:
         self.search = ""
         self.source = source
         self.stamp: Stamp = kernel_stamp
-        self._kept: dict[int, GraphText] = {}
+        self._cached: dict[int, GraphText] = {}
         self._longest = 1
         self._returns = False
 
@@ -92,40 +92,40 @@ class GraphRows:
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return self.source.next
 
     def forget(self) -> None:
-        """Format rows anew."""
-        self._kept.clear()
+        """Discard formatted rows."""
+        self._cached.clear()
 
     def total(self, available: int) -> int:
-        """All rows fit: what is too long is cut."""
+        """Return the available columns: long rows are cut."""
         return available
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
         return self.source.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
-        """Format rows that will be drawn; True: bars have another scale now."""
-        self._kept = {place: self._kept.get(place) or self._text(place) for place in range(first, after)}
-        longest = max((line.took or 0 for line in self._kept.values()), default=1) or 1
-        returns = self._returns or any(line.returned for line in self._kept.values())
+        """Format rows to be drawn; return True if the scale of the bars has changed."""
+        self._cached = {place: self._cached.get(place) or self._text(place) for place in range(first, after)}
+        longest = max((line.took or 0 for line in self._cached.values()), default=1) or 1
+        returns = self._returns or any(line.returned for line in self._cached.values())
         changed = (longest, returns) != (self._longest, self._returns)
         self._longest, self._returns = longest, returns
         return changed
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         left, right = self._sides(columns)
         titles = [fit(title, size) for title, size in left] + [fit("calls", self._room(columns))]
         titles += [fit(title, size, title in ("took", "self")) for title, size in right]
         yield Piece(" ".join(titles))
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Time, task, the call in its tree, return value, duration, bar."""
-        line = self._kept.get(row) or self._text(row)
+        """Return time, task, indented call, result, duration and bar."""
+        line = self._cached.get(row) or self._text(row)
         left, right = self._sides(columns)
         for title, size in left:
             text = self.stamp(line.ts, line.seq) if title == "time" else safe(line.task)
@@ -145,7 +145,7 @@ class GraphRows:
                 yield Piece(bar((line.took or 0) / self._longest, size), "warn" if slow else "mark")
 
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
-        """Titles and widths left and right of the tree."""
+        """Return titles and widths of the columns left and right of the tree."""
         time = _TIME if self.stamp is kernel_stamp else _DAY
         left = [("time", time)] if columns >= _WIDE + time - _TIME else []
         left += [("task", _TASK)] if self.source.all_tasks else []
@@ -154,12 +154,12 @@ class GraphRows:
         return left, right
 
     def _room(self, columns: int) -> int:
-        """Columns for the tree."""
+        """Return the columns for the tree."""
         left, right = self._sides(columns)
         return max(8, columns - sum(size + 1 for _, size in (*left, *right)))
 
     def _call(self, line: GraphText, room: int) -> Iterable[Piece]:
-        """The call in its tree, in so many columns."""
+        """Return the indented call, in `room` columns."""
         deep = f"{line.level}:" if line.level > _DEEPEST else ""
         sign = " " if line.folded is None else "▸" if line.folded else "▾"
         head = "  " * min(line.level, _DEEPEST) + deep + sign + " "
@@ -174,13 +174,13 @@ class GraphRows:
         for text, look in parts:
             text = cut(text, room - used)
             used += width(text)
-            yield from self._marked(text, look)
+            yield from self._with_matches(text, look)
         yield Piece(" " * (room - used))
 
-    def _marked(self, text: str, look: str) -> Iterable[Piece]:
-        needle = self.search.lower()
-        at = text.lower().find(needle) if needle else -1
-        return highlighted(text, [(at, at + len(needle))], look) if at >= 0 else (Piece(text, look),)
+    def _with_matches(self, text: str, look: str) -> Iterable[Piece]:
+        pattern = self.search.lower()
+        at = text.lower().find(pattern) if pattern else -1
+        return highlighted(text, [(at, at + len(pattern))], look) if at >= 0 else (Piece(text, look),)
 
     def _text(self, place: int) -> GraphText:
         try:

@@ -1,4 +1,4 @@
-"""The tree of calls as a table: fold, unfold, jump to what is slow."""
+"""Table of the tree of calls: fold, unfold, go to slow calls."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from widgets.lists.tail_table import TailTable
 
 
 class GraphTree(GraphSource, Protocol):
-    """A source whose lines can be folded and chosen; each method gives the place where the cursor goes."""
+    """Source whose lines can be folded and selected; each method returns the new place of the cursor."""
 
     def fold(self, place: int, folded: bool) -> int:
-        """Leave out what is inside of a line, or show it; where that is so already, go to the line around it, or to
-        the first inside.
-        """
+        """Fold or unfold a line; if it already is, go to its parent, or to its first child."""
 
     def unfold_to(self, place: int, levels: int) -> int:
-        """Show so many levels; 0: all."""
+        """Show `levels` levels; 0: all."""
 
     def only_task(self, place: int) -> int:
-        """Show the task of a line alone, or all again."""
+        """Show only the task of a line, or all again."""
 
     def next_slow(self, place: int, direction: int) -> int | None:
-        """The next line that is slow; None: there is none."""
+        """Return the next slow line; None: there is none."""
 
 
 class GraphTable(TailTable):
-    """See the module."""
+    """Table with keys to fold, unfold, and go to slow calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "fold(True)", "Fold", id="graph.fold", tooltip="Hide what is inside; once more: go out"),
@@ -67,16 +65,16 @@ class GraphTable(TailTable):
     ]
 
     class NothingSlow(Message):
-        """There is no slow call in that direction."""
+        """Sent if there is no slow call in the requested direction."""
 
     @property
     def calls(self) -> GraphTree | None:
-        """What is shown."""
+        """Source of the rows."""
         rows = self._table
         return rows.source if isinstance(rows, GraphRows) else None  # type: ignore[return-value]
 
     def news(self, changed: bool) -> None:
-        """Look for news; `changed`: rows that were drawn may look different."""
+        """Show new rows; `changed`: rows drawn before may look different."""
         if changed:
             self._table.forget()
             self._painter.forget()
@@ -85,19 +83,19 @@ class GraphTable(TailTable):
         self.tick()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Format what will be seen first: bars are drawn to the scale of the longest."""
+        """Format the visible rows first: bars are scaled to the longest duration."""
         first = max(self.top, self._table.first)
         if self._table.prepare(first, min(first + self.page, self._table.next)):
             self._painter.forget()
-            if crop.height < self.size.height:  # else all of them are drawn now
+            if crop.height < self.size.height:  # else all rows are drawn now
                 self.refresh()
         return super(TailTable, self).render_lines(crop)
 
     def _is_drawn(self, row: int) -> bool:
-        return self._has(row)  # its rows fold and unfold, so that new ones have no place of their own
+        return self._has(row)  # rows fold and unfold, so that new ones have no fixed place
 
     def turned(self, place: int) -> None:
-        """Other rows are on the list: the cursor is here now."""
+        """Show changed rows, with the cursor at a place."""
         self._shown = (self._rows.first, self._rows.next)
         self._left_at = min(self._left_at, self._shown[1])
         self._table.forget()
@@ -107,13 +105,13 @@ class GraphTable(TailTable):
         self.refresh()
 
     def action_fold(self, folded: bool) -> None:
-        """Hide or show what is inside of the row under the cursor."""
+        """Fold or unfold the row under the cursor."""
         self._stand()
         if self.calls and self._has(self.cursor):
             self.turned(self.calls.fold(self.cursor, folded))
 
     def turned_all(self, place: int) -> None:
-        """The same, where following goes on."""
+        """Show changed rows as `turned` does, but keep following."""
         if not self.following:
             self.turned(place)
             return
@@ -122,18 +120,18 @@ class GraphTable(TailTable):
         self._resume()
 
     def action_levels(self, levels: int) -> None:
-        """Unfold so many levels."""
+        """Show `levels` levels; 0: all."""
         if self.calls:
             self.turned_all(self.calls.unfold_to(self.cursor, levels))
 
     def action_task(self) -> None:
-        """Only one task, or all."""
+        """Show only one task, or all."""
         self._stand()
         if self.calls and self._has(self.cursor):
             self.turned(self.calls.only_task(self.cursor))
 
     def action_slow(self, direction: int) -> None:
-        """To the next slow call."""
+        """Go to the next slow call."""
         self._stand()
         if self.calls and self._has(self.cursor):
             place = self.calls.next_slow(self.cursor, direction)
@@ -144,7 +142,7 @@ class GraphTable(TailTable):
                 self.go_to(place)
 
     def go_to(self, row: int) -> None:
-        """What was found may have been unfolded for it."""
+        """Go to a row, which may have been unfolded for this."""
         self._shown = (self._rows.first, self._rows.next)
         self._table.forget()
         self._painter.forget()

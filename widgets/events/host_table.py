@@ -1,4 +1,4 @@
-"""States of several hosts side by side, and what there is to say of the one under the cursor."""
+"""Table of several hosts and their states, and details of the current one."""
 
 from __future__ import annotations
 
@@ -24,52 +24,52 @@ _COLUMNS: Final = (
     *(("kernel", 8), ("state", 14), ("ev/s", 5), ("lost", 5)),
     *(("missed", 6), ("dropped", 7), ("unread", 6), ("clock", 8)),
 )
-"""Titles and widths of all but the host's name, which has the rest."""
+"""Titles and widths of all columns but the host's name, which takes the rest."""
 _LEAST_NAME: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class HostLine:
-    """What is known of one host; texts may be foreign."""
+    """Facts about one host; texts may be foreign."""
 
     name: str
     target: str = ""
     state: str = "waiting"
-    """A value of `kernel.hosts.host.HostState`."""
+    """Value of `kernel.hosts.host.HostState`."""
     kernel: str = ""
-    """`Linux 7.2.13 x86-64`."""
+    """Kernel, as `Linux 7.2.13 x86-64`."""
     per_second: float | None = None
-    """None: nothing comes from there now."""
+    """Events per second; None: none can arrive now."""
     losses: LossTotals = field(default_factory=LossTotals)
     late: int = 0
-    """Events that came after younger ones of others had their rows."""
+    """Events that arrived after younger ones of other hosts had their rows."""
     unshown: int = 0
-    """Events that were dropped before they had a row."""
+    """Events dropped before they had a row."""
     offset: str = ""
-    """When its clock began by ours, with how sure that is; empty: not known."""
+    """Start of the host's clock by ours, with its uncertainty; empty: unknown."""
     sureness: str = ""
-    """`±0.41 ms`."""
+    """Uncertainty, as `±0.41 ms`."""
     why: str = ""
-    """Why it is in this state."""
+    """Reason for the state."""
     remedy: str = ""
     gone: float | None = None
-    """Seconds since it was last heard, where its line was cut and another one is tried."""
+    """Seconds since the last answer, while disconnected and reconnecting."""
     silent: float | None = None
-    """Seconds since it was last heard, where it owes an answer and its line is not cut; None: all is well."""
+    """Seconds since the last answer, while one is overdue and the host is connected; None: none is."""
     gap: float = 0.0
-    """Seconds of which events are missing, as there was no line."""
+    """Seconds of outages, whose events are missing."""
     lowered: tuple[str, ...] = ()
-    """The lines that were written there."""
+    """Lines written to that kernel."""
     notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """It does not do what was asked for."""
+        """True if the host does not do what was requested."""
         return self.state in _BAD
 
 
 class _HostRows:
-    """The rows of the table."""
+    """Rows of the table."""
 
     first = 0
 
@@ -102,17 +102,17 @@ class _HostRows:
 
 
 def _for(seconds: float | None) -> str:
-    """How long nothing is heard: `cut 12 s`."""
+    """Return the time without an answer: ` 12 s`."""
     return "" if seconds is None else f" {seconds:.0f} s" if seconds < 1000 else f" {seconds / 60:.0f} min"
 
 
 def name_width(columns: int) -> int:
-    """What is left for a host's name."""
+    """Return the columns left for a host's name."""
     return max(_LEAST_NAME, columns - sum(size + 1 for _, size in _COLUMNS))
 
 
 class HostTable(LineList):
-    """One host a row."""
+    """List with one row for each host."""
 
     DEFAULT_CSS = """
     HostTable { height: auto; max-height: 30%; min-height: 3; }
@@ -124,17 +124,17 @@ class HostTable(LineList):
 
     @property
     def hosts(self) -> tuple[HostLine, ...]:
-        """What is shown."""
+        """Hosts that are shown."""
         return self._hosts.hosts
 
     @property
     def current(self) -> HostLine | None:
-        """The host under the cursor."""
+        """Host under the cursor."""
         hosts = self._hosts.hosts
         return hosts[self.cursor] if 0 <= self.cursor < len(hosts) else None
 
     def show(self, hosts: Sequence[HostLine]) -> None:
-        """Show how they are now; the cursor stays."""
+        """Show the current states; the cursor stays."""
         if tuple(hosts) == self._hosts.hosts:
             return
         more = len(hosts) != len(self._hosts.hosts)
@@ -145,7 +145,7 @@ class HostTable(LineList):
             self.refresh(layout=True)
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         yield Piece(" ")
         wide = name_width(columns - 1)
         yield Piece(fit("host", wide))
@@ -155,24 +155,24 @@ class HostTable(LineList):
 
 
 class HostDetail(Widget):
-    """All there is to say of a host, in three lines."""
+    """Details of a host, in three lines."""
 
     DEFAULT_CSS = """
     HostDetail { height: 3; width: 1fr; padding: 0 1; background: $surface; color: $text; }
     """
 
     host: reactive[HostLine | None] = reactive(None)
-    """Which one."""
+    """Host that is shown."""
 
     def render(self) -> Content:
-        """What it is, what became of it, and what to do."""
+        """Return target, state and remedy of the host."""
         return Content("\n").join(
             Content.assemble((cut(text, max(0, self.size.width)), style)) for text, style in detail_lines(self.host)
         )
 
 
 def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
-    """Text and style of each line."""
+    """Return text and style of each line."""
     if host is None:
         return [("", "")] * 3
     clock = f"  clock {host.offset}" if host.offset else ""

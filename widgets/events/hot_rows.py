@@ -1,4 +1,4 @@
-"""Functions by the time they took, as rows of a table."""
+"""Functions by their time, as table rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOKS = {0: "name", 2: "number", 7: "bad"}
 
 
 class HotText(NamedTuple):
-    """One function; times in nanoseconds."""
+    """Texts of one function; times in nanoseconds."""
 
     name: str
     calls: int
@@ -32,7 +32,7 @@ class HotText(NamedTuple):
 
 
 class HotFound(NamedTuple):
-    """See `widgets.lists.tail_table.FoundRow`."""
+    """Step of a search, see `widgets.lists.tail_table.FoundRow`."""
 
     seq: int | None
     next: int
@@ -51,18 +51,18 @@ class HotRows:
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return len(self.spots)
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Skip: no row is cached."""
 
     def total(self, available: int) -> int:
-        """Columns that a row takes."""
+        """Return the columns that a row takes."""
         return self.columns.total(available) + 1 + _BAR
 
     def find(self, text: str, start: int, direction: int, budget: float) -> HotFound:
-        """The next function with a text in its name."""
+        """Return the next function with a text in its name."""
         deadline, row = time.monotonic() + budget, start
         while 0 <= row < self.next:
             if text.lower() in self.spots[row].name.lower():
@@ -73,24 +73,24 @@ class HotRows:
         return HotFound(None, row)
 
     def prepare(self, first: int, after: int) -> bool:
-        """See what will be drawn; True: columns became wider."""
+        """Measure rows to be drawn; return True if columns became wider."""
         return any(self.columns.see(self._cells(row)) for row in range(first, after))
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         widths = self.columns.widths(columns - _BAR - 1)
         for n, title in enumerate(TITLES):
             yield Piece(fit(title, widths[n], n > 0) + "  ")
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """The cells of a function, and its share of the time."""
+        """Return the cells of a function, and its share of the time as a bar."""
         widths = self.columns.widths(columns - _BAR - 1)
-        needle = self.search.lower()
+        pattern = self.search.lower()
         for n, text in enumerate(self._cells(row)):
             cell = fit(text, widths[n], n > 0) + "  "
-            at = cell.lower().find(needle) if needle and n == 0 else -1
+            at = cell.lower().find(pattern) if pattern and n == 0 else -1
             look = _LOOKS.get(n, "")
-            yield from highlighted(cell, [(at, at + len(needle))], look) if at >= 0 else (Piece(cell, look),)
+            yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
         most = max((spot.own for spot in self.spots), default=0) or 1
         yield Piece(bar(self.spots[row].own / most, _BAR), "mark")
 
@@ -102,7 +102,7 @@ class HotRows:
 
 
 class HotTable(TailTable):
-    """A table over `HotRows`: it begins at its top, and follows nothing."""
+    """Table of `HotRows`: it starts at its top, and does not follow new rows."""
 
     def __init__(self) -> None:
         self.spots = HotRows()
@@ -110,11 +110,11 @@ class HotTable(TailTable):
         self.set_reactive(TailTable.following, False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """There is no newest row."""
+        """Disable following: there is no newest row."""
         return action != "follow"
 
     def count(self, spots: Sequence[HotText]) -> None:
-        """Show other numbers; the cursor stays in its place."""
+        """Show other figures; the cursor stays in its place."""
         self.spots.spots = spots
         self._shown = (0, len(spots))
         self._left_at = len(spots)

@@ -1,4 +1,4 @@
-"""What did not reach the screen, by CPU and by probe, and what helps: each remedy has a key and says its price."""
+"""Panel of lost events by CPU and by probe, with remedies: each has a key and names its cost."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ _TITLES = ("probe", "now", "events/s", "hits", "missed")
 
 
 class CpuLoss(NamedTuple):
-    """What the ring buffer of one CPU lost."""
+    """Losses of one CPU's ring buffer."""
 
     cpu: int
     overrun: int
-    """Overwritten before they were read."""
+    """Events overwritten before they were read."""
     full: int
-    """Events that found no room."""
+    """Events for which the buffer had no room."""
 
 
 class ProbeLoss(NamedTuple):
-    """One armed probe."""
+    """Losses of one armed probe."""
 
     name: str
     mode: str
-    """`record`, `count only`, `stopped`."""
+    """Mode: `record`, `count only` or `stopped`."""
     rate: float | None
-    """Events a second that reach the screen; None: not known."""
+    """Events per second that reach the screen; None: unknown."""
     hits: int | None
-    """How often it ran; None: the kernel does not say it of this kind."""
+    """Number of hits; None: the kernel does not count them for this kind."""
     missed: int | None
-    """nmissed; None: the kernel does not say it of this kind."""
+    """Value of nmissed; None: the kernel does not count it for this kind."""
     maxactive: int | None = None
-    """Calls that a kretprobe can follow at once; None: it is none."""
+    """Calls that a kretprobe can follow at once; None: it is no kretprobe."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossSheet:
-    """All of it at one moment."""
+    """All losses at one moment."""
 
     losses: LossTotals = LossTotals()  # noqa: RUF009 - frozen
     cpus: tuple[CpuLoss, ...] = ()
     probes: tuple[ProbeLoss, ...] = ()
     buffer_kb: int = 0
-    """Of each CPU; 0: there is none (a recording)."""
+    """KB of each CPU's buffer; 0: there is none (a recording)."""
     usual_kb: int = 0
-    """Before it was made bigger."""
+    """KB of each CPU's buffer before it was enlarged."""
     read_errors: int = 0
-    """Reads of the buffer that the kernel refused: nothing is lost by that as long as there is room."""
+    """Reads of the buffer that the kernel rejected: no event is lost by that while there is room."""
 
 
 class LossPanel(Vertical):
-    """Shows a `LossSheet`; asks for remedies by message."""
+    """Panel of a `LossSheet`; requests remedies by message."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "remedy('bigger')", "Bigger buffer", id="losses.bigger", tooltip="Double the kernel's buffer"),
@@ -88,17 +88,17 @@ class LossPanel(Vertical):
     """
 
     class Remedy(Message):
-        """Something is to be done."""
+        """Request for a remedy."""
 
         def __init__(self, name: str, row: int) -> None:
             super().__init__()
             self.name = name
-            """`bigger`, `smaller`, `filter`, `count`, `record` or `maxactive`."""
+            """Name: `bigger`, `smaller`, `filter`, `count`, `record` or `maxactive`."""
             self.row = row
-            """Number of the probe under the cursor; -1: there is none."""
+            """Number of the current probe; -1: there is none."""
 
     class Closed(Message):
-        """The user is done with it."""
+        """Sent when the user closes the panel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,13 +109,13 @@ class LossPanel(Vertical):
         self.border_title = "losses"
 
     def compose(self) -> ComposeResult:
-        """Counts, probes, remedies."""
+        """Yield counts, probes, remedies."""
         yield self._counts
         yield self._list
         yield self._remedies
 
     def show(self, sheet: LossSheet) -> None:
-        """Show other figures; the cursor stays where it is."""
+        """Show other figures; the cursor stays."""
         self.sheet = sheet
         cursor = self._list.cursor
         self._counts.update(Content("\n").join(Content.assemble(*line) for line in count_lines(sheet)))
@@ -125,19 +125,19 @@ class LossPanel(Vertical):
 
     @property
     def row(self) -> int:
-        """Number of the probe under the cursor; -1: there is none."""
+        """Number of the current probe; -1: there is none."""
         return self._list.cursor if self._list.cursor < len(self.sheet.probes) else -1
 
     def focus_list(self) -> None:
-        """Put the keyboard into the list of probes."""
+        """Focus the list of probes."""
         self.screen.set_focus(self._list)
 
     def action_remedy(self, name: str) -> None:
-        """Ask for one."""
+        """Request a remedy."""
         self.post_message(self.Remedy(name, self.row))
 
     def action_close(self) -> None:
-        """Back to the events."""
+        """Close the panel."""
         self.post_message(self.Closed())
 
     @on(LineList.Highlighted)
@@ -156,7 +156,7 @@ Run = tuple[str, str]
 
 
 def count_lines(sheet: LossSheet) -> list[list[Run]]:
-    """The four counts, and the first by CPU."""
+    """Return the four counts, with the first by CPU."""
     losses = sheet.losses
     four = (
         ("lost", losses.lost, "overwritten in the kernel's buffer before we read"),
@@ -180,16 +180,16 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
 
 
 def remedy_lines(sheet: LossSheet, row: int) -> list[list[Run]]:
-    """Each remedy, its key, what it costs; dimmed where it does nothing, with the reason."""
+    """Return each remedy with its key and cost; dimmed with the reason if it has no effect."""
     probe = sheet.probes[row] if 0 <= row < len(sheet.probes) else None
-    return [_remedy(key, *said) for key, said in zip("bBfcrm", _said(sheet, probe), strict=False)]
+    return [_remedy(key, *said) for key, said in zip("bBfcrm", _remedy_texts(sheet, probe), strict=False)]
 
 
 def _remedy(key: str, can: bool, text: str) -> list[Run]:
     return [(f"{key} ", "bold $text-accent" if can else "dim"), (text, "" if can else "dim")]
 
 
-def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str]]:
+def _remedy_texts(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str]]:
     kb, usual = sheet.buffer_kb, sheet.usual_kb
     if not kb:
         return [(False, "a recording: nothing can be helped any more")]
@@ -221,7 +221,7 @@ def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str
 
 
 def size(kb: int) -> str:
-    """`1.4 MB`, `512 KB`."""
+    """Format a size: `1.4 MB`, `512 KB`."""
     return f"{kb} KB" if kb < 1000 else f"{kb / 1000:.1f} MB"
 
 
@@ -248,7 +248,7 @@ class _ProbeList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "", show=False)]
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         return self.rows.header(columns - 1) if isinstance(self.rows, _ProbeRows) else ()
 
 

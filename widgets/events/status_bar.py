@@ -1,4 +1,4 @@
-"""The line at the top (where one is, what is armed, what was lost) and the line above live events."""
+"""Status line at the top (target, armed probes, losses), and the line above the live events."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from widgets.safe_text import cut, safe, width
 Run = tuple[str, str]
 """Text and style."""
 _SHORTEST_NOTE: Final = 12
-"""Columns of a note below which its beginning says nothing."""
+"""Columns below which the beginning of a note is useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTotals:
-    """Four ways to lose an event; each has another remedy."""
+    """Events by the way in which they were lost; each has another remedy."""
 
     lost: int = 0
-    """Overwritten in the kernel's buffer before they were read."""
+    """Events overwritten in the kernel's buffer before they were read."""
     missed: int = 0
-    """Hits for which the kernel had no room to record (nmissed)."""
+    """Hits that the kernel had no room to record (nmissed)."""
     dropped: int = 0
-    """Read, and dropped by our own queue."""
+    """Events read, and dropped by our own queue."""
     unread: int = 0
-    """Read, and not understood: damaged, or of no known format."""
+    """Events read, and not decoded: damaged, or without a known format."""
     gap: float = 0.0
-    """Seconds for which the line was cut: nobody knows how many events there were."""
+    """Seconds of outages, with an unknown number of events."""
 
     def runs(self, quiet: bool) -> Iterator[Run]:
-        """`lost 0  missed 0  dropped 0  unread 0`; `quiet`: only what is not 0, and lost."""
+        """Return `lost 0  missed 0  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
         counts = (
             ("lost", self.lost),
             ("missed", self.missed),
@@ -54,46 +54,46 @@ class LossTotals:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the top line says."""
+    """Content of the top line."""
 
     target: str = ""
-    """`lab`, `local`, `ssh://host`, a file's name."""
+    """Name of the target: `lab`, `local`, `ssh://host`, a file's name."""
     kernel: str = ""
-    """`Linux 7.2.13 x86-64`."""
+    """Kernel, as `Linux 7.2.13 x86-64`."""
     functions: int = 0
     armed: int = 0
     losses: LossTotals = LossTotals()
     recording: bool = False
-    """Whether events are written to a file."""
+    """True while events are written to a file."""
     cut: bool = False
-    """Whether the line to it is cut."""
+    """True while disconnected."""
     silent: str = ""
-    """`last heard 5 s ago`, where it owes an answer; empty: all is well."""
+    """Text `last heard 5 s ago`, while an answer is overdue; empty: none is."""
     tracing: bool = False
-    """Whether calls are traced."""
+    """True while calls are traced."""
 
 
 class TopLine(Widget):
-    """Shows a `Status`; gives way from the left where the screen is narrow, never with a loss."""
+    """Line with a `Status`; on a narrow screen the left part is shortened, never a loss."""
 
     DEFAULT_CSS = """
     TopLine { height: 1; width: 1fr; background: $panel; color: $text; padding: 0 1; }
     """
 
     status: reactive[Status] = reactive(Status())
-    """What is shown."""
+    """Status that is shown."""
 
     def render(self) -> Content:
-        """The first of some forms that fits."""
+        """Return the longest form that fits."""
         return top_line(self.status, self.size.width)
 
 
 def top_line(status: Status, columns: int) -> Content:
-    """The top line for that many columns."""
+    """Return the top line for a number of columns."""
     title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
     functions = f" · {grouped(status.functions)} functions" if status.functions else ""
     of_kernel = f" · {kernel}" if kernel else ""
-    # As long as nothing is armed nothing can be lost, and what one looks at is worth more.
+    # While nothing is armed nothing can be lost, and the target's description is worth more.
     for quiet in (False, True) if status.armed else (True, False):
         right = _right(status, quiet)
         forms: list[list[Run]] = [
@@ -111,52 +111,53 @@ def top_line(status: Status, columns: int) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What the line above live events says."""
+    """Content of the line above live events."""
 
     following: bool = True
     silent: str = ""
-    """`last heard 5 s ago`, where events can't come for that reason; empty: they can."""
+    """Text `last heard 5 s ago`, if events can't arrive for that reason; empty: they can."""
     new: int = 0
-    """Rows that came since one stopped to follow."""
+    """Rows received since the display was paused."""
     per_second: float | None = 0.0
-    """None: nothing is happening now. Not shown where nothing can come (`instead`)."""
+    """Events per second; None: unknown. Hidden if no events can arrive (`instead`)."""
     shown: int | None = 0
-    """Rows, or events, that are on the screen or can be scrolled to; None: that is no number of rows."""
+    """Rows, or events, on the screen or reachable by scrolling; None: the view has no rows."""
     of: int = 0
-    """Of how many, where some are left out; 0: none are."""
+    """Number of all rows if some are hidden; 0: none are."""
     losses: LossTotals | None = None
-    """None: they are told elsewhere."""
+    """Losses; None: shown elsewhere."""
     note: str = ""
-    """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
+    """Note, as `3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
     urgent: bool = False
-    """Whether the note has to be read whole, before the names of other views."""
+    """True if the note must be shown in full, before the names of other views."""
     instead: str = ""
-    """In place of "following": why nothing new comes, in a word or two; empty: it may come."""
+    """Words in place of "following" if no event can arrive; empty: it may."""
     views: tuple[str, ...] = ()
-    """Names of the views there are."""
+    """Names of all views."""
     view: int = 0
-    """Which of them is shown."""
+    """Number of the current view."""
 
 
 class LiveLine(Widget):
-    """`[events] graph summary  ● following   12.3k/s   shown 1,204,332   recording to x.pwr`."""
+    """Line like `[events] graph summary  ● following   12.3k/s   shown 1,204,332   recording to x.pwr`."""
 
     DEFAULT_CSS = """
     LiveLine { height: 1; width: 1fr; background: $surface; color: $text; padding: 0 1; }
     """
 
     state: reactive[LiveState] = reactive(LiveState())
-    """What is shown."""
+    """State that is shown."""
 
     def render(self) -> Content:
-        """The first of some forms that fits."""
+        """Return the longest form that fits."""
         return live_line(self.state, self.size.width)
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """The live line for that many columns: figures give way, then the note's end, at last other views.
+    """Return the live line for a number of columns: figures are dropped first, then the note's end, at last other
+    views.
 
-    Of an urgent note the end gives way last.
+    The end of an urgent note is dropped last.
     """
     views: list[Run] = [
         (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
@@ -183,7 +184,7 @@ def live_line(state: LiveState, columns: int) -> Content:
 
 
 def _marks(state: LiveState) -> list[Run]:
-    """Whether the newest is shown, in more words and in fewer."""
+    """Return words for following or paused, in a long and a short form."""
     if state.following and state.silent:
         return [(f"✗ {state.silent}", "bold $text-error")]
     if state.instead:
@@ -208,8 +209,8 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    trouble = "line cut" if status.cut else status.silent
-    line: list[Run] = [(f"✗ {trouble}  ", "bold $text-error")] if trouble else []
+    connection_note = "line cut" if status.cut else status.silent
+    line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []
     calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
     return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]
 

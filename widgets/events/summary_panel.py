@@ -1,4 +1,4 @@
-"""The summary on the screen: rates over time; below them latencies, values and, where there is room, processes."""
+"""Panel of the summary: rates over time; below them latencies, values and, on a wide screen, processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widgets.rows import Piece
 from widgets.safe_text import fit, safe, safe_content
 
 _WIDE: Final = 110
-"""Columns from which on processes have a place of their own."""
+"""Columns from which on processes have a list of their own."""
 _MOST_RATES: Final = 8
 
 
@@ -28,25 +28,25 @@ class Bars(NamedTuple):
     title: str
     bars: tuple[Bar, ...] = ()
     total: int = 0
-    """What shares are of; 0: they are not shown."""
+    """Total that shares refer to; 0: no shares are shown."""
 
 
 class SummaryText(NamedTuple):
-    """All that is shown."""
+    """Content of the panel."""
 
     head: str = ""
-    """What it is made of, and what is missing."""
+    """Source of the figures, and missing data."""
     rate_title: str = ""
     rates: tuple[Rate, ...] = ()
     rate_step: int = 0
-    """Nanoseconds of an interval of the rates; 0: they have none."""
+    """Nanoseconds of an interval of the rates; 0: there are none."""
     latencies: Bars = Bars("")
     values: Bars = Bars("")
     tasks: Bars = Bars("")
 
 
 class SummaryList(LineList):
-    """Rows below a title."""
+    """List of rows below a title."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Only these", show=False, tooltip="Show the events with this value"),
@@ -57,19 +57,19 @@ class SummaryList(LineList):
         self._title = ""
 
     def fill(self, title: str, rows: BarRows | RateRows) -> None:
-        """Show other rows; the cursor stays where it is."""
+        """Show other rows; the cursor stays."""
         self._title = title
         self._rows = rows
         self.rows_changed()
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """The title, with what only the rows know in that many columns."""
+        """Return the title, with the legend for that many columns."""
         legend = self._rows.legend(columns) if isinstance(self._rows, RateRows) else ""
         return (Piece(fit(f" {safe(self._title)}{legend}", columns)),)
 
 
 class SummaryPanel(Vertical):
-    """Shows a `SummaryText`, and asks for other ones."""
+    """Panel of a `SummaryText`, with messages that request other content."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "field(1)", "Next field", tooltip="Count the values of the next field"),
@@ -90,17 +90,17 @@ class SummaryPanel(Vertical):
     """
 
     class FieldAsked(Message):
-        """Another field, so many further."""
+        """Request to count another field, `step` fields away."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
             self.step = step
 
     class SourceAsked(Message):
-        """Count in the kernel, or count events again."""
+        """Request to count in the kernel, or events again."""
 
     class Wanted(Message):
-        """The events behind a row are wanted."""
+        """Request to show the events of a row."""
 
         def __init__(self, of_tasks: bool, row: int) -> None:
             super().__init__()
@@ -117,7 +117,7 @@ class SummaryPanel(Vertical):
         self._shown = SummaryText()
 
     def compose(self) -> ComposeResult:
-        """What it is made of, then the lists."""
+        """Yield the head, then the lists."""
         yield self._head
         yield self.rates
         with Horizontal():
@@ -127,11 +127,11 @@ class SummaryPanel(Vertical):
 
     @property
     def is_wide(self) -> bool:
-        """Whether processes have a place of their own."""
+        """True if processes have a list of their own."""
         return self.has_class("-wide")
 
     def show(self, text: SummaryText) -> None:
-        """Show something else; what did not change is not drawn."""
+        """Show other content; unchanged parts are not drawn."""
         before, self._shown = self._shown, text
         self._update_head()
         if text[1:4] != before[1:4]:
@@ -146,22 +146,22 @@ class SummaryPanel(Vertical):
                 shown.fill(one.title, BarRows(one.bars, one.total))
 
     def on_resize(self, event: events.Resize) -> None:
-        """More or fewer lists."""
+        """Show or hide the list of processes."""
         self.set_class(event.size.width >= _WIDE, "-wide")
         self._update_head()
 
     def _update_head(self) -> None:
-        """What has no place here, and the way there, first: the end of the line may be cut."""
+        """Show keys for hidden lists first: the end of the line may be cut."""
         text = self._shown
         hidden = text.tasks.title and not self.is_wide and text.tasks != text.values
         self._head.update(safe_content(f"v, V: fields, processes; {text.head}" if hidden else text.head))
 
     def action_field(self, step: int) -> None:
-        """Another field."""
+        """Request another field."""
         self.post_message(self.FieldAsked(step))
 
     def action_source(self) -> None:
-        """The other source."""
+        """Request the other source."""
         self.post_message(self.SourceAsked())
 
     @on(LineList.Selected)

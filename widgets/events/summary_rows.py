@@ -1,4 +1,4 @@
-"""Rows of the summary: bars for counts, lines for rates over time. Values in, pieces of text out."""
+"""Rows of the summary: bars for counts, sparklines for rates over time. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from widgets.safe_text import fit, safe, width
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _LEAST_BAR: Final = 4
 _WIDEST_LABEL: Final = 0.5
-"""Of the columns there are."""
+"""Share of the available columns."""
 
 
 class Bar(NamedTuple):
-    """One count; a title where there is none."""
+    """Label with a count; without a count a title."""
 
     label: str
     """Foreign text."""
     hits: int | None = None
-    """None: the label is a title over what follows."""
+    """Count; None: the label is a title of the rows below."""
     error: int = 0
-    """It came at most so many times more."""
+    """Upper bound of uncounted occurrences."""
     right: bool = False
-    """The label is a number: it stands at the right."""
+    """True for a number: it is right-aligned."""
     dim: bool = False
 
 
@@ -34,35 +34,35 @@ class Rate(NamedTuple):
 
     name: str
     counts: tuple[int, ...]
-    """Of intervals of one length, the oldest first."""
+    """Counts of equal intervals, the oldest first."""
     total: int
     peak: float | None
-    """Events a second in the interval that has most; None: not known."""
+    """Events per second in the busiest interval; None: unknown."""
 
 
 def each_of(counts: int, columns: int) -> int:
-    """How many neighbours are put together for at most so many columns."""
+    """Return how many neighbouring counts share a column, for at most `columns` columns."""
     return max(1, -(-counts // max(1, columns)))
 
 
 def squeezed(counts: Sequence[int], columns: int) -> list[int]:
-    """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
+    """Return the counts in at most `columns` columns: each is the sum of the same number of neighbours."""
     each = each_of(len(counts), columns)
     return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
 
 
 def sparkline(counts: Sequence[int], columns: int) -> str:
-    """A line of levels; what is more than nothing has the lowest level at least."""
+    """Return a line of levels; a count above 0 has at least the lowest level."""
     found = squeezed(counts, columns)
     most = max(found, default=0)
     return "".join(_LEVELS[max(1, round(count / most * 8)) if count else 0] for count in found)
 
 
 class BarRows:
-    """Bars one below the other, with labels of one width, counts and shares."""
+    """Bars with labels of one width, counts and shares."""
 
     def __init__(self, bars: Sequence[Bar], total: int = 0) -> None:
-        """`total`: what shares are of; 0: they are not shown."""
+        """Set the bars; `total`: total that shares refer to, 0: no shares are shown."""
         self.bars = tuple(bars)
         self._total = total
         self._most = max((one.hits or 0 for one in bars), default=0)
@@ -78,19 +78,19 @@ class BarRows:
         return len(self.bars)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Label, bar, count, share."""
+        """Return label, bar, count, share."""
         one = self.bars[row]
         if one.hits is None:
             return (Piece(fit(safe(one.label), columns), "dim" if one.dim else "name"),)
         share = f" {one.hits / self._total:6.1%}" if self._total else ""
         label = min(self._labels, max(6, int(columns * _WIDEST_LABEL)))
         room = columns - label - self._figures - len(share) - 3
-        drawn = bar(one.hits / self._most if self._most else 0, room) if room >= _LEAST_BAR else ""
-        if not drawn:
+        bar_text = bar(one.hits / self._most if self._most else 0, room) if room >= _LEAST_BAR else ""
+        if not bar_text:
             label = min(label, max(6, columns - self._figures - len(share) - 2))
         return (
             Piece(f"{fit(safe(one.label), label, one.right)} ", "dim" if one.dim else ""),
-            Piece(f"{drawn} ", "type"),
+            Piece(f"{bar_text} ", "type"),
             Piece(_count(one).rjust(self._figures), "number"),
             Piece(share, "dim"),
         )
@@ -101,10 +101,10 @@ def _count(one: Bar) -> str:
 
 
 class RateRows:
-    """Sparklines one below the other; the time of a column is the same in all."""
+    """Sparklines; a column is the same time in all rows."""
 
     def __init__(self, rates: Sequence[Rate], step: int = 0) -> None:
-        """`step`: nanoseconds of an interval; 0: there are none."""
+        """Set the rates; `step`: nanoseconds of an interval, 0: there are none."""
         self.rates = tuple(rates)
         self._step = step
         self._names = max((width(safe(rate.name)) for rate in rates), default=0)
@@ -119,12 +119,12 @@ class RateRows:
         return len(self.rates)
 
     def legend(self, columns: int) -> str:
-        """`, 5.60 s a column`, of the lines as they are drawn; empty where there are none."""
+        """Return the time of a column, `, 5.60 s a column`; empty without sparklines."""
         counts, room = max((len(rate.counts) for rate in self.rates), default=0), self._room(columns)
         return f", {duration(self._step * each_of(counts, room))} a column" if counts and self._step and room else ""
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Name, line, total, the most of a second."""
+        """Return name, sparkline, total, and the highest rate."""
         rate = self.rates[row]
         room = self._room(columns)
         return (
@@ -137,7 +137,7 @@ class RateRows:
         return min(self._names, max(8, columns // 3))
 
     def _room(self, columns: int) -> int:
-        """For the line: the same in all rows."""
+        """Return the columns of the sparkline: the same in all rows."""
         return max(0, columns - self._name(columns) - self._figures - 1)
 
 

@@ -1,4 +1,4 @@
-"""Times of rows as text; no screen."""
+"""Text of times. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Stamp = Callable[[int, int], str]
 
 
 def seconds(nanoseconds: int) -> str:
-    """`12.304117`, as the kernel prints time stamps (cut to microseconds, not rounded)."""
+    """Return seconds, `12.304117`, as the kernel prints time stamps (cut to microseconds, not rounded)."""
     micros = nanoseconds // 1000
     return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 

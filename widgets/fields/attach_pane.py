@@ -1,4 +1,4 @@
-"""Why nothing can attach to a function, and what can be taken instead: each a row, Enter goes there."""
+"""Pane with the reasons why nothing can attach to a function, and alternatives, each a row that Enter probes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIN_NOTE = 12
 
 
 class InsteadRows:
-    """Ways out as rows: name, how it comes to stand here, which one or where, kinds."""
+    """Alternatives as rows: name, kind of alternative, note, kinds of probe."""
 
     first = 0
 
@@ -36,7 +36,7 @@ class InsteadRows:
         self._longest = max((width(safe(str(way.place))) for way in ways), default=0)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """As many of them as there is room for; the name always."""
+        """Return the parts that fit; always the name."""
         way = self.ways[row]
         room = columns - _KINDS
         name = min(self._longest, max(_MIN_NOTE, room - _HOW - _MIN_NOTE))
@@ -55,12 +55,12 @@ class _Ways(LineList):
     ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """One can go only where there is something."""
+        """Enable Enter only if there are rows."""
         return action != "select" or self.rows.next > 0
 
 
 class AttachPane(Vertical):
-    """Reasons, ways out, and a line that says how far the search for callers is."""
+    """Pane with reasons, alternatives, and the progress of the search for callers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -78,7 +78,7 @@ class AttachPane(Vertical):
     """
 
     class Taken(Message):
-        """Something is to be probed instead."""
+        """Request to probe an alternative."""
 
         def __init__(self, function: str, way: Alternative) -> None:
             super().__init__()
@@ -86,7 +86,7 @@ class AttachPane(Vertical):
             self.way = way
 
     class CallersWanted(Message):
-        """The callers of a function are to be looked for; `found` shows them."""
+        """Request to search for the callers of a function; `found` shows the result."""
 
         def __init__(self, function: str) -> None:
             super().__init__()
@@ -102,25 +102,25 @@ class AttachPane(Vertical):
         self._searching = False
 
     def compose(self) -> ComposeResult:
-        """Reasons, list, state."""
+        """Yield reasons, list, progress."""
         yield self._reasons
         yield self.list
         yield self._state
 
     def show(self, about: Attachability) -> None:
-        """Show the answer for a function; what was found of another one's callers is forgotten."""
+        """Show a function's reasons; callers of another function are discarded."""
         if about.name != self._about.name:
             self._callers, self._searching = None, False
         self._about = about
         self._show_found()
 
     def searching(self, function: str, share: float) -> None:
-        """So much of the code has been read."""
+        """Show the part of the code that was searched, from 0 to 1."""
         if function == self._about.name and self._searching:
             self._state.update(f"looking for callers: {share:.0%} of the kernel's code read")
 
     def found(self, callers: Callers) -> None:
-        """Show callers, unless another function is shown by now."""
+        """Show callers, unless another function is current by now."""
         if callers.name == self._about.name:
             self._callers, self._searching = callers, False
             self._show_found()
@@ -150,7 +150,7 @@ class AttachPane(Vertical):
         return "; ".join(filter(None, (take, ask)))
 
     def action_callers(self) -> None:
-        """Ask for the callers, once."""
+        """Request the callers, once."""
         if not self._searching and self._callers is None:
             self._searching = True
             self._state.update("looking for callers")

@@ -1,4 +1,4 @@
-"""C declarations for the screen: broken into lines, each token with its look."""
+"""Format C declarations for the screen: line breaks and a style for each token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN_WORDS: Final = re.compile(
 
 
 def wrap(prototype: str, columns: int) -> list[str]:
-    """Break a prototype after commas, parameters below each other behind the bracket where they fit there."""
+    """Break a prototype after commas, with parameters aligned after the bracket if they fit there."""
     text = safe(prototype)
     if width(text) <= columns:
         return [text]
@@ -38,7 +38,7 @@ def wrap(prototype: str, columns: int) -> list[str]:
 
 
 def highlighted(line: str, function: str, parameters: frozenset[str] = frozenset()) -> Content:
-    """One line of C; `function` and the parameters stand out."""
+    """Return one line of C with the function and the parameters emphasized."""
     parts: list[tuple[str, str]] = []
     before = ""
     for token in _TOKEN.findall(line):
@@ -49,7 +49,7 @@ def highlighted(line: str, function: str, parameters: frozenset[str] = frozenset
 
 
 def parameter_names(prototype: str) -> tuple[str, ...]:
-    """Names of the parameters, in order; a parameter without one is left out."""
+    """Return the names of the parameters, in order, without unnamed ones."""
     _, _, rest = safe(prototype).partition("(")
     names = []
     for part in _split(rest):

@@ -1,4 +1,4 @@
-"""The line below the fields: what the one under the cursor is, or why something cannot be done."""
+"""Line below the fields: description of the current one, or why something can't be done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from widgets.safe_text import safe_content
 
 
 class FieldHint(Label):
-    """One line, cut where it does not fit."""
+    """Single line, cut if it is too long."""
 
     DEFAULT_CSS = """
     FieldHint { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
@@ -20,7 +20,7 @@ class FieldHint(Label):
         super().__init__("", markup=False)
 
     def explain(self, row: TreeRow | None, trouble: str = "") -> None:
-        """Say what a row is; why nothing can be taken where it, or the whole function, has a reason."""
+        """Show a row's description; or why nothing can be captured of the row or of the whole function."""
         if row is None or row.node.reason or trouble:
             self.refuse((row.node.reason if row else "") or trouble or "no arguments")
             return
@@ -30,6 +30,6 @@ class FieldHint(Label):
         self.update(safe_content(f"{node.fetcharg or node.label}   {node.c_type}{place}"))
 
     def refuse(self, why: str) -> None:
-        """Say why not."""
+        """Show why something can't be done."""
         self.add_class("-refused")
         self.update(safe_content(why))

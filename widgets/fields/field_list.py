@@ -1,4 +1,4 @@
-"""The argument tree on the screen: tick boxes, types, offsets; opened a level at a time."""
+"""List of the argument tree: tick boxes, types, offsets; opened level by level."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
 
 class Tick(NamedTuple):
-    """How a field stands in the probe."""
+    """State of a field in the probe."""
 
     sign: str
-    """`x`: ticked; `*`: among `$$args`; blank: not."""
+    """Sign: `x`: ticked; `*`: included in `$$args`; blank: not ticked."""
     type: str = ""
-    """The type it was given there; empty: its own."""
+    """Type chosen in the probe; empty: the field's own."""
 
 
 Ticks = Callable[[TreeRow], Tick]
@@ -36,7 +36,7 @@ _ROOM_FOR_OFFSET = 56
 
 
 class FieldRows:
-    """Rows of a tree, or the ones that match a query."""
+    """Rows of a tree, or the rows that match a query."""
 
     first = 0
 
@@ -48,11 +48,11 @@ class FieldRows:
         self._widest = (0, 0)
 
     def changed(self, rows: Sequence[TreeRow]) -> None:
-        """A row was opened or closed."""
+        """Set the rows after one was opened or closed."""
         self.rows, self.next, self._widest = rows, len(rows), (0, 0)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Number, arrow, box, label; C type, kernel type, offset as far as there is room."""
+        """Return number, arrow, box and label; C type, kernel type and offset as far as they fit."""
         entry = self.rows[row]
         node, tick = entry.node, self._ticks(entry)
         labels, c_type, kind, offset = self._layout(columns)
@@ -76,11 +76,11 @@ class FieldRows:
             yield Piece(" " + fit("" if node.offset is None else f"+{node.offset}", offset, right=True), "dim")
 
     def _label(self, entry: TreeRow) -> str:
-        """A row that was found names its structure, which is not the row above it."""
+        """Return the label; a search result names its structure, which is not the row above it."""
         return entry.node.label if self._query is None else entry.path
 
     def box(self, entry: TreeRow, tick: Tick) -> str:
-        """`[x]`, or blanks where there is nothing to tick."""
+        """Return `[x]`, or blanks if the row can't be ticked."""
         return f"[{tick.sign}]" if entry.node.fetcharg is not None else "   "
 
     def _lead(self, entry: TreeRow) -> str:
@@ -90,7 +90,7 @@ class FieldRows:
         return f"{number} {' ' * (_INDENT * depth)}{arrow} "
 
     def _layout(self, columns: int) -> tuple[int, int, int, int]:
-        """Columns of label (with what leads it), C type, kernel type, offset; 0: left out."""
+        """Return the columns of label (with indent and box), C type, kernel type, offset; 0: hidden."""
         if not self._widest[0]:
             labels = (len(self._lead(entry)) + 4 + len(self._label(entry)) for entry in self.rows)
             c_types = (len(entry.node.c_type) for entry in self.rows)
@@ -104,7 +104,7 @@ class FieldRows:
 
 
 class FieldList(LineList):
-    """Posts what is to be ticked; knows no probe."""
+    """List that requests ticks by message; it knows no probe."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "tick", "Tick", id="fields.tick", tooltip="Capture the field under the cursor, or stop it"),
@@ -121,14 +121,14 @@ class FieldList(LineList):
     ]
 
     class Ticked(Message):
-        """A field is to be ticked or unticked."""
+        """Request to tick or untick a field."""
 
         def __init__(self, row: TreeRow) -> None:
             super().__init__()
             self.row = row
 
     class Arm(Message):
-        """What is ticked is to be armed."""
+        """Request to arm the probe."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -141,11 +141,11 @@ class FieldList(LineList):
         self.rows = FieldRows(tree.rows, ticks)
 
     def show_found(self, found: Sequence[TreeRow], query: str) -> None:
-        """Show rows that match instead of the tree."""
+        """Show search results instead of the tree."""
         self.rows = FieldRows(found, self._ticks, query)
 
     def show_tree(self, row: TreeRow) -> None:
-        """Show the tree again, open down to a row and with the cursor on it."""
+        """Show the tree again, open down to a row, with the cursor on the row."""
         if row.parent is not None:
             self._tree.open(row.parent)
         self.rows = FieldRows(self._tree.rows, self._ticks)
@@ -153,21 +153,21 @@ class FieldList(LineList):
 
     @property
     def current(self) -> TreeRow | None:
-        """The row under the cursor."""
+        """Row under the cursor."""
         rows = self.rows
         return rows.rows[self.cursor] if isinstance(rows, FieldRows) and self.cursor < rows.next else None
 
     def action_arm(self) -> None:
-        """Arm what is ticked; it does not matter where the cursor is."""
+        """Request to arm the probe, wherever the cursor is."""
         self.post_message(self.Arm())
 
     def action_tick(self) -> None:
-        """Tick the row under the cursor."""
+        """Request to tick the row under the cursor."""
         if self.current is not None:
             self.post_message(self.Ticked(self.current))
 
     def action_open(self) -> None:
-        """Open the row under the cursor; where it is open, go to its first field."""
+        """Open the row under the cursor; if it is open, go to its first field."""
         row = self.current
         if row is None or not row.node.expandable:
             return
@@ -187,7 +187,7 @@ class FieldList(LineList):
             self.move_to(self._tree.index(row.parent))
 
     def clicked(self, row: int, column: int) -> None:
-        """The arrow opens and closes, the box ticks."""
+        """Open or close a clicked arrow, tick a clicked box."""
         rows = self.rows
         if not isinstance(rows, FieldRows):
             return
@@ -199,7 +199,7 @@ class FieldList(LineList):
             self.action_tick()
 
     def double_clicked(self, row: int) -> None:  # noqa: ARG002 - it is the cursor's
-        """Ticks; a mouse arms nothing by accident."""
+        """Tick the row; a mouse must not arm by accident."""
         self.action_tick()
 
     def _changed(self) -> None:

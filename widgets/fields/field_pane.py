@@ -1,4 +1,4 @@
-"""The argument tree with a search among the fields of all arguments."""
+"""Pane with the argument tree, and a search among the fields of all arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widgets.search_line import SearchLine
 
 
 class FieldPane(Vertical):
-    """Tree and query; posts what is to be ticked."""
+    """Pane of tree and query; requests ticks by message."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -41,19 +41,19 @@ class FieldPane(Vertical):
     """
 
     class Found(Message):
-        """A field was found and is to be ticked."""
+        """Request to tick a found field."""
 
         def __init__(self, row: TreeRow) -> None:
             super().__init__()
             self.row = row
 
     class NothingFound(Message):
-        """No field has the query in its name."""
+        """Sent if no field has the query in its name."""
 
         def __init__(self, nearest: str = "") -> None:
             super().__init__()
             self.nearest = nearest
-            """Name of one that is like it; empty: none is."""
+            """Most similar name; empty: there is none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,27 +62,27 @@ class FieldPane(Vertical):
         self._query = SearchLine("part of a field's name")
         self._from: TreeRow | None = None
         self._moved = False
-        """Whether a row was chosen by a key since the text was typed."""
+        """True if a key chose a row since the text was typed."""
 
     def compose(self) -> ComposeResult:
-        """The query, when it is asked for, and the tree."""
+        """Yield the query, hidden until it is needed, and the tree."""
         with Horizontal():
             yield Label("/ ", classes="prompt", markup=False)
             yield self._query
         yield self.list
 
     def show(self, tree: FieldTree, ticks: Ticks) -> None:
-        """Show another tree; the cursor is on its first row."""
+        """Show another tree, with the cursor on its first row."""
         self.tree_of, self._from = tree, None
         self.remove_class("-finding")
         self.list.show(tree, ticks)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Some keys are there only while a field is searched."""
+        """Enable some keys only during a search."""
         return self.has_class("-finding") if action in ("leave", "found", "take") else True
 
     def action_find(self) -> None:
-        """Search the fields, those beside the cursor first."""
+        """Search the fields, siblings of the current one first."""
         self._from = self.list.current
         if self._from is not None:
             self.add_class("-finding")
@@ -91,12 +91,12 @@ class FieldPane(Vertical):
             self.screen.set_focus(self._query)
 
     def action_found(self, step: int) -> None:
-        """Move among what was found while the keyboard is in the query."""
+        """Move among the results while the query has the focus."""
         self._moved = True
         self.list.action_move(step)
 
     def action_leave(self) -> None:
-        """Back to the tree, as it was."""
+        """Return to the tree."""
         self._leave(self._from)
 
     def _leave(self, row: TreeRow | None) -> None:
@@ -117,7 +117,7 @@ class FieldPane(Vertical):
                 self.post_message(self.NothingFound())
 
     @on(Input.Submitted)
-    def _agreed(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         row = self.list.current
         if row is None or self._moved or has_words(row.path, event.value.strip()):
@@ -126,11 +126,11 @@ class FieldPane(Vertical):
             self.post_message(self.NothingFound(row.name))
 
     def action_take(self) -> None:
-        """Take the field under the cursor, also one that is only like what was typed."""
+        """Take the field under the cursor, even if its name is only similar to the query."""
         row = self.list.current
         if row is None:
             return
-        if row.node.fetcharg is None and row.node.expandable:  # a step on the way: search among its fields
+        if row.node.fetcharg is None and row.node.expandable:  # a structure on the way: search among its fields
             self._from, self._query.value = row, ""
             self._show_found()
             return

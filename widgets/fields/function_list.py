@@ -1,4 +1,4 @@
-"""Find a function among 60,000: a search line over the list of all names, filtered at each key."""
+"""Search among 60,000 functions: a search line above the list of all names, filtered at each key."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from widgets.safe_text import safe_content
 from widgets.search_line import PickLine
 
 Search = Callable[[str], tuple[Sequence[int], int]]
-"""Query -> (indices into the names, best first; how many match in all)."""
+"""Query -> (indices into the names, best first; number of all matches)."""
 
 
 class _NameLine(PickLine):
-    """Where part of a function's name is typed."""
+    """Line for part of a function's name."""
 
 
 class FunctionList(Vertical):
-    """Search line, list and a line that says more of the row under the cursor."""
+    """Search line, list, and a line with details of the current row."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "list('move', -1)", "Up", show=False, id="functions.up", tooltip="Function above"),
@@ -79,10 +79,10 @@ class FunctionList(Vertical):
     """
 
     armed: reactive[Mapping[str, float | None]] = reactive({}, repaint=False)
-    """Name of each armed function, with its events a second (None: not known yet)."""
+    """Events per second by name of each armed function (None: unknown yet)."""
 
     class Picked(Message):
-        """A function was picked; also one to which nothing can attach (its row says why)."""
+        """Sent for a chosen function, even if nothing can attach to it (its row shows why)."""
 
         def __init__(self, control: FunctionList, name: str) -> None:
             super().__init__()
@@ -91,26 +91,28 @@ class FunctionList(Vertical):
 
         @property
         def control(self) -> FunctionList:
-            """The list."""
+            """Sending list."""
             return self._control
 
     class SpecificationWanted(Message):
-        """A `:` was typed in front of a name, where none has it, or a whole probe: a specification is to be typed."""
+        """Request to type a specification: `:` was typed first, which begins no name, or a whole probe was typed."""
 
         def __init__(self, text: str = "") -> None:
             super().__init__()
             self.text = text
-            """The probe that was typed; empty: none yet."""
+            """Typed probe; empty: none yet."""
 
     def __init__(self, close_first: Callable[[], bool] = lambda: False) -> None:
-        """`close_first`: closes what Escape is for before it is for the search; False: there is nothing."""
+        """Set the function that closes what Escape belongs to before the search; it returns False if there is
+        nothing.
+        """
         super().__init__()
         self._close_first = close_first
         self.border_title = "functions"
         self._input = _NameLine("part of a name")
         self._query = ""
         self._moved = False
-        """Whether a row was chosen by a key since the text was typed."""
+        """True if a key chose a row since the text was typed."""
         self._list = LineList()
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)
@@ -119,7 +121,7 @@ class FunctionList(Vertical):
         self._describe: Describe | None = None
 
     def compose(self) -> ComposeResult:
-        """Search line, list, the line below."""
+        """Yield search line, list, and details."""
         with Horizontal():
             yield Label("> ", classes="prompt", markup=False)
             yield self._input
@@ -133,13 +135,13 @@ class FunctionList(Vertical):
         self._find(self._input.value)
 
     def describe_anew(self) -> None:
-        """More is known of the functions now: draw the rows again."""
+        """Draw the rows again after more facts about the functions are known."""
         self._list.rows_changed()
         self._about_current()
 
     @property
     def query_text(self) -> str:
-        """What is in the search line; setting it searches."""
+        """Text of the search line; setting it starts a search."""
         return self._input.value
 
     @query_text.setter
@@ -148,7 +150,7 @@ class FunctionList(Vertical):
 
     @property
     def current(self) -> str | None:
-        """Name of the function under the cursor."""
+        """Function under the cursor."""
         rows = self._list.rows
         if isinstance(rows, FunctionRows) and self._list.cursor < rows.next:
             return rows.name(self._list.cursor)
@@ -156,7 +158,7 @@ class FunctionList(Vertical):
 
     @property
     def on_screen(self) -> list[str]:
-        """Names that are seen, from the one under the cursor on."""
+        """Visible names, from the current one on."""
         rows, cursor = self._list.rows, self._list.cursor
         if not isinstance(rows, FunctionRows):
             return []
@@ -164,16 +166,16 @@ class FunctionList(Vertical):
         return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
 
     def focus_search(self) -> None:
-        """Put the keyboard into the search line; the next letter begins another name."""
-        self.screen.set_focus(self._input)  # at once: letters typed ahead are for it
+        """Focus the search line; the next letter starts another name."""
+        self.screen.set_focus(self._input)  # focused at once: letters typed ahead belong to the line
         self.begin_search()
 
     def begin_search(self) -> None:
-        """Select what is in the search line: the next letter typed there begins another name."""
+        """Select the text of the search line: the next letter starts another name."""
         self._input.select_all()
 
     def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:
-        """Repaint the rows on the screen that are, or were, armed."""
+        """Repaint visible rows that are, or were, armed."""
         rows = self._list.rows
         if not isinstance(rows, FunctionRows):
             return
@@ -217,7 +219,7 @@ class FunctionList(Vertical):
             name, about = rows.name(row), rows.about(row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
-            if not with_:  # every column is needed
+            if not with_:  # the reason needs every column
                 self._about.update(safe_content(about.reason))
                 return
             words = f"{with_}; {about.reason}" if about.reason else with_
@@ -225,7 +227,7 @@ class FunctionList(Vertical):
 
     @on(LineList.Selected)
     def action_take(self, event: Message | None = None) -> None:
-        """Pick the function under the cursor, also one that is only like what was typed."""
+        """Choose the current function, even if its name is only similar to the typed text."""
         if event is not None:
             event.stop()
         name = self.current
@@ -234,7 +236,7 @@ class FunctionList(Vertical):
 
     @on(Input.Submitted)
     def action_pick(self, event: Message | None = None) -> None:
-        """Pick the function under the cursor where it has what was typed in its name, or was chosen by a key."""
+        """Choose the current function if its name contains the typed text, or a key chose it."""
         if event is not None:
             event.stop()
         text = self._input.value.strip()
@@ -246,22 +248,22 @@ class FunctionList(Vertical):
             self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Tab takes a row where Enter would not."""
+        """Enable Tab where Enter would not choose the row."""
         if action != "take":
             return True
         text = self._input.value.strip()
         return self._input.has_focus and self.current is not None and not has_words(self.current, text)
 
     def action_list(self, what: str, step: int) -> None:
-        """Move in the list while the keyboard is in the search line."""
+        """Move in the list while the search line has the focus."""
         self._moved = True
         (self._list.action_move if what == "move" else self._list.action_page)(step)
 
     def action_search(self) -> None:
-        """Put the keyboard into the search line."""
+        """Focus the search line."""
         self.focus_search()
 
     def action_clear(self) -> None:
-        """Empty the search line; what was opened over it is closed before."""
+        """Clear the search line, unless something opened over it is closed first."""
         if not self._close_first():
             self._input.value = ""

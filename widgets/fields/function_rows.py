@@ -1,4 +1,4 @@
-"""Functions as rows of a list: name, mark of an armed one, module or reason, kinds. No screen."""
+"""Functions as list rows: name, mark of an armed one, module or reason, kinds. Imports no screen code."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from widgets.rows import Piece
 from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
 KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
-"""What the letters of the kinds stand for."""
+"""Names of the letters of the kinds."""
 _NOTE = 12
-"""Columns a reason or a module may take beside the name."""
+"""Columns for a reason or a module beside the name."""
 _KINDS = 3
 
 
 class Attachable(Protocol):
-    """What the list shows of a function (`probes.attaching.catalog.Function` is one)."""
+    """Facts about a function in the list (`probes.attaching.catalog.Function` has them)."""
 
     @property
     def module(self) -> str | None:
-        """Its module; None or empty: the kernel itself."""
+        """Module; None or empty: the kernel itself."""
 
     @property
     def kinds(self) -> Collection[str]:
@@ -30,19 +30,19 @@ class Attachable(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why none can, in one line."""
+        """Reason why none can attach, in one line."""
 
     @property
     def word(self) -> str:
-        """The same in a word or two."""
+        """Reason in a word or two."""
 
 
 Describe = Callable[[str], Attachable]
-"""Name -> what can attach there; asked for rows on the screen only."""
+"""Name -> kinds that can attach; called for visible rows only."""
 
 
 class FunctionRows:
-    """The names that match, in the order of the search."""
+    """Matching names, in the order of the search."""
 
     first = 0
 
@@ -62,21 +62,21 @@ class FunctionRows:
         self.next = len(indices)
 
     def name(self, row: int) -> str:
-        """The function's name as the source has it."""
+        """Return the function's name."""
         return self._names[self._indices[row]]
 
     def about(self, row: int) -> Attachable:
-        """What can attach to it."""
+        """Return the kinds that can attach to the function."""
         return self._describe(self.name(row))
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Name, armed mark with rate or module or reason, kinds."""
+        """Return name; mark with rate, or module, or reason; kinds."""
         name = self.name(row)
         about = self._describe(name)
         letters = shown_kinds(about.kinds)
         note = self._note(name, about, min(_NOTE, columns // 3))
         room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
-        if note.look == "dim" and width(safe(name)) > room:  # the name says more; the line below says the rest
+        if note.look == "dim" and width(safe(name)) > room:  # the name is worth more; the line below shows the reason
             room, note = columns - _KINDS - 1, Piece("")
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
@@ -97,7 +97,7 @@ class FunctionRows:
 
 
 def shown_kinds(kinds: Collection[str]) -> str:
-    """`f p`; a return probe goes without saying where an entry probe attaches."""
+    """Return the letters of kinds, `f p`; a return probe is implied by an entry probe."""
     letters = {str(kind) for kind in kinds}
     if "p" in letters:
         letters.discard("r")

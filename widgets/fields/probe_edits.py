@@ -1,4 +1,4 @@
-"""What the keys of the probe editor do to a `Probe`: values in, values out. No screen."""
+"""Changes of a `Probe` by the keys of the editor. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from probes.fetcharg import AllArguments, FetchArg, ReturnValue, Variable
 from probes.probe import Probe, ProbeEnds, ProbeKind
 
 EVERYTHING = FetchArg(AllArguments(best=True))
-"""`$$args`."""
+"""Fetcharg `$$args`."""
 
 
 def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
     """Move the probe to another end of the call.
 
-    An entry has no return value, so what reads it goes. At an exit the return value is what one wants to see first:
-    it is ticked where nothing else was chosen. `retval` None: the function returns nothing.
+    An entry has no return value, so fetchargs that read it are removed. At an exit the return value matters most: it
+    is ticked if nothing else is. `retval` None: the function returns nothing.
     """
     fetchargs = probe.fetchargs
     if when is ProbeEnds.ENTRY:
@@ -30,7 +30,7 @@ def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
 def moved(
     probe: Probe, when: ProbeEnds, retval: FetchArg | None, parked: tuple[FetchArg, ...]
 ) -> tuple[Probe, tuple[FetchArg, ...]]:
-    """As `at`, and what an entry has not is parked: it comes back with the exit."""
+    """Move the probe as `at` does, and return the fetchargs that an entry lacks: they are restored with the exit."""
     other = at(probe, when, retval)
     if when is ProbeEnds.ENTRY:
         return other, tuple(arg for arg in probe.fetchargs if arg not in other.fetchargs) or parked
@@ -39,7 +39,7 @@ def moved(
 
 
 def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
-    """Tick or untick a field; ticked ones stand in the order of the function's arguments (`names`)."""
+    """Tick or untick a field; ticked ones keep the order of the function's arguments (`names`)."""
     if probe.captures(arg):
         return probe.toggle(arg)
     place = _place(arg, names)
@@ -49,33 +49,33 @@ def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
 
 
 def all_but(probe: Probe, arg: FetchArg, every: Sequence[FetchArg]) -> Probe:
-    """Untick one argument where `$$args` has them all: the others are spelled out in its place.
+    """Untick one argument of `$$args`: the others replace it by name.
 
     Args:
-        probe: which has `$$args`.
-        arg: the one that goes.
-        every: the arguments as they are ticked, each with its best type.
+        probe: probe with `$$args`.
+        arg: argument to untick.
+        every: fetchargs of all arguments, each with its best type.
     """
-    kept = [one for one in every if one.expression != arg.expression and not probe.captures(one)]
-    spelled: list[FetchArg] = []
+    others = [one for one in every if one.expression != arg.expression and not probe.captures(one)]
+    fetchargs: list[FetchArg] = []
     for one in probe.fetchargs:
-        spelled += kept if one == EVERYTHING else [one]
-    return replace(probe, fetchargs=tuple(spelled))
+        fetchargs += others if one == EVERYTHING else [one]
+    return replace(probe, fetchargs=tuple(fetchargs))
 
 
 def ticked(probe: Probe, arg: FetchArg) -> FetchArg | None:
-    """The fetcharg of the probe that captures the same, with the type it has there."""
+    """Return the probe's fetcharg with the same expression, with the type it has there."""
     return next((kept for kept in probe.fetchargs if kept.expression == arg.expression), None)
 
 
 def retype(probe: Probe, arg: FetchArg, kinds: Sequence[str | None]) -> Probe:
     """Give a ticked field the next of some types."""
-    now = ticked(probe, arg)
-    if now is None or len(kinds) < 2:
+    current = ticked(probe, arg)
+    if current is None or len(kinds) < 2:
         return probe
-    place = kinds.index(now.type) if now.type in kinds else -1
-    new = replace(now, type=kinds[(place + 1) % len(kinds)])
-    return replace(probe, fetchargs=tuple(new if kept is now else kept for kept in probe.fetchargs))
+    place = kinds.index(current.type) if current.type in kinds else -1
+    new = replace(current, type=kinds[(place + 1) % len(kinds)])
+    return replace(probe, fetchargs=tuple(new if kept is current else kept for kept in probe.fetchargs))
 
 
 def _place(arg: FetchArg, names: Sequence[str]) -> int:
@@ -88,4 +88,4 @@ def _place(arg: FetchArg, names: Sequence[str]) -> int:
 
 
 Types = Callable[[str, str, str | None], Sequence[str | None]]
-"""How to find the types of a field: (kernel type, C type, the type it has by itself)."""
+"""Finds the types of a field: (kernel type, C type, own type) -> types."""

@@ -1,4 +1,4 @@
-"""A C prototype, broken into lines at its commas."""
+"""Widget of a C prototype, wrapped at commas."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from widgets.fields.c_text import highlighted, parameter_names, wrap
 from widgets.safe_text import fit, safe, width
 
 _LINES = 6
-"""A prototype takes no more; the rest is behind an ellipsis."""
+"""Greatest number of lines; the rest is replaced by an ellipsis."""
 
 
 class Prototype(Widget):
-    """`ssize_t vfs_read(struct file *file, ...)`, and where the function is at the right where there is room."""
+    """Prototype like `ssize_t vfs_read(struct file *file, ...)`, with the function's source at the right if it
+    fits.
+    """
 
     DEFAULT_CSS = """
     Prototype { height: auto; max-height: 40%; width: 1fr; }
     """
 
     text: reactive[str] = reactive("", layout=True)
-    """C, on one line."""
+    """Prototype, in one line."""
     function: reactive[str] = reactive("")
-    """The name in it."""
+    """Function's name in the prototype."""
     where: reactive[str] = reactive("", layout=True)
     """Source file or module."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as it takes."""
+        """Return the number of lines."""
         return max(1, len(self._lines(width)))
 
     def render(self) -> Content:
-        """The lines, highlighted."""
+        """Return the highlighted lines."""
         columns = self.size.width
         names = frozenset(parameter_names(self.text))
         lines = self._lines(columns)

@@ -1,4 +1,4 @@
-"""What the signature pane shows of one function."""
+"""Content of the signature pane for one function."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from widgets.fields.field_tree import FieldNode
 
 @dataclass(frozen=True, slots=True)
 class SignatureText:
-    """What the editor shows of a function."""
+    """Texts of a function for the editor."""
 
     name: str
     prototype: str
-    """C, on one line."""
+    """Prototype, in one line."""
     arguments: Sequence[FieldNode]
     retval: FieldNode | None = None
-    """None: it returns nothing."""
+    """Return value; None: void."""
     where: str = ""
     """Module or source file."""
     trouble: str = ""
-    """Why nothing is known of it, or nothing can be attached; empty: all is well."""
+    """Reason why the signature is unknown, or nothing can attach; empty: neither."""
     about: Attachability | None = None
-    """What can attach and what there is instead; None: not known yet."""
+    """Kinds that can attach, and alternatives; None: not known yet."""
 
     def in_order(self) -> list[FieldNode]:
-        """The arguments, then the return value, then what is no argument (`$comm`, `$stack`)."""
+        """Return the arguments, then the return value, then other values (`$comm`, `$stack`)."""
         nodes = list(self.arguments)
         if self.retval is None:
             return nodes

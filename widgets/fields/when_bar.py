@@ -1,4 +1,6 @@
-"""`when  entry  [exit]  both      with  fprobe`: the end of the call a probe sits at, by key or click."""
+"""Bar `when  entry  [exit]  both     with  fprobe`: the end of the call where a probe sits, chosen by key or
+click.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,32 @@ from widgets.safe_text import cut, safe, width
 
 
 class WhenBar(Widget):
-    """Shows the choice in brackets; a click posts `Chosen`."""
+    """Bar with the choice in brackets; a click posts `Chosen`."""
 
     DEFAULT_CSS = """
     WhenBar { height: 1; width: 1fr; }
     """
 
     when: reactive[ProbeEnds] = reactive(ProbeEnds.ENTRY)
-    """The end that is chosen."""
+    """Chosen end."""
     mechanism: reactive[str] = reactive("")
-    """How the probe will attach; empty: not known."""
+    """Mechanism by which the probe will attach; empty: unknown."""
 
     class Chosen(Message):
-        """An end was clicked."""
+        """Sent when an end was clicked."""
 
         def __init__(self, when: ProbeEnds) -> None:
             super().__init__()
             self.when = when
 
     def render(self) -> Content:
-        """The line; brackets mark the choice, as colour alone would not do."""
+        """Return the line; brackets mark the choice, as colour alone is not enough."""
         parts: list[tuple[str, str]] = [("when ", "dim")]
         for when in ProbeEnds:
-            chosen = when is self.when
-            parts.append((f"[{when.value}]" if chosen else f" {when.value} ", "bold $text-accent" if chosen else ""))
+            is_chosen = when is self.when
+            parts.append(
+                (f"[{when.value}]" if is_chosen else f" {when.value} ", "bold $text-accent" if is_chosen else "")
+            )
         used = sum(width(text) for text, _ in parts)
         if self.mechanism:
             parts += [("  with ", "dim"), (cut(safe(self.mechanism), self.size.width - used - 7), "")]

@@ -1,4 +1,4 @@
-"""The list of completions over the line that is typed: what may stand at the cursor, with types and offsets."""
+"""List of completions over the edited line, with types and offsets."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LOOKS = {
     ItemKind.VARIABLE: "type",
     ItemKind.REGISTER: "type",
 }
-"""As `spec_look` colours them in the text; the others are names."""
+"""Styles as `spec_look` has them in the text; others are names."""
 _LEAST = 6
-"""Columns that a column needs to say something, unless it has less to say."""
+"""Minimum useful width of a column, unless its texts are shorter."""
 _FRAME = 2
 
 
 class CompletionRows:
-    """One row an item; where there is none, a row that says why."""
+    """Row for each item; without items a row with the reason."""
 
     first = 0
 
@@ -43,14 +43,14 @@ class CompletionRows:
         self._typed = typed.lstrip("->.[$%")
         items = found.items
         self._label = max((len(item.label) for item in items), default=0)
-        # Where no item has both, one column does for C types and for what is said.
+        # If no item has both, one column is enough for C types and notes.
         self._merged = not any(item.c_type and item.about for item in items)
         self._widths = tuple(
-            max((len(text) for text in column), default=0) for column in zip(*map(self._told, items), strict=True)
+            max((len(text) for text in column), default=0) for column in zip(*map(self._texts, items), strict=True)
         )
 
-    def _told(self, item: Completion) -> tuple[str, ...]:
-        """What is told of an item behind its label."""
+    def _texts(self, item: Completion) -> tuple[str, ...]:
+        """Return the texts of an item after its label."""
         offset = "" if item.offset is None else f"+{item.offset}"
         if self._merged:
             return item.c_type or item.about, offset
@@ -64,7 +64,7 @@ class CompletionRows:
         return min(self._label, _LABEL) + sum(columns + 2 for columns in self._widths if columns)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Label, C type, offset, what it is; what there is no room for is cut."""
+        """Return label, C type, offset and note, cut to the available columns."""
         if not self.found.items:
             yield Piece(cut(safe(self.found.note), columns), "dim")
             return
@@ -77,15 +77,15 @@ class CompletionRows:
         yield Piece(" " * (label - width(shown)))
         room = columns - label
         looks = ("type" if item.c_type else "dim", "number") if self._merged else ("type", "number", "dim")
-        for text, wanted, look in zip(self._told(item), self._widths, looks, strict=True):
-            given = min(wanted, room - 2)
-            if given >= min(wanted, _LEAST) > 0:
-                room -= given + 2
-                yield Piece("  " + fit(safe(text), given), look)
+        for text, wanted, look in zip(self._texts(item), self._widths, looks, strict=True):
+            cell_width = min(wanted, room - 2)
+            if cell_width >= min(wanted, _LEAST) > 0:
+                room -= cell_width + 2
+                yield Piece("  " + fit(safe(text), cell_width), look)
 
 
 class CompletionList(LineList, can_focus=False):
-    """Floats over the screen; the keyboard stays in the line."""
+    """List that floats over the screen; the focus stays in the line."""
 
     DEFAULT_CSS = """
     CompletionList {
@@ -105,7 +105,7 @@ class CompletionList(LineList, can_focus=False):
     """
 
     class Taken(Message):
-        """An item was clicked."""
+        """Sent when an item was clicked."""
 
         def __init__(self, item: Completion) -> None:
             super().__init__()
@@ -115,25 +115,25 @@ class CompletionList(LineList, can_focus=False):
         super().__init__()
         self.found = Completions(0, 0)
         self.after_taking = False
-        """Whether an item was taken just before it was opened."""
+        """True if an item was taken just before the list was opened."""
         self.picked = False
-        """Whether a key moved the cursor to its item: only then Enter takes it. Tab takes the marked one, too."""
+        """True if a key moved the cursor to its item: only then Enter takes it. Tab takes a marked item as well."""
 
     @property
     def opened(self) -> bool:
-        """Whether it is on the screen."""
+        """True if the list is on the screen."""
         return self.has_class("-open")
 
     @property
     def chosen(self) -> Completion | None:
-        """The item under the cursor; None: nothing is marked."""
+        """Item under the cursor; None: none is marked."""
         return self.found.items[self.cursor] if 0 <= self.cursor < len(self.found.items) else None
 
     def open(self, found: Completions, typed: str, at: Offset, after_taking: bool, kept: Completion | None) -> None:
-        """Show completions over a cell of the screen, below it where there is no room.
+        """Show completions above a cell of the screen, or below it if there is no room.
 
-        The first is marked where the text can't stand without one, or where one was taken and most go on. `kept` was
-        picked before and stays so where it is still there.
+        The first item is marked if the text is incomplete without one, or if one was just taken and usually another
+        follows. `kept` was chosen before and stays so if it is still listed.
         """
         self.found, self.after_taking = found, after_taking
         rows = CompletionRows(found, typed)
@@ -146,18 +146,18 @@ class CompletionList(LineList, can_focus=False):
         self.add_class("-open")
 
     def close(self) -> None:
-        """Take it off the screen."""
+        """Hide the list."""
         self.remove_class("-open")
         self.found, self.picked = Completions(0, 0), False
 
     def pick(self, step: int) -> None:
-        """Move to another item by a key; it is Enter's from now on."""
+        """Move to another item by a key; Enter takes it from now on."""
         self.picked = bool(self.found.items)
         self.move_to(max(0, self.cursor + step))
         self.watch_cursor(self.cursor, self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Say which keys are for the list."""
+        """Show the keys of the list."""
         super().watch_cursor(old, new)
         if not self.found.items:
             self.border_subtitle = ""
@@ -165,7 +165,7 @@ class CompletionList(LineList, can_focus=False):
             self.border_subtitle = "enter takes · esc closes" if self.picked else "tab takes · ↓ chooses"
 
     def place(self, at: Offset) -> None:
-        """Above a cell of the screen where there is room, else below it."""
+        """Place the list above a cell of the screen if there is room, else below it."""
         rows, screen = self.rows, self.screen.size
         if not isinstance(rows, CompletionRows):
             return
@@ -178,7 +178,7 @@ class CompletionList(LineList, can_focus=False):
         self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:
-        """A click takes the item."""
+        """Take the clicked item."""
         event.stop()
         offset = event.get_content_offset(self)
         row = -1 if offset is None else self.top + offset.y

@@ -1,4 +1,4 @@
-"""How the parts of a specification look: letter, place, when, name, variable, type, filter."""
+"""Styles for the parts of a specification: letter, place, when, name, variable, type, filter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMENT: Final = "$text-muted"
 
 
 class StyledSpan(NamedTuple):
-    """A run of a text and its style."""
+    """Run of a text with its style."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class StyledSpan(NamedTuple):
 
 
 def spans(text: str) -> list[StyledSpan]:
-    """Give the runs that are not plain, in order."""
+    """Return the runs that have a style, in order."""
     command, hash_, _ = text.partition("#")
     found = list(_of_command(command))
     return [*found, StyledSpan(len(command), len(text), COMMENT)] if hash_ else found

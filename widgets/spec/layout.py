@@ -1,4 +1,4 @@
-"""A specification as lines for the screen: broken at blanks, a refusal under the token it is about."""
+"""Lay out a specification in lines: wrapped at blanks, with an error below its token."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ _WORD: Final = re.compile(r"\S+")
 
 
 class OtherKernel(NamedTuple):
-    """What other kernels would be given for the same probe."""
+    """Lines for other kernels from the same probe."""
 
     names: str
-    """`6.12, 7.2`."""
+    """Names of the kernels, as `6.12, 7.2`."""
     lines: tuple[str, ...] = ()
     told: str = ""
-    """What is lost in lowering, or why it can't be done; that the lines are the same."""
+    """Losses in lowering, or the reason why it is impossible; or that the lines are the same."""
     refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """What the pane shows."""
+    """Content of the pane."""
 
     text: str = ""
-    """The probe as text: what was typed, or what is ticked."""
+    """Probe as text: typed, or from the ticked fields."""
     verdict: Verdict | None = None
-    """None: not asked, or nothing to ask."""
+    """Verdict; None: not requested, or there is no text."""
     lowered: tuple[str, ...] = ()
-    """What will be written to the kernel."""
+    """Lines to be written to the kernel."""
     notes: tuple[str, ...] = ()
-    """What was lost in lowering, and what one should know."""
+    """Losses in lowering, and other notes."""
     filter: str = ""
-    """The filter in the text."""
+    """Filter in the text."""
     others: tuple[OtherKernel, ...] = ()
-    """The other kernels; empty: not asked for."""
+    """Other kernels; empty: not requested."""
     lowered_only: bool = False
-    """The kernel takes what the text is lowered to, not the text itself."""
+    """True if the kernel accepts the lowered lines, not the text itself."""
 
 
 class Slice(NamedTuple):
-    """One line of a text that was broken."""
+    """Line of a wrapped text."""
 
     start: int
     end: int
@@ -59,27 +59,27 @@ class Slice(NamedTuple):
 
 
 class TextLayout(NamedTuple):
-    """The text and its verdict as lines, and which of them hold a part of the text."""
+    """Text and verdict as lines, and which lines hold a part of the text."""
 
     lines: list[Content]
     parts: dict[int, Slice]
-    """Number of the line -> what of the text stands there."""
+    """Number of a line -> the part of the text in it."""
 
     def cell(self, index: int) -> tuple[int, int]:
-        """Column and line of a place in the text."""
+        """Return column and line of a place in the text."""
         y = max((y for y, part in self.parts.items() if part.start <= index), default=0)
         part = self.parts.get(y, Slice(0, 0, 0))
         return part.indent + index - part.start, y
 
     def place(self, x: int, y: int) -> int:
-        """The place in the text that is nearest to a cell."""
+        """Return the place in the text that is nearest to a cell."""
         line = max((n for n in self.parts if n <= y), default=0)
         part = self.parts.get(line, Slice(0, 0, 0))
         return min(max(part.start + x - part.indent, part.start), part.end)
 
 
 def broken(text: str, columns: int) -> list[Slice]:
-    """Break at blanks; a word that is too long is broken where the line ends."""
+    """Break a text at blanks; a word that is too long is broken at the line's end."""
     slices: list[Slice] = []
     start = 0
     while start < len(text) or not slices:
@@ -95,19 +95,19 @@ def broken(text: str, columns: int) -> list[Slice]:
 
 
 def head(shown: Specification, columns: int, keys: str = "tab") -> TextLayout:
-    """The text with its verdict: a caret under the token it is about, or the sign that it is accepted.
+    """Lay out the text with its verdict: a caret under the wrong token, or the sign of acceptance.
 
     Args:
-        shown: what is shown.
-        columns: of the pane.
-        keys: that take the way out; empty: they are for something else now.
+        shown: content of the pane.
+        columns: width of the pane.
+        keys: keys that take the correction; empty: they have another meaning now.
     """
     text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
     lines, parts = _marked(text, error if column is not None else None, column or 0, columns, keys)
     if error is not None and column is None:
         if shown.verdict is not None and shown.verdict.caret is not None:
-            # The kernel judged a line that was lowered: its caret belongs under that line.
+            # The kernel judged a lowered line: its caret belongs below that line.
             lines += _marked(safe(shown.verdict.command), error, shown.verdict.caret, columns, keys)[0]
         else:
             lines += _message(error, columns, keys)
@@ -117,7 +117,7 @@ def head(shown: Specification, columns: int, keys: str = "tab") -> TextLayout:
 
 
 def unfinished(shown: Specification) -> bool:
-    """Whether all that is wrong with the text is that something is missing at its end."""
+    """Return True if the only error of the text is that its end is missing."""
     error = shown.verdict.error if shown.verdict is not None else None
     if shown.verdict is None or error is None or error.token:
         return False
@@ -126,7 +126,7 @@ def unfinished(shown: Specification) -> bool:
 
 
 def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
-    """What stands below: the notes, and the lines for the kernel and for others where they are wanted."""
+    """Return the lines below: notes, and the lines for this kernel and others if requested."""
     lines = [line for note in shown.notes for line in _note(safe(note), columns)]
     if lowered:
         lines += [line for text in shown.lowered for line in _lowered(text, columns)]
@@ -137,7 +137,9 @@ def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
 
 
 def column_in(text: str, verdict: Verdict) -> int | None:
-    """The column of a refusal in the text as it was typed; None: it is about another text, or has no place."""
+    """Return the column of an error in the text as it was typed; None: the error is about another text, or has no
+    place.
+    """
     if verdict.caret is None:
         return None
     words = list(_WORD.finditer(text))
@@ -153,7 +155,7 @@ def column_in(text: str, verdict: Verdict) -> int | None:
 
 
 def advice(error: Refusal, keys: str) -> str:
-    """The way out: the nearest name that exists, or the hint with the text put right; `keys` take it."""
+    """Return the correction: the nearest existing name, or the hint with the corrected text; `keys` take it."""
     by = f" ({keys})" if keys else ""
     if error.nearest:
         return f"did you mean {safe(error.nearest[0])}?{by}"
@@ -174,7 +176,7 @@ def _accept(lines: list[Content], columns: int, sign: str) -> None:
 def _marked(
     text: str, error: Refusal | None, column: int, columns: int, keys: str
 ) -> tuple[list[Content], dict[int, Slice]]:
-    """The lines of a text, with an error below the one that holds its column."""
+    """Return the lines of a text, with an error below the line that holds its column."""
     column = min(column, len(text))
     lines: list[Content] = []
     parts: dict[int, Slice] = {}
@@ -189,7 +191,7 @@ def _marked(
 
 
 def _caret(place: int, error: Refusal, columns: int, keys: str) -> list[Content]:
-    """The caret, its message behind it, before it, or below it: where there is room."""
+    """Return the caret with its message after it, before it, or below it, depending on the room."""
     marks = ("^" + "~" * (width(safe(error.token)) - 1))[: max(1, columns - place)]
     message = f"{safe(error.code)}  {safe(error.message)}"
     way_out = advice(error, keys)
@@ -247,19 +249,19 @@ def _note(text: str, columns: int) -> list[Content]:
 
 
 def _other(other: OtherKernel, columns: int) -> list[Content]:
-    """The kernels' names and what is told of them, and their lines below."""
+    """Return the kernels' names with their note, and their lines below."""
     title = f"{safe(other.names)}: "
     text, style = f"{title}{safe(other.told)}", "$text-warning" if other.refused else "dim"
-    told = []
+    title_lines = []
     for part in broken(text, columns):
         named = max(0, len(title) - part.start)
         shown = text[part.start : part.end]
-        told.append(Content.assemble(" " * part.indent, (shown[:named], "bold"), (shown[named:], style)))
-    return [*told, *(line for text in other.lines for line in _lowered(text, columns))]
+        title_lines.append(Content.assemble(" " * part.indent, (shown[:named], "bold"), (shown[named:], style)))
+    return [*title_lines, *(line for text in other.lines for line in _lowered(text, columns))]
 
 
 def _line(text: str, part: Slice) -> Content:
-    """One line of a specification; what a token is, is told by its place in the whole text."""
+    """Return one line of a specification; a token's style depends on its place in the whole text."""
     line = Content(" " * part.indent + text[part.start : part.end])
     shift = part.indent - part.start
     for span in spans(text):

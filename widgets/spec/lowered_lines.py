@@ -1,4 +1,4 @@
-"""The lines below a specification: what is written to this kernel, to others, and what one should know."""
+"""Widget below a specification: lines for this kernel and for others, and notes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from widgets.spec.layout import Specification, tail
 
 
 class LoweredLines(Widget):
-    """The lines below the text; as high as they are."""
+    """Lines below the text; as high as necessary."""
 
     DEFAULT_CSS = """
     LoweredLines { height: auto; width: 1fr; text-wrap: nowrap; }
     """
 
     shown: reactive[Specification] = reactive(Specification(), layout=True)
-    """What is shown."""
+    """Content that is shown."""
     lowered: reactive[bool] = reactive(False, layout=True)
-    """Whether the lines for the kernel are shown too."""
+    """True if the lines for the kernel are shown too."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as it takes."""
+        """Return the number of lines."""
         return len(tail(self.shown, width, self.lowered))
 
     def render(self) -> Content:
-        """The lines."""
+        """Return the lines."""
         return Content("\n").join(tail(self.shown, self.size.width, self.lowered))

@@ -1,4 +1,4 @@
-"""Undo for a line that is edited: what was typed in one go comes back in one go."""
+"""Undo for an edited line: letters typed in succession are undone together."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _MOST = 200
 
 
 class TextState(NamedTuple):
-    """A text and where the cursor was in it."""
+    """Text with the cursor's place."""
 
     text: str
     cursor: int
 
 
 class UndoHistory:
-    """States before the present one, and those that were undone."""
+    """States before the current one, and undone states."""
 
     def __init__(self) -> None:
         self._past: list[TextState] = []
@@ -23,7 +23,7 @@ class UndoHistory:
         self._typing = -1
 
     def change(self, before: TextState, after: TextState) -> None:
-        """Note a change; letters typed one behind the other, up to a blank, are one."""
+        """Record a change; successive letters, up to a blank, are one change."""
         added = after.text[before.cursor : after.cursor]
         typed = len(added) == 1 and after.text == before.text[: before.cursor] + added + before.text[before.cursor :]
         if not (typed and added != " " and before.cursor == self._typing):
@@ -32,11 +32,11 @@ class UndoHistory:
         self._future.clear()
 
     def undo(self, now: TextState) -> TextState | None:
-        """Give the state before; None: there is none."""
+        """Return the state before; None: there is none."""
         return self._move(self._past, self._future, now)
 
     def redo(self, now: TextState) -> TextState | None:
-        """Give the state that was undone last; None: there is none."""
+        """Return the state undone last; None: there is none."""
         return self._move(self._future, self._past, now)
 
     def _move(self, source: list[TextState], other: list[TextState], now: TextState) -> TextState | None:

@@ -293,14 +293,14 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     two = lan.hosts["two"] = ReturningHost("two")
     feed(lan, ("one", 1), ("two", 2))
     told_of_cut = threading.Event()
-    say = tui.cli.host_stream.stream._say
+    say = tui.cli.host_stream.stream._print_line
 
     def said(host: Host, text: str) -> None:
         say(host, text)
         if text.startswith("cut: "):
             told_of_cut.set()
 
-    monkeypatch.setattr(tui.cli.host_stream.stream, "_say", said)
+    monkeypatch.setattr(tui.cli.host_stream.stream, "_print_line", said)
 
     def cut() -> None:
         while not two.pages.taken:
@@ -348,7 +348,7 @@ def test_a_host_that_falls_silent_is_told_once_and_so_is_its_answer(lan, capsys,
         if "heard again" in text:
             answered.set()
 
-    monkeypatch.setattr(tui.cli.host_stream.stream, "_say", say)
+    monkeypatch.setattr(tui.cli.host_stream.stream, "_print_line", say)
 
     def freeze() -> None:
         while not two.pages.taken:

@@ -16,8 +16,8 @@ from kernel.watch.watch import Watch
 from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
-from tui.cli.follow.reconnect import _want
-from tui.cli.follow.summary_printer import _Counting
+from tui.cli.follow.reconnect import _replace_paths
+from tui.cli.follow.summary_printer import _Counter
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of
 from tui.views.calls.call_text import CallTexts
@@ -68,7 +68,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     watch.arm(probe("vfs_write"), triggers=("stacktrace",))
     events: dict[str, frozenset[str]] = {one.path: frozenset() for each in watch.armed for one in each.plan.events}
     source = source_of(watch, events)
-    counting = _Counting(watch, "none", events, Filter(), exact=True)
+    counting = _Counter(watch, "none", events, Filter(), exact=True)
     calls = CallTexts(watch, store)
 
     def add(number: int) -> Record:
@@ -86,7 +86,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     for number in range(1, TIMES + 1):
         side.cut()
         assert soon(lambda: watch.error is not None)
-        _want(events, ReconnectAttempt(watch).run())
+        _replace_paths(events, ReconnectAttempt(watch).run())
         last = add(number)
         if number in (2, TIMES):
             summary = counting._summary

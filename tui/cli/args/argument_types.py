@@ -1,4 +1,6 @@
-"""What a word of the command line may be; argparse shows the reason where it may not."""
+"""Argument types for argparse: each function checks one word of the command line, or raises ArgumentTypeError with
+the reason.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +9,35 @@ import math
 
 
 def trigger(text: str) -> str:
-    """A trigger."""
+    """Return a trigger without surrounding blanks; reject an empty one."""
     if not text.strip():
         raise argparse.ArgumentTypeError("an empty trigger")
     return text.strip()
 
 
 def specification(text: str) -> str:
-    """A probe."""
+    """Return a probe specification as typed; reject an empty one."""
     if not text.strip():
         raise argparse.ArgumentTypeError("an empty specification")
     return text
 
 
 def name(text: str) -> str:
-    """A function or a type."""
+    """Return the name of a function or type; reject an empty one."""
     if not text.strip():
         raise argparse.ArgumentTypeError("say a function or a type")
     return text
 
 
 def natural(text: str) -> int:
-    """A number from 0 on."""
+    """Return a number from 0 on."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
     return int(text)
 
 
 def megabytes(text: str) -> int:
-    """Megabytes, as bytes."""
+    """Return a number of megabytes (from 1 on) as bytes."""
     number = natural(text)
     if not number:
         raise argparse.ArgumentTypeError("a file of 0 MB holds nothing")
@@ -43,7 +45,7 @@ def megabytes(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A number from 1 on."""
+    """Return a number from 1 on."""
     number = natural(text)
     if not number:
         raise argparse.ArgumentTypeError("0 events are none: leave it out for no limit")
@@ -51,7 +53,7 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Seconds."""
+    """Return a duration in seconds from `5`, `5s` or `0.5`; reject 0, negative and infinite ones."""
     try:
         number = float(text.removesuffix("s"))
     except ValueError:

@@ -1,8 +1,8 @@
-"""Completion for bash, zsh and fish, written from the words of the command line.
+"""Completion scripts for bash, zsh and fish, generated from the grammar of the command line.
 
-All three scripts do the same: find which command the line is in, going over what belongs to options; then offer what
-may stand behind the last option, else options or words of that command. Names of presets are asked of probewright
-itself, all else stands in the script.
+All three scripts do the same: find the command of the line, skipping words that are values of options; then offer the
+values of the last option, else options or words of that command. The names of presets are read from probewright at
+completion time, everything else is written into the script.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LIST_PRESETS = "command probewright preset list 2>/dev/null | cut -d' ' -f1"
 
 
 def bash(commands: Sequence[CommandWord]) -> str:
-    """For bash 4 and newer; words with a colon are cut where bash cuts them."""
+    """Return the script for bash 4 and newer; words with a colon are split where bash splits them."""
     return f"""# Completion of probewright for bash. In ~/.bashrc:  source <(probewright completion bash)
 {_walk(commands)}
 _probewright_offer() {{  # what: words, files, presets
@@ -72,7 +72,7 @@ complete -F _probewright probewright
 
 
 def zsh(commands: Sequence[CommandWord]) -> str:
-    """For zsh; what the options do stands beside them."""
+    """Return the script for zsh; the help text of each option is shown beside the option."""
     return f"""#compdef probewright
 # Completion of probewright for zsh: as a file _probewright in a folder of $fpath, or in ~/.zshrc, behind compinit:
 #     source <(probewright completion zsh)
@@ -125,7 +125,7 @@ fi
 
 
 def fish(commands: Sequence[CommandWord]) -> str:
-    """For fish 3 and newer."""
+    """Return the script for fish 3 and newer."""
     lines: list[str] = []
     for one in commands:
         here = f"-n 'test (__probewright_at) = {_fish_word(' '.join(one.path))}'"
@@ -174,14 +174,14 @@ complete -c probewright -f
 
 
 SCRIPTS: Final[dict[str, Callable[[Sequence[CommandWord]], str]]] = {"bash": bash, "zsh": zsh, "fish": fish}
-"""By the name of the shell."""
+"""Functions that write a script, by the name of the shell."""
 
 
 # -- what bash and zsh write alike ---------------------------------------------------------------------------------
 
 
 def _walk(commands: Sequence[CommandWord]) -> str:
-    """Functions that say of a word whether the next one belongs to it, and whether it is a command."""
+    """Return shell functions that tell whether an option takes the next word, and whether a word is a command."""
     takes = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in _taking(one)]
     following = [f"{_quote(' '.join(one.path))}:{name}" for one in commands for name in one.commands]
     return f"""_probewright_takes() {{
@@ -211,14 +211,16 @@ def _cases(
     )
 
 
-def _of_options(one: CommandWord, lines: Callable[[Option], Iterator[str]]) -> list[tuple[str, list[str]]]:
-    path = _quote(" ".join(one.path))
-    return [("|".join(f"{path}:{name}" for name in option.names), list(lines(option))) for option in one.options]
+def _of_options(command: CommandWord, lines: Callable[[Option], Iterator[str]]) -> list[tuple[str, list[str]]]:
+    path = _quote(" ".join(command.path))
+    return [("|".join(f"{path}:{name}" for name in option.names), list(lines(option))) for option in command.options]
 
 
 def _of_commands(commands: Sequence[CommandWord], lines: Callable[[CommandWord], list[str]]) -> str:
     return "\n".join(
-        f"            {_quote(' '.join(one.path))}) {'; '.join(said)} ;;" for one in commands if (said := lines(one))
+        f"            {_quote(' '.join(command.path))}) {'; '.join(script_lines)} ;;"
+        for command in commands
+        if (script_lines := lines(command))
     )
 
 
@@ -229,32 +231,34 @@ def _offers(option: Option) -> Iterator[str]:
     yield from (_offer(value) for value in option.values if value in (FILES, PRESETS))
 
 
-def _offers_words(one: CommandWord) -> Iterator[str]:
-    if one.commands:
-        yield _offer(" ".join(one.commands))
-    for word in one.words:
+def _offers_words(command: CommandWord) -> Iterator[str]:
+    if command.commands:
+        yield _offer(" ".join(command.commands))
+    for word in command.words:
         yield from _offers(word)
 
 
-def _offer(what: str) -> str:
-    return f"_probewright_offer {_quote(what)}"
+def _offer(values: str) -> str:
+    return f"_probewright_offer {_quote(values)}"
 
 
-def _described(one: CommandWord) -> list[str]:
-    """`--json:one JSON object a line`, as _describe of zsh reads it."""
-    return [f"{name}:{option.help.replace(':', chr(92) + ':')}" for option in one.options for name in option.names]
+def _described(command: CommandWord) -> list[str]:
+    """Return options as `_describe` of zsh reads them: `--json:one JSON object a line`."""
+    return [
+        f"{name}:{option.help.replace(':', chr(92) + ':')}" for option in command.options for name in option.names
+    ]
 
 
-def _names(one: CommandWord) -> list[str]:
-    return [name for option in one.options for name in option.names]
+def _names(command: CommandWord) -> list[str]:
+    return [name for option in command.options for name in option.names]
 
 
-def _taking(one: CommandWord) -> list[str]:
-    return [name for option in one.options if option.takes for name in option.names]
+def _taking(command: CommandWord) -> list[str]:
+    return [name for option in command.options if option.takes for name in option.names]
 
 
 def _quote(text: str) -> str:
-    """Of our own help, without backslashes: these fish would read inside of quotes."""
+    """Quote our own help text, which has no backslash: fish would interpret one inside quotes."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -274,14 +278,14 @@ def _fish_values(values: Iterable[str]) -> Iterator[str]:
 
 
 def _fish_takes(commands: Sequence[CommandWord]) -> str:
-    words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in _taking(one)]
+    words = [f"'{' '.join(command.path)}:{name}'" for command in commands for name in _taking(command)]
     return f"            case {' '.join(words)}"
 
 
 def _fish_next(commands: Sequence[CommandWord]) -> str:
-    words = [f"'{' '.join(one.path)}:{name}'" for one in commands for name in one.commands]
+    words = [f"'{' '.join(command.path)}:{name}'" for command in commands for name in command.commands]
     return f"            case {' '.join(words)}"
 
 
 def _help_of(commands: Sequence[CommandWord], path: tuple[str, ...]) -> str:
-    return next(one.help for one in commands if one.path == path)
+    return next(command.help for command in commands if command.path == path)

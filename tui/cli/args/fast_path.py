@@ -1,6 +1,6 @@
-"""The words of the command line where there are none or a lone target, as most people start the application.
+"""Fast path for a command line that is empty or holds a lone target, as most people start the application.
 
-argparse would take a tenth of the time to a first picture.
+argparse would take a tenth of the time to the first picture.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ COMMANDS = tuple(_WORDS.split())
 
 
 def plain(words: Sequence[str]) -> SimpleNamespace | None:
-    """As `tui.cli.args.parser.parse` would give it; None where that has to read the words."""
+    """Return the namespace that `tui.cli.args.parser.parse` would return; None: the words need the full parser."""
     if len(words) > 1 or (words and (words[0].startswith("-") or words[0] in COMMANDS)):
         return None
     return SimpleNamespace(command="app", recording=words[0] if words else None, target="auto")

@@ -1,6 +1,6 @@
-"""The command line as a value: which options, words and commands there are, read from the parser itself.
+"""Grammar of the command line as a value: commands, options and positional words, read from the argparse parsers.
 
-Completion of shells and the reference are made from it, so that nothing of them is written twice.
+Shell completion and the reference page are made from it, so that neither repeats the parser.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from tui.cli.args.parser import parsers
 
 TARGETS = ("auto", "local", "ssh://", "lab", "lab:6.1", "lab:6.12", "lab:7.2", "lab:arm64:6.12", "lab:full")
 FILES, PRESETS = "files", "presets"
-"""What `Option.values` says where files, or names of presets, may stand."""
+"""Markers in `Option.values`: file names, or names of presets, may stand there."""
 
 
 class Option(NamedTuple):
-    """An option, or a word that stands for itself."""
+    """Option, or positional word."""
 
     names: tuple[str, ...]
-    """`-t`, `--target`; empty: a positional word."""
+    """Spellings, as `-t`, `--target`; empty for a positional word."""
     value: str
-    """What stands behind it, as the help calls it; empty: nothing does."""
+    """Name of the value in the help; empty: the option takes none."""
     values: tuple[str, ...]
-    """What may stand there, as far as that is known; `FILES` and `PRESETS` alone for such."""
+    """Possible values, as far as they are known; only `FILES` or `PRESETS` where files or presets may stand."""
     help: str
     optional: bool = False
-    """The value of an option, or the word, may be left out."""
+    """True if the value of an option, or the positional word, may be left out."""
     repeated: bool = False
     required: bool = False
-    """Of an option: it must be given."""
+    """True if the option must be given."""
     closed: bool = False
-    """No other words than `values` may stand there."""
+    """True if no words other than `values` are accepted."""
 
     @property
     def takes(self) -> bool:
-        """The word behind it belongs to it, whatever it is."""
+        """True if the next word always belongs to the option."""
         return bool(self.names and self.value and not self.optional)
 
 
 class CommandWord(NamedTuple):
-    """A command, or one of its actions."""
+    """Command, or action of a command."""
 
     path: tuple[str, ...]
-    """`("preset", "list")`; empty: none, the application itself."""
+    """Words of the command, as `("preset", "list")`; empty: the application itself."""
     help: str
     options: tuple[Option, ...]
     words: tuple[Option, ...]
-    """What stands without a dash."""
+    """Positional words."""
     commands: tuple[str, ...]
-    """The words that may follow as commands."""
+    """Names of subcommands."""
 
     @property
     def usage(self) -> str:
-        """`record [OPTION …] -o FILE.pwr SPEC …`."""
+        """Usage line, as `record [OPTION …] -o FILE.pwr SPEC …`."""
         needed = [f"{option.names[0]} {option.value}" for option in self.options if option.required]
         words = [f"{word.value} …" if word.repeated else word.value for word in self.words]
         optional = [f"[{text}]" if word.optional else text for text, word in zip(words, self.words, strict=True)]
@@ -64,7 +64,7 @@ class CommandWord(NamedTuple):
 
 
 def commands() -> tuple[CommandWord, ...]:
-    """The application, then every command, each before its actions."""
+    """Return the application, then every command, each before its actions."""
     application, rest = parsers()
     (first, *others) = list(_walk(rest, (), ""))
     mine = _command(application, (), application.description or "")
@@ -96,7 +96,7 @@ def _option(action: argparse.Action) -> Option:
     takes = action.nargs != 0
     metavar = action.metavar if isinstance(action.metavar, str) else _name_of(action) if takes else ""
     values = (
-        tuple(str(one) for one in action.choices) if action.choices else _values(action, metavar) if takes else ()
+        tuple(str(value) for value in action.choices) if action.choices else _values(action, metavar) if takes else ()
     )
     text = (action.help or "") % {"default": action.default}
     return Option(
@@ -112,12 +112,12 @@ def _option(action: argparse.Action) -> Option:
 
 
 def _name_of(action: argparse.Action) -> str:
-    """As a person would call its value."""
+    """Return the name of an option's value where the parser names none: the destination in capitals."""
     return action.dest.upper()
 
 
 def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:
-    """What may stand there, by the word that the help has for it."""
+    """Return the values that may stand for an option, derived from the name of the value in the help."""
     if metavar == "TARGET":
         return (*TARGETS, FILES)
     if metavar.startswith("FORMAT"):

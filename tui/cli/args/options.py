@@ -1,4 +1,4 @@
-"""Options that several commands share, each group by the function that adds it."""
+"""Groups of options that several commands share; one function adds one group to a parser."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from events.export.catalogue import OF_EVENTS
 from tui.cli.args import argument_types as types
 
 VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
-"""Names of tables that `tui.cli.exports.view_export` writes, which takes longer to import than all of this."""
+"""Views whose tables `tui.cli.exports.view_export` writes; listed here as that module is slow to import."""
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
-    """Where events go in place of a screen, or of printed lines."""
+    """Add the options for an export of events in place of a screen or of printed lines."""
     formats = ", ".join(OF_EVENTS)
     parser.add_argument(
         "--export",
@@ -46,7 +46,9 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
-    """Return words for the events that are given out; `where` the option has an effect, with a blank behind it."""
+    """Add --filter; `where` begins its help text with the case in which the option has an effect, ending in a
+    blank.
+    """
     parser.add_argument(
         "--filter",
         metavar="CONDITION",
@@ -57,7 +59,7 @@ def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
-    """A table in place of events."""
+    """Add --view: the table of a view in place of events."""
     parser.add_argument(
         "--view",
         choices=VIEWS,
@@ -66,15 +68,17 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
-    """What nearly every command takes."""
-    text = f"what to probe, see below (default: {said})"
+def add_common(parser: argparse.ArgumentParser, default_text: str = "auto", default: str | None = None) -> None:
+    """Add --target and --version, which nearly every command has."""
+    text = f"what to probe, see below (default: {default_text})"
     parser.add_argument("-t", "--target", action=_Target, default=default, metavar="TARGET", help=text)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
 
 
 class _Target(argparse.Action):
-    """The last one is `target`, all of them are `targets`; those behind a command count, where there are such."""
+    """Action of --target: `target` is the last value, `targets` all of them; values after the command replace those
+    before it.
+    """
 
     def __call__(
         self,
@@ -88,7 +92,7 @@ class _Target(argparse.Action):
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
-    """Several machines at once; -t may be given more than once, too."""
+    """Add the options for several hosts; --target may be repeated as well."""
     text = "all hosts of a group: one of config.toml, INVENTORY:GROUP (Ansible), ssh:PATTERN (~/.ssh/config); again "
     parser.add_argument(
         "-g", "--group", dest="groups", action="append", default=[], metavar="GROUP", help=f"{text}for another"
@@ -102,7 +106,9 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 
 
 class _Version(argparse.Action):
-    """The version is looked up when it is asked for: that takes longer than all the rest of the arguments."""
+    """Action of --version: the version is looked up only on request, which takes longer than parsing all
+    arguments.
+    """
 
     def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:  # noqa: ARG002 - as argparse calls it
         import importlib.metadata
@@ -112,13 +118,13 @@ class _Version(argparse.Action):
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
-    """Values for the parameters of presets."""
+    """Add -p: values for the parameters of presets."""
     text = "a value for a preset's parameter; again for another"
     parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=text)
 
 
 def add_specs(parser: argparse.ArgumentParser, *, required: bool = True, preset: bool = False) -> None:
-    """The probes that a command is about."""
+    """Add the positional specifications of probes."""
     if preset:
         add_values(parser)
     parser.add_argument(
@@ -134,7 +140,7 @@ def add_bounds(
     parser: argparse.ArgumentParser,
     count: str = "stop after N events, of a preset that shows calls after N calls; else Ctrl+C does",
 ) -> None:
-    """When it ends by itself; `count`: what --count does."""
+    """Add --for and --count, which end a command; `count`: help text of --count."""
     parser.add_argument(
         "--for", dest="seconds", type=types.seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
     )
@@ -142,7 +148,7 @@ def add_bounds(
 
 
 def add_clock(parser: argparse.ArgumentParser) -> None:
-    """By which clock times are given out."""
+    """Add --clock: the clock whose times are printed and exported."""
     parser.add_argument(
         "--clock",
         choices=("kernel", "local", "utc"),
@@ -152,7 +158,7 @@ def add_clock(parser: argparse.ArgumentParser) -> None:
 
 
 def add_line(parser: argparse.ArgumentParser) -> None:
-    """What happens where the line to the target is cut."""
+    """Add --reconnect: the time to try to reconnect after the connection is lost."""
     parser.add_argument(
         "--reconnect",
         type=types.natural,
@@ -163,7 +169,7 @@ def add_line(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rates(parser: argparse.ArgumentParser) -> None:
-    """Defaults are those of `kernel.guards.limits`, which takes longer to import than all of this."""
+    """Add --max-rate and --storm; their defaults are in `kernel.guards.limits`, which is slow to import."""
     parser.add_argument(
         "--max-rate",
         type=types.natural,
@@ -179,7 +185,7 @@ def add_rates(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """How much a probe may bring, and what is done at once when it is armed."""
+    """Add the limits of event rates, and what is done when a probe is armed."""
     add_rates(parser)
     parser.add_argument("--force", action="store_true", help="arm it at any rate")
     parser.add_argument("--count-only", action="store_true", help="have the kernel count the hits, record nothing")
@@ -192,11 +198,11 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
-    parser.set_defaults(counting={})  # triggers of single probes, see `tui.cli.follow.preset_specs.asked_for`
+    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.asked_for`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:
-    """Sums in place of events."""
+    """Add --summary and --hist: sums in place of events."""
     parser.add_argument(
         "--summary",
         nargs="?",

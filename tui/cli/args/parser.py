@@ -1,4 +1,4 @@
-"""The arguments of the command line, as one namespace.
+"""Parse the command line into one namespace.
 
 Without a command the application starts; a lone argument that is no command is the target or recording to open.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
-"""Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
+"""Names of `probes.export.export.DIALECTS`; listed here as that module is slow to import."""
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -49,13 +49,13 @@ _TARGETS = f"""targets:
 
 {_STATUS}"""
 _OF_SEVERAL = ("app", "run")
-"""Commands that take several targets, and groups of them."""
+"""Commands that accept several targets, and groups of hosts."""
 _OF_THIS_MACHINE = ("doctor", "clean")
-"""Commands that are about a machine: of a recording nobody asks them unless he says so."""
+"""Commands about a machine: their default target is `local`, never the shipped recording."""
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """Read the arguments; usage errors end the process with status 2."""
+    """Parse the arguments; usage errors end the process with status 2."""
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
     arguments, unknown = parser.parse_known_args(argv)
@@ -76,7 +76,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def _first_word(argv: list[str]) -> str:
-    """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
+    """Return the first argument that is neither an option nor a target (whose name may equal a command: `lab`)."""
     words = iter(argv)
     for word in words:
         if word in (
@@ -99,12 +99,12 @@ def _first_word(argv: list[str]) -> str:
 
 
 def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """The parser of the application and that of its commands, for what is made from them."""
+    """Return the parser of the application and the parser of its commands, for completion and reference pages."""
     return _application(), _commands()
 
 
 class _Parser(argparse.ArgumentParser):
-    """One whose help is an error where it can't be printed; the base class passes over it."""
+    """Parser that raises the error of writing its help; argparse's own class ignores it."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         print(message, end="", file=file or sys.stderr)
@@ -142,7 +142,7 @@ def _commands() -> argparse.ArgumentParser:
 
     def printing(name: str, text: str) -> argparse.ArgumentParser:
         sub = command(name, text)
-        # Its default must not stand over what stood in front of the command.
+        # The default must not overwrite a target given before the command.
         add_common(sub, "local" if name in _OF_THIS_MACHINE else "auto", argparse.SUPPRESS)
         sub.add_argument("--json", action="store_true", help="one JSON object a line")
         return sub

@@ -1,4 +1,4 @@
-"""What may have been meant by words that the command line does not take."""
+"""Suggest the command or option that was probably meant by words that the parser does not know."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ _INSTEAD = {
     ): "a recording keeps every event, and `FILE.pwr --export FORMAT --filter CONDITION` chooses",
     ("graph", "--filter"): "a graph is filtered in the application, by f",
 }
-"""What to say of an option that a command does not have and another one has."""
+"""Advice for an option that this command does not have although another command has it."""
 
 
 def meant(parser: argparse.ArgumentParser, arguments: argparse.Namespace, first: str, unknown: Sequence[str]) -> str:
-    """What is wrong, with the nearest command or option where there is one.
+    """Return an error message for unknown words, with the nearest command or option if there is one.
 
     Args:
-        parser: that read the words.
-        arguments: what it understood.
-        first: the first word that is neither an option nor belongs to one.
-        unknown: what it could not take.
+        parser: the parser that read the words.
+        arguments: namespace of the words that were understood.
+        first: first word that is neither an option nor the value of one.
+        unknown: words that the parser did not know.
     """
-    import difflib  # not where nothing is wrong: each command waits for it
+    import difflib  # imported only after an error: every command would wait for it
 
     if first and first not in COMMANDS and not _is_target(first):
         if near := difflib.get_close_matches(first, COMMANDS, 1):
             return f"{first}: no such command; did you mean {near[0]}?"
-        if not any(word in COMMANDS for word in unknown):  # else it stands behind an option in front of the command
+        # else the command stands behind an option that the application does not have
+        if not any(word in COMMANDS for word in unknown):
             return f"{first}: no such command; commands are {', '.join(COMMANDS)}"
-    told = f"unrecognized arguments: {' '.join(unknown)}"
+    message = f"unrecognized arguments: {' '.join(unknown)}"
     options = _options(parser, arguments)
     words = [word.partition("=")[0] for word in unknown if word.startswith("--")]
     for word in words:
         if (instead := _INSTEAD.get((getattr(arguments, "command", ""), word))) is not None:
-            return f"{told}; {instead}"
+            return f"{message}; {instead}"
     found = [near for word in words for near in difflib.get_close_matches(word, options, 1)]
-    return f"{told}; did you mean {', '.join(dict.fromkeys(found))}?" if found else told
+    return f"{message}; did you mean {', '.join(dict.fromkeys(found))}?" if found else message
 
 
 def _is_target(word: str) -> bool:
-    """Whether a word names something to open, be it there or not: no command looks like that."""
+    """Tell whether a word looks like a target or an existing path: no command does."""
     return word in ("auto", "local") or any(sign in word for sign in ":/.") or os.path.exists(word)
 
 
 def _options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> list[str]:
-    """The long options of the command, and of its action, that was understood."""
+    """Return the long options of the command, and of its action, that the parser recognized."""
     found: list[str] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

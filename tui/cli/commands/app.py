@@ -1,4 +1,4 @@
-"""The application itself; whatever ends it, the probes are taken away after the screen is given back."""
+"""Run the application; whatever ends it, disarm all probes after the terminal is restored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE
-    gc.disable()  # until the first picture: all that is made by then stays, and collections cost it a sixth
+    # until the first picture: all objects made by then stay, and collections cost it a sixth of its time
+    gc.disable()
     options = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
     asked = {name: float(value) for name, value in options.items() if value is not None}
     fleet = _fleet(arguments, asked)
@@ -39,28 +40,33 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         _require_target(opening.spec)
     preview = PreviewReader(opening.spec) if of_file else None
     (preview or opening).start()
-    # Textual's default of 60 pictures a second costs a key twice the time to its answer.
+    # At Textual's default of 60 pictures a second a key takes twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app.app import Probewright
     from tui.app.driver import TerminalDriver
 
     if fleet is None and opening.spec.startswith("ssh://"):
-        opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
+        # ssh may ask for a password or about a host key: the application does not own the terminal yet
+        opening.join()
     app = Probewright(opening, preview, fleet)
     app.asked_limits = asked
-    if issubclass(TerminalDriver, app.driver_class):  # else the environment names another
+    if issubclass(TerminalDriver, app.driver_class):  # else the environment names another driver
         app.driver_class = TerminalDriver
     try:
         app.run()
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, AGAIN):  # a second one must not cut this short
+        # a second signal must not interrupt the removal of probes
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, AGAIN):
             signal.signal(number, signal.SIG_IGN)
         left = _take_away(app)
     return REFUSED if left else app.return_code or DONE
 
 
 def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, float]) -> Fleet | None:
-    """The hosts, where several or a group were named; none is opened yet. Raises GroupError, TargetUnusable."""
+    """Return the hosts where several targets or a group were named, none opened yet; None: a single target.
+
+    Raises GroupError, TargetUnusable.
+    """
     targets, groups = getattr(arguments, "targets", ()), getattr(arguments, "groups", ())
     if len(targets) < 2 and not groups:
         return None
@@ -83,26 +89,29 @@ def _opening(fleet: Fleet | None, spec: str) -> Opening:
 
 
 def _require_target(spec: str) -> None:
-    """As `require_target`; a word that is no target may have been meant for a command."""
+    """Raise TargetUnusable if a word is no target, with the nearest command as a hint."""
     try:
         require_target(spec)
     except TargetUnusable as error:
         import difflib
 
-        meant = difflib.get_close_matches(spec, COMMANDS, 1)
-        hint = f"did you mean `probewright {meant[0]}`?" if meant else f"commands are {', '.join(COMMANDS)}"
+        nearest = difflib.get_close_matches(spec, COMMANDS, 1)
+        hint = f"did you mean `probewright {nearest[0]}`?" if nearest else f"commands are {', '.join(COMMANDS)}"
         raise TargetUnusable(str(error), f"{error.remedy}\n  {hint}") from None
 
 
 def _take_away(app: Probewright) -> int:
-    """Leave nothing behind, also where nobody can be told any more: the terminal may be what went away."""
-    from tui.cli.follow.follow import take_away  # not before the first paint: it brings the kernel's side along
+    """Disarm all probes and close all connections; return 1 if something is left behind.
+
+    Errors while printing are ignored: the terminal may be gone.
+    """
+    from tui.cli.follow.follow import take_away  # not before the first picture: it imports the kernel side
 
     left = 0
     try:
         if app.watching is not None:
             with contextlib.suppress(OSError):
-                if app.watching.live:  # what a recording was made with is not in a kernel
+                if app.watching.live:  # probes recorded in a file are not armed in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
         if (graph := app.graphing.last()) is not None:
@@ -117,7 +126,7 @@ def _take_away(app: Probewright) -> int:
 
 
 def _close_hosts(fleet: Fleet) -> int:
-    """Take everything away on all hosts; 1 where something stays, and says what."""
+    """Disarm all probes on all hosts, and print what is left behind; return 1 if something is."""
     from tui.cli.host_stream.stream import tell_left
 
     with contextlib.suppress(OSError):

@@ -1,4 +1,6 @@
-"""`probewright check SPEC…`: the kernel's verdict before anything is written, and the lines that would be."""
+"""`probewright check SPEC…`: print the verdict on each probe before anything is written, and the lines that would
+be.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, tuple[str, ...]]]:
-    """Return what is judged, and the triggers of probes, where another tool's text counts."""
+    """Return the specifications to check, and their triggers where another tool's text was translated."""
     if not arguments.stdin:
         return in_our_words(arguments.specs, targets_of(arguments))
     return (line.rstrip("\n") for line in sys.stdin if line.strip()), {}
 
 
 def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:
-    """Return why this kernel takes one of some triggers on no event of a probe; None: it takes them."""
+    """Return the reason why this kernel rejects one of the triggers on every event of a probe; None: it accepts
+    them.
+    """
     try:
         connection.with_triggers(plan, triggers if plan.events else ())
     except CannotLower as error:
@@ -67,7 +71,7 @@ def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) 
 
 
 def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
-    """What `run` would write all the same: a kernel may refuse a text for lack of a feature that can be lowered."""
+    """Return the plan that `run` would write even for a rejected text: a missing feature can often be lowered."""
     probe: Armable = Probe(ProbePlace(""))
     try:
         probe = armable(spec)
@@ -75,13 +79,13 @@ def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     except ParseError:
         return Plan(probe, ())
     except CannotLower as error:
-        # What the kernel takes may do harm, or can't be known to be what was meant.
+        # A text that the kernel accepts may do harm, or its meaning may be uncertain.
         return Plan(probe, (), (f"`run` does not arm it: {error}",) if verdict.ok else ())
     return Plan(probe, ()) if comes_back(verdict, plan) else plan
 
 
 def _elsewhere(connection: Connection, spec: str) -> dict[str, OtherKernelLines]:
-    """What the kernels of the matrix would be given, with the structures of this one."""
+    """Return the lines for the kernels of the matrix, computed with the structures of this kernel."""
     try:
         probe = armable(spec)
     except ParseError as error:
@@ -90,7 +94,7 @@ def _elsewhere(connection: Connection, spec: str) -> dict[str, OtherKernelLines]
 
 
 def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         "spec": spec,
         "ok": verdict.ok,
         "error": error_object(verdict.error),
@@ -98,18 +102,18 @@ def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKern
         "notes": plan.losses,
     }
     if others is not None:
-        found["matrix"] = {
-            name: {"lowered": one.lines, "losses": one.losses, "error": error_object(one.error)}
-            for name, one in others.items()
+        result["matrix"] = {
+            name: {"lowered": other.lines, "losses": other.losses, "error": error_object(other.error)}
+            for name, other in others.items()
         }
-    return found
+    return result
 
 
 def _show_others(others: dict[str, OtherKernelLines]) -> None:
     if others:
         print("    other kernels, with the structures of this one:")
-    for name, one in others.items():
-        told = f"no: {one.error.hint or one.error.message}" if one.error else "; ".join(one.losses)
-        print(f"    {name}: {plain(told)}".rstrip())
-        for line in one.lines:
+    for name, other in others.items():
+        note = f"no: {other.error.hint or other.error.message}" if other.error else "; ".join(other.losses)
+        print(f"    {name}: {plain(note)}".rstrip())
+        for line in other.lines:
             print(f"        {plain(line)}")

@@ -1,4 +1,6 @@
-"""`probewright clean`: remove what a session that died has left in the kernel; living ones are never touched."""
+"""`probewright clean`: remove probes and instances that dead sessions left in the kernel; live sessions are not
+touched.
+"""
 
 from __future__ import annotations
 
@@ -16,38 +18,38 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         failed = False
-        unheard: BrokenPipeError | None = None
+        broken_pipe: BrokenPipeError | None = None
         _require_tracefs(connection)
-        found = leftovers.find(connection.target)
-        for leftover in found:
+        dead = leftovers.find(connection.target)
+        for leftover in dead:
             left_alone: list[SettingChanged] = []
             errors = leftovers.remove(connection.target, leftover, left_alone.append)
             failed |= bool(errors)
             try:
-                _tell(leftover.group, errors, [*map(str, left_alone)], as_json=arguments.json)
-            except BrokenPipeError as error:  # nobody reads it: the others go all the same
-                unheard = error
-        if not found and not arguments.json:
+                _report(leftover.group, errors, [*map(str, left_alone)], as_json=arguments.json)
+            except BrokenPipeError as error:  # nobody reads the output: the others are removed all the same
+                broken_pipe = error
+        if not dead and not arguments.json:
             print("nothing was left behind")
-        if unheard is not None and not failed:
-            raise unheard
+        if broken_pipe is not None and not failed:
+            raise broken_pipe
         require_line(connection)
         return REFUSED if failed else DONE
     finally:
         connection.close()
 
 
-def _tell(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_json: bool) -> None:
+def _report(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        told = {"left_alone": left_alone} if left_alone else {}
-        emit({"group": group, "removed": not errors, "errors": list(errors), **told})
+        kept = {"left_alone": left_alone} if left_alone else {}
+        emit({"group": group, "removed": not errors, "errors": list(errors), **kept})
     else:
         print(plain(f"{group}: {'; '.join([*(errors or ['removed']), *left_alone])}"))
 
 
 def _require_tracefs(connection: Connection) -> None:
-    """Where nobody can look, nobody can say that nothing is there. Raises TargetUnusable."""
+    """Raise TargetUnusable if tracefs can't be read: then leftovers can't be ruled out."""
     facts = connection.facts
     if connection.target.is_kernel and not facts.readme:
-        what, remedy = next(((t.what, t.remedy) for t in facts.troubles if t.fatal), ("tracefs cannot be read", ""))
-        raise TargetUnusable(f"{connection.target.name}: {what}", remedy, facts.troubles)
+        reason, remedy = next(((t.what, t.remedy) for t in facts.troubles if t.fatal), ("tracefs cannot be read", ""))
+        raise TargetUnusable(f"{connection.target.name}: {reason}", remedy, facts.troubles)

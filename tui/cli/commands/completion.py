@@ -1,4 +1,4 @@
-"""`probewright completion SHELL`: a script that has a shell complete our words."""
+"""`probewright completion SHELL`: print a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,5 @@ from tui.cli.args.grammar import commands
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it."""
     print(SCRIPTS[arguments.shell](commands()), end="")
     return 0

@@ -1,4 +1,4 @@
-"""`probewright doctor`: what this target can do, what it can not, and what would help."""
+"""`probewright doctor`: print what this target supports, what it lacks, and remedies."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         facts = connection.facts
-        living = connection.target.is_kernel
-        usable = facts.usable and living
+        is_live = connection.target.is_kernel
+        usable = facts.usable and is_live
         dead = leftovers.find(connection.target) if facts.tracefs else []
         missing = lacks(facts, read_config(connection.target, facts.release))
         if arguments.json:
-            _ = connection.btf  # for its error
+            _ = connection.btf  # read for its error
             emit(
                 facts_to_dict(facts)
                 | {
@@ -38,12 +38,12 @@ def run(arguments: argparse.Namespace) -> int:
             )
         else:
             _print(connection, facts)
-            _print_features(facts, missing, living=living)
+            _print_features(facts, missing, is_live=is_live)
             for leftover in dead:
                 print(
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
                 )
-            print(f"\n{_summary(usable=usable, living=living)}")
+            print(f"\n{_summary(usable=usable, is_live=is_live)}")
         require_line(connection)
         return DONE if usable else UNUSABLE
     finally:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(connection: Connection, facts: TargetFacts) -> None:
     btf = connection.btf
-    # Only this machine's is looked for (`kernel.local.target`).
+    # Only libbpf of this machine is looked for (`kernel.local.target`).
     here = "not found; only BPF programs need it (Debian: apt-get install libbpf1)"
     not_found = here if connection.target.name == "local" else "looked for on this machine only"
     rows = [
@@ -71,23 +71,25 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         print(plain(f"{name:<13}{value}"))
 
 
-def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, living: bool = True) -> None:
-    """What can be done; of a machine that is not there nothing can be mended."""
+def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, is_live: bool = True) -> None:
+    """Print each feature with its reason where it is missing, then the target's problems; remedies only for a live
+    kernel.
+    """
     print()
     for feature in Feature:
-        # What a switch of its configuration denies is not there, whether anybody could look or not.
+        # A feature disabled in the kernel's configuration is missing even if tracefs can't be read.
         why = missing.get(feature, "")
         word = "yes" if not why else "?" if unseen(facts) and "CONFIG_" not in why else "no"
         print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
     for trouble in facts.troubles:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
-        if trouble.remedy and living:
+        if trouble.remedy and is_live:
             print(plain(f"  {trouble.remedy}"))
 
 
-def _summary(*, usable: bool, living: bool) -> str:
+def _summary(*, usable: bool, is_live: bool) -> str:
     if usable:
         return "probes can be armed here"
-    if living:
+    if is_live:
         return "no probe can be armed here"
     return "no probe can be armed here: it is not a living kernel (list, show and check work)"

@@ -1,4 +1,4 @@
-"""`probewright FILE.pwr --export FORMAT`: export the events of a recording, or a table of one of its views."""
+"""`probewright FILE.pwr --export FORMAT`: export the events of a recording, or the table of one of its views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """All that a recording holds."""
+    """Export all events of a recording that pass the filter, or the table of a view."""
     try:
         wanted = wanted_of(arguments)
         check_words(arguments)
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _all_of(connection: Connection, wanted: ExportRequest, text: str) -> int:
     from tui.cli.follow.follow import account
 
-    # What a recording knows of tasks is bounded by its end; its events are given out as they are read.
+    # The tasks of a recording are bounded by its end; its events are exported as they are read.
     watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
     load_symbols(watch, wanted.form)

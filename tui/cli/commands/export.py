@@ -1,4 +1,4 @@
-"""`probewright export --as DIALECT SPEC|PRESET…`: the probes in the words of another tool."""
+"""`probewright export --as DIALECT SPEC|PRESET…`: print probes as a script or text of another tool."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tui.compose.probe_exports import exported, plans_for, save
 
 
 def run(arguments: argparse.Namespace) -> int:
-    wanted = asked_for(arguments)
+    requested = asked_for(arguments)
     connection = connect(arguments.target)
     try:
-        specs = expand(wanted, connection).specs
+        specs = expand(requested, connection).specs
         probes = probes_of(specs, connection)
         dialect = dialect_named(arguments.dialect)
         try:
-            made = _made(wanted, connection, probes, dialect)
+            exported_text = _made(requested, connection, probes, dialect)
         except CannotExport as error:
             return _refused(arguments, error.reasons)
         except CannotLower as error:
@@ -41,26 +41,26 @@ def run(arguments: argparse.Namespace) -> int:
             show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
             return REFUSED
         require_line(connection)
-        return _write(arguments, made.text, made.notes)
+        return _write(arguments, exported_text.text, exported_text.notes)
     finally:
         connection.close()
 
 
 def _made(
-    wanted: Sequence[PresetChoice | str], connection: Connection, probes: list[Armable], dialect: ExportDialect
+    requested: Sequence[PresetChoice | str], connection: Connection, probes: list[Armable], dialect: ExportDialect
 ) -> ExportText:
-    """Raises CannotExport, CannotLower, KernelError."""
+    """Return the exported text. Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
-        return exported(connection, probes, dialect, of_any_duration(wanted))
-    # The nodes' kernels may take a preset's probes in other ways than this one.
+        return exported(connection, probes, dialect, of_any_duration(requested))
+    # The nodes' kernels may need other alternatives of a preset's probes than this kernel.
     ways = [
         texts
-        for one in wanted
-        for texts in (((one,),) if isinstance(one, str) else substituted(*one, connection.facts.machine))
+        for request in requested
+        for texts in (((request,),) if isinstance(request, str) else substituted(*request, connection.facts.machine))
     ]
-    made = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
-    told = of_any_duration(wanted)
-    return made._replace(notes=(*made.notes, told)) if told else made
+    exported_text = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
+    note = of_any_duration(requested)
+    return exported_text._replace(notes=(*exported_text.notes, note)) if note else exported_text
 
 
 def _write(arguments: argparse.Namespace, text: str, notes: tuple[str, ...]) -> int:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from tui.views.graph.model import GraphModel
 
 _PATIENCE: Final = 0.2
-"""Seconds between two looks."""
+"""Seconds between two checks for new events."""
 _NAMES_EVERY: Final = 1.0
 _MOST_ROWS: Final = 1 << 16
-"""Of calls on a kernel that runs: those of one that has not returned are kept until it has."""
+"""Rows kept of calls on a live kernel: a call that has not returned is kept until it has."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,12 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.output) if arguments.output else None
     try:
         if path is not None:
-            require_free(path, overwrite=False)  # said before anything is traced
+            require_free(path, overwrite=False)  # reported before anything is traced
     except ExportRefused as error:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     for word in arguments.functions:
-        if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
+        if word.endswith(".pwr"):  # the application takes a recording without -t, and no function has such a name
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
     imported = importing("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
@@ -61,65 +61,65 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
         return USAGE
     watch = _watch(connection, arguments)
-    following: GraphPrinter | None = None
+    printer: GraphPrinter | None = None
     failed, lost = "", None
-    unread: BrokenPipeError | None = None
+    broken_pipe: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
             despite_cuts(watch, arguments, partial(connection.load_symbols, by_name=False))
-        imported.join()  # while it waited for that, many a call would come
+        imported.join()  # while waiting for the import, many calls would arrive
         with stoppable(watch.hurry):
-            failed = _armed(watch, arguments, path)
+            failed = _start(watch, arguments, path)
             if not failed:
                 know_clock(watch, arguments)
-                following = GraphPrinter(watch, arguments)
-                following.run()
-        lost = watch.lost if isinstance(watch.lost, TargetLost) and not (following and following.enough) else None
-        if lost is not None and following is not None:
-            following.mark_end()
+                printer = GraphPrinter(watch, arguments)
+                printer.run()
+        lost = watch.lost if isinstance(watch.lost, TargetLost) and not (printer and printer.enough) else None
+        if lost is not None and printer is not None:
+            printer.mark_end()
         recorder = watch.recorder
         if path is not None:
-            failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
+            failed = failed or _try_recording(path, watch.stop_recording) or watch.recording_error
         account(
             watch,
-            following.dropped if following else 0,
+            printer.dropped if printer else 0,
             recorder.dropped if recorder else 0,
-            unvalued=following.unvalued if following else 0,
+            unvalued=printer.unvalued if printer else 0,
         )
     except BrokenPipeError as error:
-        unread = error
+        broken_pipe = error
     finally:
         left = take_away(watch)
         connection.close()
-    if unread is not None and not left:
-        raise unread
-    printed = following.printed if following else 0
+    if broken_pipe is not None and not left:
+        raise broken_pipe
+    printed = printer.printed if printer else 0
     if failed or not printed:
-        why = failed or _nothing(arguments, recorded=connection.holds_events)
+        why = failed or _no_call_message(arguments, recorded=connection.holds_events)
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost
     return DONE if printed and not (left or failed) else REFUSED
 
 
-def _armed(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
-    """Begin the tracer, and its recording where one is wanted; gives what is said where that can't be written."""
-    if path is not None:  # before anything is traced: what comes is in the file, whatever the line does
+def _start(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
+    """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written."""
+    if path is not None:  # before anything is traced: events are in the file whatever becomes of the connection
         prepare = partial(watch.prepare_recording, path)
-        if failed := _recorded(path, lambda: despite_cuts(watch, arguments, prepare)):
+        if failed := _try_recording(path, lambda: despite_cuts(watch, arguments, prepare)):
             return failed
     with waiting("arming the graph"):
         despite_cuts(watch, arguments, lambda: _begin(watch))
-    return _recorded(path, lambda: watch.record_to(path)) if path is not None else ""
+    return _try_recording(path, lambda: watch.record_to(path)) if path is not None else ""
 
 
 def _begin(watch: Watch) -> None:
-    with whole():  # what is begun by half is in nobody's list, and would stay
+    with whole():  # a half-started session would not be registered, and would stay
         watch.begin()
 
 
-def _recorded(path: Path, act: Callable[[], object]) -> str:
-    """Begin or end a recording; gives what is said where its file can't be written, else nothing."""
+def _try_recording(path: Path, act: Callable[[], object]) -> str:
+    """Start or stop a recording; return an error message if its file can't be written, else an empty string."""
     try:
         act()
     except OSError as error:
@@ -127,11 +127,11 @@ def _recorded(path: Path, act: Callable[[], object]) -> str:
     return ""
 
 
-def _nothing(arguments: argparse.Namespace, *, recorded: bool) -> str:
-    """What is said where no call was printed."""
-    what = " ".join(arguments.functions) or "anything"
+def _no_call_message(arguments: argparse.Namespace, *, recorded: bool) -> str:
+    """Return the message for a run in which no call was printed."""
+    functions = " ".join(arguments.functions) or "anything"
     slow = f" that took {arguments.slower:,} us" if arguments.slower else ""
-    return f"no call of {what}{slow} {'was recorded' if recorded else 'was seen'}"
+    return f"no call of {functions}{slow} {'was recorded' if recorded else 'was seen'}"
 
 
 def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
@@ -148,40 +148,40 @@ def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
 
 
 class GraphPrinter:
-    """Prints calls as they return, until the time or the number is reached or all that was recorded is printed."""
+    """Prints calls as they return, until the time or the number is reached or the recording is at its end."""
 
     def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
         self._watch = watch
         self._arguments = arguments
         self._printer: _Printer | None = None
-        self._named = 0.0
-        self._cuts = 0
-        """Those that were printed."""
-        self._lost = 0
-        """Events of which it was printed that they were lost."""
+        self._names_read_at = 0.0
+        self._outages_printed = 0
+        """Outages that were printed."""
+        self._losses_printed = 0
+        """Lost events that were reported in the output."""
 
     @property
     def printed(self) -> int:
-        """Calls so far."""
+        """Number of calls printed."""
         return self._printer.printed if self._printer else 0
 
     @property
     def enough(self) -> bool:
-        """As many as were asked for."""
+        """True if as many calls were printed as were requested."""
         return bool(self._arguments.count) and self.printed >= self._arguments.count
 
     @property
     def dropped(self) -> int:
-        """What had no room until it could be printed."""
+        """Number of calls and events that were dropped before they could be printed."""
         return self._printer.dropped if self._printer else 0
 
     @property
     def unvalued(self) -> int:
-        """Rows that were printed without their values."""
+        """Number of rows that were printed without their values."""
         return self._printer.unvalued if self._printer else 0
 
     def run(self) -> None:
-        """See the class; what was read when a signal comes is printed too."""
+        """Print calls until the end; events read before a signal are printed too."""
         if self._watch.store is None:
             return
         seconds = self._arguments.seconds
@@ -191,17 +191,17 @@ class GraphPrinter:
             self._until_over(end)
             while self._watch.ended and not self.enough and comes_back(self._watch, self._arguments, (), end):
                 self._until_over(end)
-        for _ in range(2):  # a signal may come meanwhile, once
+        for _ in range(2):  # a second signal may arrive meanwhile, once
             with contextlib.suppress(SignalStop):
                 self._finish()
                 break
 
     def _until_over(self, end: float) -> None:
-        came = threading.Event()
-        self._watch.on_data = came.set
+        has_data = threading.Event()
+        self._watch.on_data = has_data.set
         while (now := time.monotonic()) < end:
-            came.wait(min(_PATIENCE, end - now))
-            came.clear()
+            has_data.wait(min(_PATIENCE, end - now))
+            has_data.clear()
             enough = self._tick()
             give_out()
             if enough or self._watch.ended:
@@ -211,7 +211,7 @@ class GraphPrinter:
         self._watch.hurry(time.monotonic())
         with whole():
             self._watch.end_reading()
-        self._named = 0.0
+        self._names_read_at = 0.0
         while not self._tick() and self._watch.behind:
             pass
         with whole():
@@ -220,14 +220,14 @@ class GraphPrinter:
             self._print()
 
     def _tick(self) -> bool:
-        """Print what is new, of what came by now a part; whether that is enough."""
-        if time.monotonic() - self._named >= _NAMES_EVERY:
-            self._named = time.monotonic()
-            with contextlib.suppress(TargetLost):  # what came by then is printed all the same
+        """Print new calls of a part of the events; return True if enough were printed."""
+        if time.monotonic() - self._names_read_at >= _NAMES_EVERY:
+            self._names_read_at = time.monotonic()
+            with contextlib.suppress(TargetLost):  # events received before are printed all the same
                 self._watch.know_names(self._watch.names())
             keep_clock(self._watch, self._arguments)
         with whole():
-            self._watch.tick(0.0)  # what is new is printed before it could be dropped for what comes next
+            self._watch.tick(0.0)  # new calls are printed before later events could displace them
             return self._print()
 
     def _print(self) -> bool:
@@ -244,68 +244,71 @@ class GraphPrinter:
             live = not self._watch.connection.holds_events
             most = _MOST_ROWS if live else LIMIT
             names = GraphNames(self._watch.connection, whole=self._arguments.json)
-            shown = GraphModel(self._watch, store, names, calls, most)
-            levels = 0 if live else self._arguments.depth  # the tracer itself has no deeper ones
-            self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts, levels)
-            if shown.lacks_returns:
+            model = GraphModel(self._watch, store, names, calls, most)
+            levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
+            self._printer = _Printer(self._watch, model, self._arguments, self._print_outages, levels)
+            if model.lacks_returns:
                 told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
-        self._tell_gaps()
+        self._print_gaps()
         return enough
 
-    def _tell_cuts(self, ts: int | None = None) -> None:
-        """Print where the line was cut, before a call of some time in nanoseconds; None: every cut that is known."""
-        for cut in self._watch.cuts[self._cuts :] if self._arguments.json else ():
+    def _print_outages(self, ts: int | None = None) -> None:
+        """Print outages before a call with time `ts` (nanoseconds of the kernel's clock); None: every known
+        outage.
+        """
+        for outage in self._watch.cuts[self._outages_printed :] if self._arguments.json else ():
             from tui.views.graph.objects import object_of_cut
 
-            if ts is not None and (cut.lost is None or ts <= cut.lost):
+            if ts is not None and (outage.lost is None or ts <= outage.lost):
                 break
-            emit(object_of_cut(cut))
-            self._cuts += 1
+            emit(object_of_cut(outage))
+            self._outages_printed += 1
 
     def mark_end(self) -> None:
-        """Print behind all calls that the line is not made anew, and have it in a recording."""
+        """Print, after all calls, that the connection is lost for good, and add that mark to a recording."""
         self._watch.mark_end()
-        if self._arguments.json and (cut := self._watch.end_mark) is not None:
+        if self._arguments.json and (outage := self._watch.end_mark) is not None:
             from tui.views.graph.objects import object_of_cut
 
-            emit(object_of_cut(cut))
+            emit(object_of_cut(outage))
 
-    def _tell_gaps(self) -> None:
-        """Print, among the calls, where there are none: the line was cut, or events were lost."""
+    def _print_gaps(self) -> None:
+        """Print gaps among the calls: outages and lost events."""
         store = self._watch.store
         if not self._arguments.json or store is None:
             return
         from tui.views.graph.objects import object_of_loss
 
-        self._tell_cuts()
-        if store.lost > self._lost:
-            emit(object_of_loss(store.lost - self._lost))
-            self._lost = store.lost
+        self._print_outages()
+        if store.lost > self._losses_printed:
+            emit(object_of_loss(store.lost - self._losses_printed))
+            self._losses_printed = store.lost
 
 
 class _Printer:
-    """Prints the calls that have returned, each with what is inside."""
+    """Prints each call that has returned, with the calls inside it."""
 
     def __init__(
         self,
         watch: Watch,
-        shown: GraphModel,
+        model: GraphModel,
         arguments: argparse.Namespace,
         before: Callable[[int], None],
         levels: int = 0,
     ) -> None:
-        """Take what is printed; `before` is called with the time of each call, in nanoseconds, before it is.
+        """Set what to print; `before` is called with the time of each call, in nanoseconds, before the call is
+        printed.
 
-        `levels`: of calls that are printed, the outermost included; 0: all.
+        `levels`: levels of calls to print, the outermost included; 0: all.
         """
-        self._kept = GraphBounds(levels, arguments.slower * 1000)
+        self._bounds = GraphBounds(levels, arguments.slower * 1000)
         self.printed = 0
         self.unvalued = 0
-        """Rows that were printed without their values, as their events had to go before."""
+        """Rows that were printed without their values, as their events were dropped before."""
         self._before = before
         self._watch = watch
-        self._shown = shown
+        self._model = model
         self._arguments = arguments
         self._roots: list[int] = []
         self._next = 0
@@ -313,27 +316,27 @@ class _Printer:
 
     @property
     def dropped(self) -> int:
-        """Calls, and events of calls, that had to go before they were printed."""
-        return self._dropped + self._shown.growing.unseen
+        """Number of calls, and of events of calls, that were dropped before they were printed."""
+        return self._dropped + self._model.growing.unseen
 
     @property
     def _enough(self) -> bool:
         return bool(self._arguments.count) and self.printed >= self._arguments.count
 
     def tick(self) -> bool:
-        """Print what is new; whether that is enough."""
+        """Print new calls; return True if enough were printed."""
         more = True
         while more and not self._enough:
-            more = self._shown.growing.tick(0.0)  # a piece, and what is new is printed before it could be dropped
+            more = self._model.growing.tick(0.0)  # only a part: new calls are printed before they could be dropped
             self._print_new()
         return self._enough
 
     def _print_new(self) -> None:
         from events.graph.tree import CallRowFlag
 
-        tree = self._shown.tree
+        tree = self._model.tree
         self._dropped += max(0, tree.first - self._next)
-        self._roots += self._begun(max(self._next, tree.first))
+        self._roots += self._roots_from(max(self._next, tree.first))
         self._next = tree.next
         waiting = []
         for root in self._roots:
@@ -350,47 +353,47 @@ class _Printer:
                 self._before(row.ts)
                 self._print(row)
         self._roots = waiting
-        self._shown.growing.let_go(waiting[0] if waiting else tree.next)
+        self._model.growing.let_go(waiting[0] if waiting else tree.next)
 
-    def _begun(self, start: int) -> list[int]:
-        """Rows from one on that are in nothing: calls, and interrupts, which may have calls in them."""
+    def _roots_from(self, start: int) -> list[int]:
+        """Return outermost rows from `start` on: calls, and interrupts, which may contain calls."""
         from events.graph.begin_end_columns import RowKind
 
-        columns = self._shown.tree.columns
+        columns = self._model.tree.columns
         level, what = (columns.column(name)[start - columns.first :] for name in ("level", "what"))
         rows: list[int] = (((level == 0) & (what <= RowKind.SOFTIRQ)).nonzero()[0] + start).tolist()
         return rows
 
     def _outermost(self, root: CallRow) -> Iterator[CallRow]:
-        """Calls that are in no other call: a root itself, or those in an interrupt."""
+        """Yield calls that are inside no other call: the root itself, or the calls inside an interrupt."""
         from events.graph.begin_end_columns import RowKind
 
         number = root.row
         while number < root.after:
-            row = self._shown.tree.row(number)
+            row = self._model.tree.row(number)
             is_call = row.what == RowKind.CALL and row.task == root.task
             if is_call:
                 yield row
             number = max(number + 1, row.after) if is_call else number + 1
 
     def _prints(self, call: CallRow) -> bool:
-        if self._kept.is_short(call):
+        if self._bounds.is_short(call):
             return False
-        name = self._shown.lines.name(call).split(" ")[0]
+        name = self._model.lines.name(call).split(" ")[0]
         wanted = self._arguments.functions
         return not wanted or any(fnmatch.fnmatchcase(name, word) for word in wanted)
 
     def _print(self, root: CallRow) -> None:
         from events.graph.context_rows import outside_calls
 
-        tree = self._shown.tree
+        tree = self._model.tree
         idle = outside_calls(tree.columns, root.row, root.after).idle
         rows = map(tree.row, range(root.row, root.after))
-        for row in self._kept.of(row for row in rows if row.task == root.task and not idle[row.row - root.row]):
+        for row in self._bounds.of(row for row in rows if row.task == root.task and not idle[row.row - root.row]):
             self._print_row(row)
 
     def _print_row(self, row: CallRow) -> None:
-        self.unvalued += self._shown.lines.lacks_values(row)
+        self.unvalued += self._model.lines.lacks_values(row)
         if self._arguments.json:
             from tui.views.graph.objects import object_of_row
 
@@ -400,9 +403,9 @@ class _Printer:
                 else None
             )
             times = {"time": row.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
-            emit({**times, **object_of_row(self._shown, row)})
+            emit({**times, **object_of_row(self._model, row)})
             return
-        text = self._shown.line(row)
+        text = self._model.line(row)
         took = "" if text.took is None else duration(text.took)
         kind = f"{text.kind} " if text.kind else ""
         returned = f" = {text.returned}" if text.returned else ""

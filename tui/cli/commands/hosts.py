@@ -1,9 +1,10 @@
-"""`probewright run` on several hosts: one stream in order of time, each line with its host, each host accounted for.
+"""`probewright run` on several hosts: one stream of events in order of time, each line with its host, and an account
+of every host.
 
-With --json every event is the object that one host alone would give (`events.export.formats.json_lines`), with
+With --json every event is the object that a run on a single host prints (`events.export.formats.json_lines`), with
 `host`, `time` (nanoseconds since 1970 on the clock of this machine, as a string), `uncertainty` (of `time` against
-other hosts', in nanoseconds), and `late` where it came after younger ones. At the end there is one object a host,
-with `state` and no `event`.
+other hosts', in nanoseconds), and `late` where the event arrived after younger ones. At the end there is one object
+for each host, with `state` and no `event`.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ from tui.cli.status import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.present.event_times import ClockFace
 
 _PATIENCE = 0.1
-"""Seconds between two looks at what came."""
+"""Seconds between two checks for new events."""
 _LOOK_EVERY = 1.0
-"""Seconds between two questions for losses, names and clocks."""
-_ALONE = ("summary", "hist")
-"""Options that are about one host."""
+"""Seconds between two requests for losses, names and clocks."""
+_SINGLE_HOST_OPTIONS = ("summary", "hist")
+"""Options for a single host only."""
 
 
 class _NothingArmed(Exception):
-    """On no host: there is nothing to give out."""
+    """Raised when no host armed a probe: there is nothing to export."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Arm on all, print or give out what comes, take it away from all."""
-    alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
-    if alone and not arguments.view:
-        print(f"probewright: --{alone[0]} is for one host: give one --target, or take --json", file=sys.stderr)
+    """Arm on all hosts, print or export events, disarm on all hosts."""
+    single_host = [name for name in _SINGLE_HOST_OPTIONS if getattr(arguments, name) not in (None, False)]
+    if single_host and not arguments.view:
+        print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:
         wanted = wanted_of_hosts(arguments)
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         patience=arguments.reconnect,
         bounds=HEADLESS_HOSTS,
     )
-    utc = face_of(arguments) is ClockFace.UTC  # the kernels' own seconds say nothing beside each other
+    utc = face_of(arguments) is ClockFace.UTC  # seconds of different kernels can't be compared
     stream = HostStream(
         fleet,
         order,
@@ -100,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         fleet.close()
     if failed and all(host.watch is None for host in fleet.hosts):
-        return failed  # it was refused before any was opened
+        return failed  # rejected before any host was opened
     if wanted is not None and arguments.view and not failed:
         failed = _give_table(fleet, stream, wanted, arguments)
     stream.account(as_json=arguments.json and (wanted is None or wanted.path != STDOUT))
@@ -108,12 +109,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(fleet: Fleet, order: ArmRequest, stream: HostStream, seconds: float | None) -> None:
-    """Until the end: all that was read is shown."""
+    """Follow events until the end, then show all that were read."""
     with contextlib.suppress(SignalStop):
         fleet.open()
         fleet.arm(order)
         _follow(fleet, stream, seconds)
-    for _ in range(2):  # a signal may come meanwhile, once
+    for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
             stream.finish()
             break
@@ -122,7 +123,7 @@ def _show(fleet: Fleet, order: ArmRequest, stream: HostStream, seconds: float | 
 def _give(
     fleet: Fleet, order: ArmRequest, stream: HostStream, arguments: argparse.Namespace, wanted: ExportRequest
 ) -> int:
-    """The same into a file; gives the exit status of that."""
+    """Export events into a file or a sink; return the exit status."""
     try:
         with giving_of_hosts(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
             stream.export = export
@@ -133,7 +134,8 @@ def _give(
             if not any(host.done.lines for host in fleet.hosts):
                 raise _NothingArmed
             export.end()
-    except _NothingArmed:  # why was told of each host; a file would be in the way of the next attempt
+    # the reason was printed for each host; an empty file would be in the way of the next attempt
+    except _NothingArmed:
         return DONE
     except REFUSALS as error:
         return refused(wanted, error)
@@ -141,12 +143,12 @@ def _give(
 
 
 def _give_table(fleet: Fleet, stream: HostStream, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
-    """Write the table of a view of hosts that are closed; gives the exit status."""
+    """Write the table of a view after all hosts were closed; return the exit status."""
     from tui.cli.exports.view_export import give_table
-    from tui.hosts.tables import HostsTable, histograms_of  # what measures text for a screen comes with it
+    from tui.hosts.tables import HostsTable, histograms_of  # imports code that measures text for a screen
 
     if not any(host.done.lines for host in fleet.hosts):
-        return DONE  # why was told of each host; a file would be in the way of the next attempt
+        return DONE  # the reason was printed for each host; an empty file would be in the way of the next attempt
     is_hosts = arguments.view == HostsTable.name
     table = HostsTable(stream.accounts()) if is_hosts else histograms_of(fleet.hosts)
     try:
@@ -156,30 +158,32 @@ def _give_table(fleet: Fleet, stream: HostStream, wanted: ExportRequest, argumen
 
 
 def window_of(seconds: float | None) -> int:
-    """Nanoseconds that an event waits for older ones of other hosts; of --window."""
+    """Return the nanoseconds for which an event waits for older ones of other hosts, from the seconds of --window."""
     return int(seconds * 1e9) if seconds else WINDOW_NS
 
 
 def order_of(arguments: argparse.Namespace) -> ArmRequest:
-    """What is to be armed, checked as far as no kernel is needed. Raises PresetError, ProbeRefused."""
+    """Return the probes to arm, checked as far as possible without a kernel. Raises PresetError, ProbeRefused."""
     wanted = asked_for(arguments)
     for spec in (one for one in wanted if isinstance(one, str)):
         try:
             armable(spec)
         except ParseError as error:
             raise ProbeRefused(Verdict(" ".join(spec.split()), error.refusal)) from None
-    if told := of_any_duration(wanted):
-        print(f"probewright: {plain(told)}", file=sys.stderr)
-    how = how_of(arguments)
-    own = {arguments.counting.get(one, ()) if isinstance(one, str) else () for one in wanted}
-    if len(own) > 1:
-        told = with_triggers(arguments.counting)
-        raise PresetError(f"on several hosts a trigger is for all probes: run them apart, as {told}")
-    return ArmRequest(wanted, how.at_any_rate, how.mode, (*how.triggers, *next(iter(own), ())))
+    if note := of_any_duration(wanted):
+        print(f"probewright: {plain(note)}", file=sys.stderr)
+    options = how_of(arguments)
+    triggers_of_probes = {arguments.counting.get(one, ()) if isinstance(one, str) else () for one in wanted}
+    if len(triggers_of_probes) > 1:
+        note = with_triggers(arguments.counting)
+        raise PresetError(f"on several hosts a trigger is for all probes: run them apart, as {note}")
+    return ArmRequest(
+        wanted, options.at_any_rate, options.mode, (*options.triggers, *next(iter(triggers_of_probes), ()))
+    )
 
 
 def status_of(hosts: Sequence[Host]) -> int:
-    """What the process says at its end: all did it, some did, or none and why."""
+    """Return the exit status: all hosts succeeded, some did, or none and why."""
     if any(host.left for host in hosts):
         return REFUSED
     failed = [host for host in hosts if host.state.failed]
@@ -191,16 +195,18 @@ def status_of(hosts: Sequence[Host]) -> int:
 
 
 def _follow(fleet: Fleet, stream: HostStream, seconds: float | None) -> None:
-    """Until the time is over (which begins when all hosts came to something), enough was shown, or none is left."""
-    came = threading.Event()
-    fleet.on_change = came.set
-    looked = 0.0
+    """Print events until the time is over (counted from when all hosts are settled), enough were printed, or no probe
+    is armed.
+    """
+    has_changed = threading.Event()
+    fleet.on_change = has_changed.set
+    looked_at = 0.0
     end = float("inf")
     while (now := time.monotonic()) < end:
-        came.wait(min(_PATIENCE, end - now))
-        came.clear()
-        if now - looked >= _LOOK_EVERY:
-            looked = now
+        has_changed.wait(min(_PATIENCE, end - now))
+        has_changed.clear()
+        if now - looked_at >= _LOOK_EVERY:
+            looked_at = now
             fleet.look()
         stream.tick()
         give_out()

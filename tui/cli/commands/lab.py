@@ -1,4 +1,4 @@
-"""`probewright lab`: the application on a throw-away machine."""
+"""`probewright lab`: run the application on a disposable virtual machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`probewright list [PATTERN]`: functions and what can attach to them."""
+"""`probewright list [PATTERN]`: list functions and the kinds of probe that can attach to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:
-    gc.disable()  # nearly all that is made here stays until the end
+    gc.disable()  # nearly all objects made here live until the end
     connection = connect(arguments.target)
     try:
         with waiting("reading functions and types"):
@@ -32,12 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
         attaching = AttachExplainer(connection)
         if hits and attaching.near:
             with waiting("reading symbols"):
-                attaching.about(names[hits[0]])  # the reasons are exact from here on
+                attaching.about(names[hits[0]])  # from here on the reasons are exact
         wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
         survey = connection.catalog.survey(wanted)
         if arguments.json:
             lines = (_json(survey.about(name)) for name in wanted)
-        else:  # most take every probe, with nothing to be said of them
+        else:  # most functions take every probe and need no reason
             usual, alike = survey.traced, f" {_letters(ALL)}\n"
             lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
         sys.stdout.writelines(lines)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         gc.enable()
 
 
-@cache  # there are few different sets
+@cache  # few sets differ
 def _letters(kinds: frozenset[ProbeKind]) -> str:
     return " ".join(sorted(map(str, kinds))) or "-"
 
@@ -71,7 +71,7 @@ def _text(about: Attachability) -> str:
 
 
 def _nothing(pattern: str) -> str:
-    """Why there is no line; without a pattern there is no function at all."""
+    """Return the message for an empty list; without a pattern no function can be read at all."""
     if not pattern:
         return "no functions can be read here; `doctor` says why"
     return f"no function has {plain(pattern)} in its name"

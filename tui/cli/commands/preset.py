@@ -1,4 +1,4 @@
-"""`probewright preset`: what presets there are, what one is, what a target makes of it; saves and compares them."""
+"""`probewright preset`: list, show, check, compare and save presets."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     tags = [tag.strip() for tag in arguments.tags.split(",") if tag.strip()]
     words = " ".join(arguments.names)
-    shown = [entry for entry in Presets().all() if matches(entry.name, entry.preset, words, tags)]
-    width = max((len(entry.name) for entry in shown), default=0)
-    for entry in shown:
+    entries = [entry for entry in Presets().all() if matches(entry.name, entry.preset, words, tags)]
+    width = max((len(entry.name) for entry in entries), default=0)
+    for entry in entries:
         if arguments.json:
             emit(_entry(entry))
             continue
@@ -40,9 +40,9 @@ def _list(arguments: argparse.Namespace) -> int:
         hidden = "  (another of this name is taken)" if entry.shadowed else ""
         hidden += "  (instead of the one that comes along)" if entry.shadows else ""
         print(plain(f"{entry.name:<{width}}  {what}{origin}{hidden}"))
-    if not shown:
+    if not entries:
         print("probewright: no preset fits", file=sys.stderr)
-    return DONE if shown else REFUSED
+    return DONE if entries else REFUSED
 
 
 def _entry(entry: PresetFile) -> dict[str, object]:
@@ -73,29 +73,29 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     presets = [found(name) for name in arguments.names]
-    given = values_of(arguments.parameters)
+    values = values_of(arguments.parameters)
     connection = connect(arguments.target)
     try:
-        good = True
+        all_accepted = True
         for preset in presets:
-            judgement = judge(preset, given, connection.check, connection.facts.machine)
-            good &= judgement.ok
+            judgement = judge(preset, values, connection.check, connection.facts.machine)
+            all_accepted &= judgement.ok
             if not arguments.json:
                 print(
                     plain(f"{preset.name}: {'accepted' if judgement.ok else 'refused'} by {connection.facts.title}")
                 )
             for one in judgement.probes:
                 if arguments.json:
-                    emit({"preset": preset.name} | _judged(one))
+                    emit({"preset": preset.name} | _judgement_object(one))
                 else:
-                    show_verdict(one.text, one.verdict, list(_written(one)), notes=one.losses)
-        return DONE if good else REFUSED
+                    show_verdict(one.text, one.verdict, list(_written_lines(one)), notes=one.losses)
+        return DONE if all_accepted else REFUSED
     finally:
         connection.close()
 
 
-def _written(one: ProbeJudgement) -> Iterator[str]:
-    """What is written into the kernel: lines, filters and triggers, and what is switched on."""
+def _written_lines(one: ProbeJudgement) -> Iterator[str]:
+    """Yield what is written into the kernel: lines, filters, triggers and enabled events."""
     for event in one.plan.events if one.plan else ():
         yield from event.lines
         if event.filter and event.filter not in one.text.rpartition(" if ")[0]:
@@ -106,13 +106,13 @@ def _written(one: ProbeJudgement) -> Iterator[str]:
             yield f"events/{event.path}/enable: 1"
 
 
-def _judged(one: ProbeJudgement) -> dict[str, object]:
+def _judgement_object(one: ProbeJudgement) -> dict[str, object]:
     error = one.verdict.error
     return {
         "spec": one.text,
         "ok": one.plan is not None,
         "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
-        "lowered": list(_written(one)),
+        "lowered": list(_written_lines(one)),
         "losses": list(one.losses),
     }
 
@@ -128,11 +128,11 @@ def _diff(arguments: argparse.Namespace) -> int:
         for sign, text in (("-", change.before), ("+", change.after)):
             for line in text.splitlines():
                 print(plain(f"  {sign} {line}"))
-    return REFUSED if changes else DONE  # as diff does
+    return REFUSED if changes else DONE  # exit status 1 for differences, as diff(1) has it
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    """A new preset of specifications, or a copy of another under a new name."""
+    """Save specifications as a new preset, or copy a preset under a new name."""
     name, rest = arguments.name, arguments.names
     if len(rest) == 1 and len(rest[0].split()) == 1:
         preset = replace(found(rest[0]), name=name)

@@ -1,4 +1,4 @@
-"""`probewright record SPEC… -o FILE.pwr`: arm, and write everything to a recording."""
+"""`probewright record SPEC… -o FILE.pwr`: arm probes and write all events to a recording."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from tui.output.export_file import ExportRefused, require_free
 from tui.output.sink import counted
 
 
-def _not_shown(record: Record) -> None:
+def _ignore_record(record: Record) -> None:
     pass
 
 
 def _require_room(watch: Watch) -> None:
-    """Raises Stopped where the recording has ended by itself: to follow events goes nowhere."""
+    """Raise SignalStop if the recording has ended with an error: following events is pointless then."""
     if watch.recording_error:
         raise SignalStop
 
 
 def _finish(watch: Watch, *, enough: bool = False) -> int:
-    """End the recording; gives how many events of its probes the file holds. Raises OSError.
+    """End the recording; return the number of events of its probes in the file. Raises OSError.
 
-    A recording holds whole pages of the ring buffer, and so more than the events after which it was to stop;
-    `enough`: those have come, and what waits to be read is not wanted.
+    A recording holds whole pages of the ring buffer, and so more events than were requested; `enough`: the requested
+    number is reached, and unread events are not wanted.
     """
     recorder = watch.recorder
     if watch.session is not None:
-        watch.session.pump.close()  # else the queue, which is in the file as well, would grow while it is counted
+        # else the queue, whose pages are in the file as well, would grow while it is counted
+        watch.session.pump.close()
         if enough:
             watch.session.pump.drain()
     watch.stop_recording()
@@ -50,39 +51,39 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
         watch.tick()
     watch.store.flush()
     paths = {event.path for plan in watch.known.plans for event in plan.events}
-    came = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
-    return max(0, came - recorder.dropped) if recorder is not None else came
+    total = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
+    return max(0, total - recorder.dropped) if recorder is not None else total
 
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
     path = Path(arguments.output)
     try:
-        require_free(path, overwrite=False)  # said before anything is armed
+        require_free(path, overwrite=False)  # reported before anything is armed
     except ExportRefused as error:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
-    asked = asked_for(arguments)
+    requested = asked_for(arguments)
     importing()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     watch = Watch(connection, HEADLESS, limits_of(arguments))
     if arguments.count:
-        watch.at_once = 1  # what came while the file was begun is more than is wanted
+        watch.at_once = 1  # events received while the file is begun exceed the request
     held, enough = 0, False
-    ended_by: TargetLost | None = None
+    connection_error: TargetLost | None = None
     try:
-        armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
+        armed = despite_cuts(watch, arguments, lambda: expand(requested, connection))
         probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
         with stoppable(watch.hurry):
-            # Before anything is armed: what comes is in the file then, whatever becomes of the line.
+            # Before anything is armed: events are in the file then, whatever becomes of the connection.
             despite_cuts(watch, arguments, lambda: watch.prepare_recording(path))
             events = arm(watch, probes, how_of(arguments), arguments)
             watch.record_to(path)
             try:
-                number = follow(watch, arguments, events, _not_shown, idle=lambda: _require_room(watch))
+                number = follow(watch, arguments, events, _ignore_record, idle=lambda: _require_room(watch))
                 enough = bool(arguments.count) and number >= arguments.count
-            except TargetLost as error:  # for good; what came is in the file
-                ended_by = error
+            except TargetLost as error:  # lost for good; events received before are in the file
+                connection_error = error
         recorder = watch.recorder
         held = _finish(watch, enough=enough)
         account(watch, unwritten=recorder.dropped if recorder else 0)
@@ -103,8 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
         emit({"file": str(path), "events": held, "bytes": size})
     else:
         print(plain(f"{path}: {counted(held)}, {size_of(size)}"))
-    if ended_by is not None:
-        raise ended_by
+    if connection_error is not None:
+        raise connection_error
     if armed.least:
         print("probewright: calls of any duration are recorded: a recording holds all events", file=sys.stderr)
     return REFUSED if left else DONE

@@ -1,4 +1,4 @@
-"""`probewright run SPEC…`: arm, print events, take everything away again."""
+"""`probewright run SPEC…`: arm probes, print their events, and disarm."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
 
         return hosts.run(arguments)
     try:
-        wanted = wanted_of(arguments)
+        export_request = wanted_of(arguments)
         check_count(arguments)
         check_words(arguments)
-        check_view(arguments, wanted)
+        check_view(arguments, export_request)
     except BadExportOption as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
         tell_refused(error)
         return USAGE
-    asked = asked_for(arguments)
+    requested = asked_for(arguments)
     importing()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if arguments.view and connection.holds_events:
@@ -77,48 +77,48 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
     watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
-    unread: BrokenPipeError | None = None
+    broken_pipe: BrokenPipeError | None = None
     try:
-        armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
+        armed = despite_cuts(watch, arguments, lambda: expand(requested, connection))
         probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
-        if armed.least and (wanted is not None or arguments.summary is not None or arguments.hist):
-            print(f"probewright: {plain(of_any_duration(asked))}", file=sys.stderr)
+        if armed.least and (export_request is not None or arguments.summary is not None or arguments.hist):
+            print(f"probewright: {plain(of_any_duration(requested))}", file=sys.stderr)
         with stoppable(watch.hurry):
             events = arm(watch, probes, how_of(arguments), arguments)
             know_clock(watch, arguments)
-            chosen = filter_of(watch, arguments.filter)
-            if wanted is not None and arguments.view:
+            event_filter = filter_of(watch, arguments.filter)
+            if export_request is not None and arguments.view:
                 from tui.cli.exports.view_export import run_view
 
-                status = run_view(watch, arguments, events, wanted, chosen)
+                status = run_view(watch, arguments, events, export_request, event_filter)
             elif arguments.summary is not None or arguments.hist:
-                summarize(watch, arguments, events, chosen)
-            elif wanted is not None:
-                status = _export(watch, arguments, wanted, events, chosen)
+                summarize(watch, arguments, events, event_filter)
+            elif export_request is not None:
+                status = _export(watch, arguments, export_request, events, event_filter)
             else:
-                unprinted = _print(watch, arguments, events, armed, chosen)
+                unprinted = _print(watch, arguments, events, armed, event_filter)
         if arguments.count_only:
             tell_counts(watch)
         if arguments.view != "histograms":
-            tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
+            tell_tables(watch, as_json=arguments.json, aside=export_request is not None)
         account(watch, unprinted, unshown=watch.unshown)
     except FilterRefused as error:
         tell_refused(error)
         status = USAGE
     except BrokenPipeError as error:
-        unread = error
+        broken_pipe = error
     finally:
         left = take_away(watch)
         connection.close()
-    if unread is not None and not left:
-        raise unread
+    if broken_pipe is not None and not left:
+        raise broken_pipe
     return REFUSED if left else status
 
 
 def _print(
     watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ArmPlan, chosen: Filter
 ) -> int:
-    """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
+    """Print events or calls until the end; return how many were dropped before they were printed."""
     face = face_of(arguments)
     source = Source()
     if arguments.json:

@@ -1,4 +1,4 @@
-"""`probewright show FUNCTION|TYPE`: a signature with its fields, or a type with its offsets."""
+"""`probewright show FUNCTION|TYPE`: print a signature with its fields, or a type with its offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tui.cli.status import DONE, REFUSED
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
 _TAGGED = (Kind.STRUCT, Kind.UNION, Kind.ENUM)
 _USES = 8
-"""Functions named below a type; --json has them all."""
+"""Functions named below a type; --json lists all."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _show(connection: Connection, arguments: argparse.Namespace) -> int:
 
 
 def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
-    """Print all that is known of a function; REFUSED, and nothing printed, where nobody knows it."""
+    """Print all facts about a function; return REFUSED, and print nothing, if the function is unknown."""
     vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
     attaching, about = AttachExplainer(connection, vmlinux), connection.catalog.attachability(name)
     if not about.kinds or about.has(ReasonKind.TWINS):
@@ -66,7 +66,7 @@ def _function(connection: Connection, name: str, arguments: argparse.Namespace) 
     if about.has(ReasonKind.UNKNOWN) and not (found and found.reasons):
         return REFUSED
     roots = connection.tree(name).roots()
-    function = connection.function(name)  # once the types of its module are there
+    function = connection.function(name)  # read after the types of its module are loaded
     kinds = sorted(str(kind) for kind in function.kinds)
     if arguments.json:
         emit(
@@ -120,20 +120,20 @@ def _type(btf: Btf, name: str, type_id: int, *, as_json: bool) -> int:
     return DONE
 
 
-def _near(connection: Connection, asked: str) -> list[str]:
-    """Return up to three names that may be meant: of types where `struct`, `union` or `enum` was said."""
-    words = asked.split()
+def _near(connection: Connection, typed: str) -> list[str]:
+    """Return up to three similar names: only of types where the text begins with `struct`, `union` or `enum`."""
+    words = typed.split()
     name = words[-1] if words else ""
     kinds = [kind for kind in _TYPE_KINDS if len(words) < 2 or kind.name.lower() == words[0]]
-    said = {kind: f"{kind.name.lower()} " if kind in _TAGGED else "" for kind in kinds}
+    prefixes = {kind: f"{kind.name.lower()} " if kind in _TAGGED else "" for kind in kinds}
     btf = connection.btf
-    types = {one: f"{said[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
-    alike = [types[one] for one in closest(name, types)]
+    types = {one: f"{prefixes[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
+    similar = [types[one] for one in closest(name, types)]
     if len(words) > 1:
-        return alike if connection.catalog.attachability(name).has(ReasonKind.UNKNOWN) else [name, *alike][:3]
+        return similar if connection.catalog.attachability(name).has(ReasonKind.UNKNOWN) else [name, *similar][:3]
     names = connection.catalog.names
     functions = [one for index in Search(names).find(name).indices[:9] if is_like(name, one := names[index])]
-    return sorted((*functions[:3], *alike), key=lambda one: distance(name, one.split()[-1]))[:3]
+    return sorted((*functions[:3], *similar), key=lambda one: distance(name, one.split()[-1]))[:3]
 
 
 def _nothing(connection: Connection, name: str) -> int:

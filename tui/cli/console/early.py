@@ -1,4 +1,4 @@
-"""A far kernel is reached while the command is still being imported."""
+"""Open a remote target in a thread while the command is still being imported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
 _COMMANDS = frozenset(("check", "clean", "doctor", "list", "record", "run", "show"))
-"""Those that need their target whatever else they find."""
+"""Commands that need their target in every case."""
 _PATIENCE = 2.0
-"""Seconds that giving up may take."""
+"""Seconds that `drop` waits for the thread."""
 
 
 class EarlyTarget(threading.Thread):
-    """One target that is being opened. `take` it, or `drop` it."""
+    """Thread that opens one target; end it with `take` or `drop`."""
 
     def __init__(self, spec: str) -> None:
         super().__init__(name=f"open {spec}", daemon=True)
@@ -37,7 +37,7 @@ class EarlyTarget(threading.Thread):
             self._error = error
 
     def take(self) -> TargetChoice:
-        """Wait for it. Raises what opening it raised."""
+        """Wait for the target and return it. Raises the error of opening it."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -47,38 +47,38 @@ class EarlyTarget(threading.Thread):
         return choice
 
     def drop(self) -> None:
-        """Give up, and let go of what nobody took; a line that hangs goes with the process."""
+        """Cancel the opening, and close a target that nobody took; a hanging connection ends with the process."""
         self._cancel.set()
         self.join(_PATIENCE)
         if self._choice is not None:
             self._choice.target.close()
 
 
-_begun: list[EarlyTarget] = []
-"""That of this command, until it is taken."""
+_pending: list[EarlyTarget] = []
+"""Target of this command, until it is taken."""
 
 
 @contextlib.contextmanager
 def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
-    """Begin where it is worth it: a lone target behind ssh."""
+    """Open the target in the background while the block runs; only for a single target over ssh."""
     lone = len(getattr(arguments, "targets", ())) < 2 and not getattr(arguments, "groups", ())
     if not (lone and arguments.command in _COMMANDS and arguments.target.startswith("ssh://")):
         yield
         return
     early = EarlyTarget(arguments.target)
     early.start()
-    _begun.append(early)
+    _pending.append(early)
     try:
         yield
     finally:
-        _begun.clear()
+        _pending.clear()
         early.drop()
 
 
 def opened(spec: str) -> TargetChoice:
-    """The target of a command; progress goes to standard error. Raises KernelError."""
-    early = next((early for early in _begun if early.spec == spec), None)
+    """Return the target of a command; progress goes to standard error. Raises KernelError."""
+    early = next((early for early in _pending if early.spec == spec), None)
     if early is None:
         return choose(spec, progress, tell=told)
-    _begun.remove(early)
+    _pending.remove(early)
     return early.take()

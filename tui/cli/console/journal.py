@@ -1,8 +1,9 @@
-"""Standard error as systemd's journal reads it: a line, its priority in front, and no control characters.
+"""Format standard error for systemd's journal: one line each, with its priority in front and without control
+characters.
 
-A service's standard error is a socket of the journal, and `JOURNAL_STREAM` says which (systemd.exec(5)). A line that
-begins with `<N>` is kept with that priority (sd-daemon(3)). Where standard error is a file or a terminal, all of this
-changes nothing.
+A service's standard error is a socket of the journal, and `JOURNAL_STREAM` names it (systemd.exec(5)). A line that
+begins with `<N>` is kept with that priority (sd-daemon(3)). Nothing changes where standard error is a file or a
+terminal.
 """
 
 from __future__ import annotations
@@ -22,41 +23,41 @@ class Level(enum.IntEnum):
     """Priorities of syslog(3)."""
 
     ERROR = 3
-    """Nothing comes of what was asked for, or something is left behind."""
+    """The command failed, or something is left behind."""
     WARNING = 4
-    """Something was lost, dropped or stopped."""
+    """Events were lost or dropped, or a probe was stopped."""
     INFO = 6
 
 
-class _Said(threading.local):
+class _ThreadLevel(threading.local):
     level = Level.INFO
 
 
-_said = _Said()
+_thread_level = _ThreadLevel()
 
 
 @contextlib.contextmanager
 def saying(level: Level) -> Iterator[None]:
-    """What this thread prints to standard error meanwhile is of this priority."""
-    before, _said.level = _said.level, level
+    """Give a priority to the lines that this thread prints to standard error inside the block."""
+    before, _thread_level.level = _thread_level.level, level
     try:
         yield
     finally:
-        _said.level = before
+        _thread_level.level = before
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether a stream is the one that `JOURNAL_STREAM` names, `DEVICE:INODE`: what a child redirects is not."""
+    """Tell whether a stream is the one that `JOURNAL_STREAM` (`DEVICE:INODE`) names: a redirected stream is not."""
     device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
     try:
         about = os.fstat(stream.fileno())
-    except (OSError, ValueError):  # closed, or no file at all
+    except (OSError, ValueError):  # closed, or not a file
         return False
     return (device, inode) == (str(about.st_dev), str(about.st_ino))
 
 
 def install(environment: Mapping[str, str] = os.environ) -> None:
-    """From now on standard error is written as the journal wants it, where it goes there."""
+    """Format standard error for the journal from now on, if it goes there."""
     if sys.stderr is None or not is_journal(sys.stderr, environment):
         return
     sys.stderr = JournalLines(sys.stderr)
@@ -70,26 +71,26 @@ def install(environment: Mapping[str, str] = os.environ) -> None:
 
 
 class JournalLines(io.TextIOBase):
-    """Text in, lines with their priority out."""
+    """Text stream that writes each line with its priority."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._lock = threading.Lock()
-        self._begun: dict[int, str] = {}
-        """By thread the line that has no end yet, so that two threads' lines stay apart."""
+        self._unfinished: dict[int, str] = {}
+        """Unfinished lines by thread, so that lines of two threads stay apart."""
 
     def write(self, text: str) -> int:
         me = threading.get_ident()
         with self._lock:
-            *lines, rest = (self._begun.pop(me, "") + text).split("\n")
+            *lines, rest = (self._unfinished.pop(me, "") + text).split("\n")
             if rest:
-                self._begun[me] = rest
+                self._unfinished[me] = rest
             for line in lines:
                 self._line(line)
         return len(text)
 
     def flush(self) -> None:
-        with contextlib.suppress(ValueError):  # it is closed
+        with contextlib.suppress(ValueError):  # the stream is closed
             self._out.flush()
 
     def isatty(self) -> bool:
@@ -102,12 +103,12 @@ class JournalLines(io.TextIOBase):
         return True
 
     def close(self) -> None:
-        """Say what has no end yet, and close."""
+        """Write unfinished lines, and close."""
         if not self.closed:
             with self._lock, contextlib.suppress(OSError, ValueError):
-                for rest in self._begun.values():
+                for rest in self._unfinished.values():
                     self._line(rest)
-                self._begun.clear()
+                self._unfinished.clear()
             with contextlib.suppress(OSError, ValueError):
                 self._out.close()
         super().close()
@@ -115,5 +116,5 @@ class JournalLines(io.TextIOBase):
     def _line(self, line: str) -> None:
         shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in line)
         if shown.strip():
-            self._out.write(f"<{int(_said.level)}>{shown}\n")
+            self._out.write(f"<{int(_thread_level.level)}>{shown}\n")
             self._out.flush()

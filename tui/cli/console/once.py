@@ -1,17 +1,17 @@
-"""Reasons that several parts of a command come upon, such as the loss of its line: each is said once."""
+"""Report an error once, although several parts of a command meet it, such as a lost connection."""
 
 from __future__ import annotations
 
-_said: set[str] = set()
+_reported: set[str] = set()
 
 
 def forget_said() -> None:
-    """Begin another command, which says every reason anew."""
-    _said.clear()
+    """Forget all reported errors, at the start of another command."""
+    _reported.clear()
 
 
 def is_news(error: Exception) -> bool:
-    """Return whether the reason of an error was not said yet by this command; from now on it counts as said."""
-    before = len(_said)
-    _said.add(str(error))
-    return len(_said) > before
+    """Return True the first time that an error with this text is met in this command."""
+    before = len(_reported)
+    _reported.add(str(error))
+    return len(_reported) > before

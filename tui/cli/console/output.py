@@ -1,4 +1,4 @@
-"""What the commands print: JSON a line, or text that no foreign string can break."""
+"""Output of the commands: JSON objects, one a line, or text without control characters of foreign strings."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connec
     """Open a target for a command; progress goes to standard error.
 
     Args:
-        spec: word for `--target`.
-        patience: seconds for which a line is made anew that was cut before the target is open.
-        arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
-            TargetUnusable with the first thing that is in the way.
+        spec: value of `--target`.
+        patience: seconds for which to try again if the connection is lost before the target is open.
+        arming: True if probes will be armed, which must not happen on a kernel other than the requested one. Raises
+            TargetUnusable with the first obstacle.
     """
     if patience <= 0:
-        return _connected(spec, arming)
+        return _open(spec, arming)
     from kernel.watch.reconnect import begun_anew
 
     def tell(error: KernelError) -> None:
         text = f"probewright: {error}; trying again for {patience:.0f} s"
         print(plain(text), file=sys.stderr, flush=True)
 
-    return begun_anew(lambda: _connected(spec, arming), patience, tell)
+    return begun_anew(lambda: _open(spec, arming), patience, tell)
 
 
-def _connected(spec: str, arming: bool) -> Connection:
+def _open(spec: str, arming: bool) -> Connection:
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         print_lines()
     with waiting(f"opening {spec}"):
@@ -67,31 +67,31 @@ def _connected(spec: str, arming: bool) -> Connection:
 
 
 def require_line(connection: Connection) -> None:
-    """Raise TargetLost where the line was lost meanwhile, also where what was printed could do without the answer."""
+    """Raise TargetLost if the connection was lost meanwhile, even if the output did not need the missing answer."""
     error = getattr(connection.target, "line_error", None)
     if error is not None:
         raise error
 
 
 def emit(value: dict[str, Any]) -> None:
-    """One JSON object on a line of its own, for whoever waits for it."""
+    """Print one JSON object on a line of its own, and flush."""
     print(json_line(value), flush=True)
 
 
 def line(text: str) -> str:
-    """As `plain`, in one line: a string of the kernel's must not look like an event of its own."""
+    """Return text as `plain` does, in one line: a kernel string must not look like another event."""
     return plain(text.replace("\n", "\\n"))
 
 
 def size_of(number: int) -> str:
-    """Bytes as they are said of a file: `812 bytes`, `12.3 kB`, `4.5 MB`."""
+    """Format a size in bytes: `812 bytes`, `12.3 kB`, `4.5 MB`."""
     if number < 1000:
         return f"{number} bytes"
     return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
 
 
 class PlainTerminal(io.RawIOBase):
-    """A terminal as a file of bytes: no control character of a foreign string reaches it."""
+    """Terminal as a file of bytes: control characters of foreign strings are escaped."""
 
     def write(self, data: Buffer) -> int:
         text = bytes(data).decode("utf-8", "backslashreplace").replace("\r\n", "\n")

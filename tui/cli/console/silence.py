@@ -1,4 +1,4 @@
-"""A far side that owes an answer, told on standard error while a command waits for its events."""
+"""Report on standard error that a remote host does not answer, while a command waits for events."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from tui.cli.console.output import plain
 from tui.cli.console.waiting import finished, progress
 
 _LOOK_EVERY = 0.5
-"""Seconds."""
+"""Seconds between two checks."""
 
 
 @contextlib.contextmanager
 def telling_silence(watch: Watch) -> Iterator[None]:
-    """Say when its far side falls silent (`kernel.remote.silence`) and when it is heard again, as long as the block
-    runs.
+    """Report when the remote host falls silent (`kernel.remote.silence`) and when it answers again, as long as the
+    block runs.
 
-    By a thread of its own: the one that prints events may wait for that far side. On a terminal the seconds go on.
+    A thread does it: the thread that prints events may itself wait for that host. On a terminal the count of seconds
+    goes on.
     """
-    teller = _Teller(watch)
-    if watch.connection.target.is_kernel:  # a recording owes nothing
-        threading.Thread(target=teller.run, name="silence", daemon=True).start()
+    reporter = _SilenceReporter(watch)
+    if watch.connection.target.is_kernel:  # a recording does not answer at all
+        threading.Thread(target=reporter.run, name="silence", daemon=True).start()
     try:
         yield
     finally:
-        teller.stop()
+        reporter.stop()
 
 
-class _Teller:
-    """See `telling_silence`."""
+class _SilenceReporter:
+    """Thread body of `telling_silence`."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._longest = 0.0
-        """Seconds of the silence that goes on; 0: none does."""
+        """Seconds of the current silence; 0: there is none."""
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Look until `stop`."""
+        """Report until `stop`."""
         while not self._over.wait(_LOOK_EVERY):
-            with contextlib.suppress(OSError), saying(Level.WARNING):  # who reads it may be gone
+            with contextlib.suppress(OSError), saying(Level.WARNING):  # the reader of standard error may be gone
                 self._look()
 
     def stop(self) -> None:
-        """Say no more, and take off the terminal what stands there; waits for nothing."""
+        """Stop reporting, and clear the terminal's line; does not wait for the thread."""
         self._over.set()
         if self._longest:
             with contextlib.suppress(OSError):
@@ -65,6 +66,6 @@ class _Teller:
             self._longest = silent
         elif self._longest:
             finished()
-            if self._watch.error is None:  # else what became of the line is told
+            if self._watch.error is None:  # else the loss of the connection is reported
                 print(plain(f"probewright: {name}: heard again after {self._longest:.0f} s"), file=sys.stderr)
             self._longest = 0.0

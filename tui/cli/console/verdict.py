@@ -1,4 +1,4 @@
-"""Print a verdict, and give it as an object: for every command that checks probes."""
+"""Print a verdict, and return it as an object: for every command that checks probes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def error_object(error: Refusal | None) -> dict[str, object] | None:
 
 
 def refusal(spec: str, verdict: Verdict) -> dict[str, object]:
-    """For `--json`: what a command was not to do, as `check` has it."""
+    """Return the rejection of a probe as a JSON object, with the keys of `check`."""
     return {"spec": spec, "ok": verdict.ok, "error": error_object(verdict.error)}
 
 
 def without_names(error: Refusal) -> str:
-    """The reason in plain words; the names that it suggests stand by themselves."""
+    """Return the reason without suggested names, which have a field of their own."""
     hint = error.hint
     return re.sub(r"(^|; )did you mean .*\?$", "", hint, flags=re.IGNORECASE) if error.nearest else hint
 
@@ -38,14 +38,14 @@ def without_names(error: Refusal) -> str:
 def show_verdict(
     spec: str, verdict: Verdict, lowered: Sequence[str], file: TextIO | None = None, notes: Sequence[str] = ()
 ) -> None:
-    """For a person: the text, the caret under what is wrong, the reason and the way out.
+    """Print a verdict for people: the text, a caret below the error, the reason and the correction.
 
     Args:
-        spec: what was asked for.
-        verdict: on it.
-        lowered: the lines that would be written.
-        file: where it is printed; None: standard output.
-        notes: what these lines leave out or wait for.
+        spec: text as it was typed.
+        verdict: result of checking it.
+        lowered: lines that would be written.
+        file: output; None: standard output.
+        notes: losses and conditions of these lines.
     """
     error = verdict.error
     if error is None:

@@ -1,7 +1,7 @@
-"""Tell on standard error why a command is waiting: never on standard output, which may be read by a program.
+"""Report on standard error why a command waits: never on standard output, which a program may read.
 
-On a terminal the text stands in a line that the next text overwrites. Elsewhere nothing is printed, unless a machine
-is made for the command, which takes from seconds to minutes: then each text is a line of its own.
+On a terminal each text overwrites the one before. Elsewhere nothing is printed, unless a virtual machine is made for
+the command, which takes from seconds to minutes: then each text is a line of its own.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _prints_lines = False
 
 
 def print_lines() -> None:
-    """Print each text from now on also where standard error is no terminal."""
+    """Print each text from now on even if standard error is no terminal."""
     global _prints_lines
     _prints_lines = True
 
 
 def progress(text: str, fraction: float | None = None) -> None:
-    """Replace the text; `fraction` is the part that is done, of 1."""
+    """Replace the text; `fraction` is the finished part, from 0 to 1."""
     global _text
     with _changing:
         if sys.stderr.isatty():
@@ -37,8 +37,8 @@ def progress(text: str, fraction: float | None = None) -> None:
 
 
 def told(line: str) -> None:
-    """Print a line of its own, and stay at the text that is waited at."""
-    with _changing, contextlib.suppress(OSError):  # nobody may read it
+    """Print a line of its own, and show the current text again below it."""
+    with _changing, contextlib.suppress(OSError):  # the reader may be gone
         if sys.stderr.isatty():
             print(f"\r\x1b[Kprobewright: {plain(line)}", file=sys.stderr, flush=True)
             if _text:
@@ -48,7 +48,7 @@ def told(line: str) -> None:
 
 
 def finished() -> None:
-    """Take the text off the terminal."""
+    """Clear the text on the terminal."""
     global _text
     with _changing:
         if _text and sys.stderr.isatty():
@@ -58,7 +58,7 @@ def finished() -> None:
 
 @contextlib.contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Tell what is waited for, until it is there or has failed."""
+    """Show a text until the block has ended or failed."""
     progress(text)
     try:
         yield

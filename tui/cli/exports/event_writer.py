@@ -1,4 +1,6 @@
-"""Events on their way into one format: no signal cuts one, progress is told, and in the end what is left out."""
+"""Write events in one format: no signal interrupts an event, progress is shown, and omissions are reported at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -31,47 +33,49 @@ from tui.output.sink import Sink
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
-_TOLD_EVERY = 0.2
-"""Seconds between two words of progress."""
+_PROGRESS_EVERY = 0.2
+"""Seconds between two updates of the progress."""
 
 
 class Export:
-    """Events on their way into one format."""
+    """Export of events in one format, with its filter, its writer and its handlers of signals."""
 
     def __init__(self, wanted: ExportRequest, writer: Writer, passing: ExportFilter) -> None:
         self.passing = passing
-        """Decides which events are to be taken, and counts them."""
+        """Filter that decides which events to take, and counts them."""
         self._wanted = wanted
         self._writer = writer
-        self._told = time.monotonic()
+        self._progress_at = time.monotonic()
         self._lacks_returns = False
-        """Whether the calls are of a tracer that records no return values."""
-        self._told_of = 0
-        """Events that were told when progress was told last."""
+        """True if the calls are of a tracer that records no return values."""
+        self._progress_of = 0
+        """Number of events when progress was shown last."""
         self._busy = False
-        self._cut = False
-        """An event was given out by half."""
-        self._late: tuple[int, FrameType | None] | None = None
+        self._is_torn = False
+        """True if an event was written only in part."""
+        self._deferred: tuple[int, FrameType | None] | None = None
         self._handlers: dict[int, Any] = {}
         self._ended_by: KernelError | None = None
 
     @property
     def written(self) -> int:
-        """Events that are where they were to go."""
+        """Number of events that reached their destination."""
         return self.passing.number - self.left_out
 
     @property
     def left_out(self) -> int:
-        """See `events.export.source.Writer`."""
+        """Number of events that the writer left out (`events.export.source.Writer`)."""
         return self._writer.left_out
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Of the writer."""
+        """Notes of the writer, for the user."""
         return self._writer.notes
 
     def take_all(self, watch: Watch) -> None:
-        """Take all rows of a recording as they are read, by the job of the screen; errors are those of `follow`."""
+        """Write all rows of a recording as they are read, with the job that the screen uses; errors are those of
+        `follow`.
+        """
         store = watch.store
         if store is None:
             return
@@ -82,7 +86,7 @@ class Export:
             if over:
                 store.flush()
             job.extend()
-            watch.tick(0.0)  # what comes next says whether something was lost behind the rows that are written now
+            watch.tick(0.0)  # read ahead: later events reveal losses that belong behind the rows written now
             job.step(math.inf)
             self.idle()
         watch.unshown += job.dropped
@@ -93,9 +97,9 @@ class Export:
     def follow(
         self, watch: Watch, bounds: argparse.Namespace, events: Collection[str], chosen: Filter | None = None
     ) -> None:
-        """Take events as they come, see `tui.cli.follow.follow.follow`.
+        """Write events as they arrive, see `tui.cli.follow.follow.follow`.
 
-        An error that ends them is raised by `tell`: what came by then is written all the same.
+        An error that ends them is raised by `tell`: events received before are written all the same.
         """
         from tui.cli.follow.follow import follow
 
@@ -106,49 +110,49 @@ class Export:
         self.end()
 
     def end(self) -> None:
-        """No event comes any more. Raises Forced where one was given out by half."""
+        """Mark the end of the events. Raises Forced if one was written only in part."""
         self._busy = True
-        if self._cut:
+        if self._is_torn:
             raise Forced
 
     def idle(self) -> None:
-        """Some time has gone by."""
+        """Let a sink do periodic work, and show progress when it is due."""
         if isinstance(self._writer, Sink):
-            with self._undisturbed():
+            with self._deferring_signals():
                 self._writer.idle()
-        is_due = time.monotonic() - self._told > _TOLD_EVERY
-        if is_due and self.passing.of > self._told_of and sys.stderr.isatty():
-            self._told, self._told_of = time.monotonic(), self.passing.of
+        is_due = time.monotonic() - self._progress_at > _PROGRESS_EVERY
+        if is_due and self.passing.of > self._progress_of and sys.stderr.isatty():
+            self._progress_at, self._progress_of = time.monotonic(), self.passing.of
             print(f"\r\x1b[K{self.passing.text()}", end="", file=sys.stderr, flush=True)
 
     def take(self, record: Record) -> None:
-        """Write an event that `passing` gave, whole: a signal that comes meanwhile counts when that is done."""
-        with self._undisturbed():
+        """Write one event that passes the filter; a signal takes effect after the event is complete."""
+        with self._deferring_signals():
             self._writer.take(record)
 
     @contextlib.contextmanager
-    def _undisturbed(self) -> Iterator[None]:
+    def _deferring_signals(self) -> Iterator[None]:
         self._busy = True
         try:
             yield
         finally:
             self._busy = False
-        if self._late is not None:
-            (number, frame), self._late = self._late, None
+        if self._deferred is not None:
+            (number, frame), self._deferred = self._deferred, None
             self._handlers[number](number, frame)
 
     def no_more(self) -> None:
-        """All events were taken: a signal that asks for the end changes nothing any more."""
+        """Ignore later signals that request the end: all events were taken."""
         self._busy = True
 
     def finish(self) -> None:
-        """Write the end."""
+        """Write the end of the format."""
         self._writer.finish()
 
     def tell(self, *, as_json: bool = False) -> int:
-        """Say what was written and what was left out; gives the exit status.
+        """Print what was written and what was left out; return the exit status.
 
-        Raises KernelError where one has ended it.
+        Raises KernelError if one has ended the export.
         """
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -157,12 +161,12 @@ class Export:
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = bool(self.notes) and not isinstance(self._writer, Sink)
         if isinstance(self._writer, Sink):
-            told = self._writer.told()
-            failed = told.failed
+            report = self._writer.told()
+            failed = report.failed
             if as_json:
-                emit(dict(told.values))
+                emit(dict(report.values))
             else:
-                print(plain(told.text), file=sys.stderr)
+                print(plain(report.text), file=sys.stderr)
         elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
         else:
@@ -180,18 +184,18 @@ class Export:
 
     @contextlib.contextmanager
     def whole_records(self) -> Iterator[None]:
-        """See `take`; around whatever handlers of signals there are.
+        """Install signal handlers that wait for a complete event, see `take`, and call the former handlers.
 
-        The next one ends it by half: whoever reads what is given out may have stopped reading.
+        Another signal ends the event in part: the reader of the output may have stopped reading.
         """
 
-        def came(number: int, frame: FrameType | None) -> None:
-            again = self._late is not None or (self._wanted.path == STDOUT and has_been_asked())
+        def handle(number: int, frame: FrameType | None) -> None:
+            again = self._deferred is not None or (self._wanted.path == STDOUT and has_been_asked())
             if self._busy and not again:
-                self._late = (number, frame)
+                self._deferred = (number, frame)
                 return
             if self._busy:
-                self._cut, self._late = True, None
+                self._is_torn, self._deferred = True, None
                 force()
             self._handlers[number](number, frame)
 
@@ -199,10 +203,10 @@ class Export:
             before = signal.getsignal(number)
             if callable(before):
                 self._handlers[number] = before
-                signal.signal(number, came)
+                signal.signal(number, handle)
         try:
             yield
         finally:
             for caught, handler in self._handlers.items():
-                if signal.getsignal(caught) is came:  # else it is ignored from now on
+                if signal.getsignal(caught) is handle:  # else the signal is ignored from now on
                     signal.signal(caught, handler)

@@ -1,4 +1,4 @@
-"""What `--export` and `--output` ask for, as a value."""
+"""Convert `--export` and `--output` into an export request, and reject combinations that make no sense."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tui.output.export_file import ExportRefused, require_free
 
 STDOUT = "-"
 _OF_SEVERAL = ("histograms", "hosts")
-"""Views that there are of several hosts."""
+"""Views that exist for several hosts."""
 
 
 class BadExportOption(Exception):
-    """The arguments can't be meant; the text says why."""
+    """Export options that contradict each other or can't be used; the text is the message."""
 
 
 class ExportRequest(NamedTuple):
-    """What is given out, and where to."""
+    """Format and destination of an export."""
 
     form: Format
     path: str
-    """`-`: standard output."""
+    """Path of the file; `-`: standard output."""
     overwrite: bool
     outlet: SinkRequest | None = None
-    """It goes to no file of its own."""
+    """Sink in place of a single file; None: a file."""
     timed: bool = False
-    """With times of day: `--clock`, of a format that has a place for them."""
+    """True if times of day are added (`--clock`), in a format with columns for them."""
 
 
 def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
-    """What the arguments ask for; None: no export. Raises NotWanted."""
+    """Return the export that the arguments request; None: no export. Raises BadExportOption."""
     word, output = arguments.export or "", arguments.output or ""
     if not (word or output):
         try:
@@ -73,12 +73,12 @@ def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
 
 
 def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
-    """Whether times of day are asked for, in a format that has columns."""
+    """Tell whether times of day are requested, in a format that has columns."""
     return getattr(arguments, "clock", None) not in (None, "kernel") and form.name in ("jsonl", "csv", "parquet")
 
 
 def check_count(arguments: argparse.Namespace) -> None:
-    """Raise NotWanted where --count waits for events that are not recorded."""
+    """Raise BadExportOption if --count would wait for events that are not recorded."""
     for name in ("hist", "count_only"):
         if arguments.count and getattr(arguments, name):
             raise BadExportOption(
@@ -88,7 +88,7 @@ def check_count(arguments: argparse.Namespace) -> None:
 
 
 def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, several: bool = False) -> None:
-    """Raise NotWanted where --view can't be meant with the other arguments; `several`: hosts are named."""
+    """Raise BadExportOption if --view contradicts the other arguments; `several`: several hosts are named."""
     view = arguments.view
     sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
     if not view:
@@ -119,5 +119,5 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
 
 
 def words_of(error: ExportRefused) -> str:
-    """What is said of a file that can't be begun."""
+    """Return the message for a file that can't be created."""
     return f"{error}; --overwrite puts the new one there" if error.taken else str(error)

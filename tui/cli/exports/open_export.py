@@ -1,4 +1,4 @@
-"""Open an export of events, to a file or to standard output, and say what went wrong with it."""
+"""Open an export of events, to a file, a sink or standard output, and report its errors."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 REFUSALS = (ExportRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
-"""What `exporting` raises where it can't go on."""
+"""Errors that `exporting` raises."""
 
 
 def refused(wanted: ExportRequest, error: BaseException) -> int:
-    """Say what went wrong; gives the exit status."""
+    """Print the error of an export; return the exit status."""
     if isinstance(error, BrokenPipeError):
         raise error
     where = "standard output" if wanted.path == STDOUT else wanted.path
@@ -55,7 +55,7 @@ def refused(wanted: ExportRequest, error: BaseException) -> int:
 
 
 def refuse(why: object, status: int) -> int:
-    """Say why nothing is given out; gives the exit status."""
+    """Print why nothing is exported; return the exit status."""
     with saying(Level.ERROR):
         print(f"probewright: {plain(str(why))}", file=sys.stderr)
     return status
@@ -63,13 +63,14 @@ def refuse(why: object, status: int) -> int:
 
 @contextlib.contextmanager
 def exporting(
-    watch: Watch, wanted: ExportRequest, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
+    watch: Watch, wanted: ExportRequest, unasked: Mapping[str, frozenset[str]], event_filter: Filter | None = None
 ) -> Iterator[Export]:
-    """Where events of a watch go that pass a filter; see `giving`."""
-    passing = passing_of(watch, chosen, pairs=wanted.form.whole_calls)
+    """Open the export of the events of a watch that pass a filter; see `giving`."""
+    passing = passing_of(watch, event_filter, pairs=wanted.form.whole_calls)
 
     def learn() -> None:
-        with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
+        # names can't be read over a lost connection; the events are written all the same
+        with contextlib.suppress(KernelError):
             watch.know_names(watch.names())
 
     def begin(out: BinaryIO) -> Writer:
@@ -90,23 +91,23 @@ def giving(
     before_end: Callable[[], None] = lambda: None,
     passing: ExportFilter | None = None,
 ) -> Iterator[Export]:
-    """Where events go; the file is there when the block ends well, and its part is gone when it does not.
+    """Open an export; the file is complete when the block ends, and its temporary part is removed after an error.
 
     Args:
-        wanted: the format and the place.
-        begin: makes what writes a file.
-        open_outlet: makes what is no file.
+        wanted: format and destination.
+        begin: makes the writer of a file.
+        open_outlet: makes the sink where there is no file.
         before_end: called when all events were taken.
-        passing: the filter; None: there is none.
+        passing: filter; None: all events pass.
 
     Raises:
-        FileRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
+        ExportRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
     """
     passing = passing or ExportFilter()
     if wanted.outlet is not None:
         outlet = open_outlet(wanted.outlet)
         try:
-            with _written(wanted, outlet, passing, before_end) as export:
+            with _opened(wanted, outlet, passing, before_end) as export:
                 yield export
         except BaseException:
             outlet.discard()
@@ -114,18 +115,18 @@ def giving(
         return
     if wanted.path == STDOUT:
         out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
-        with _written(wanted, begin(out), passing, before_end, out) as export:
+        with _opened(wanted, begin(out), passing, before_end, out) as export:
             yield export
         return
     with (
         ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
-        _written(wanted, begin(file.out), passing, before_end) as export,
+        _opened(wanted, begin(file.out), passing, before_end) as export,
     ):
         yield export
 
 
 @contextlib.contextmanager
-def _written(
+def _opened(
     wanted: ExportRequest,
     writer: Writer,
     passing: ExportFilter,

@@ -1,4 +1,4 @@
-"""Outlets for `run … --export`: a collector (`otlp:URL`), or a folder of files that are changed by size and time."""
+"""Sinks for `run … --export`: a collector (`otlp:URL`), or a folder of files rotated by size and age."""
 
 from __future__ import annotations
 
@@ -27,64 +27,65 @@ if TYPE_CHECKING:
     from tui.output.otlp_sink import Wall
 
 OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collector of OpenTelemetry", of_events=False)
-"""No file holds it."""
+"""Format without a file."""
 _LOOK_EVERY = 10_000_000_000
-"""Nanoseconds between two looks at how far two clocks are apart."""
+"""Nanoseconds between two measurements of the offset between two clocks."""
 _LOOKS = 3
-"""Readings of a far clock at each."""
+"""Readings of a remote clock at each measurement."""
 Unasked = Mapping[str, frozenset[str]]
 
 
 class SinkRequest(NamedTuple):
-    """What is given out, and where to."""
+    """Format and destination of an export to a sink."""
 
     form: Format
     path: str
-    """The URL or the folder, as it is told."""
+    """URL or folder, as it is printed."""
     otlp: Settings | None = None
     http: OtlpHttp | None = None
     rotation: Rotation | None = None
     host: str = ""
-    """Name of the machine, where the environment says it."""
+    """Name of the machine, if the environment gives one."""
 
 
 def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> SinkRequest | None:
-    """The outlet that is meant; None: a file is. Raises BadSetting.
+    """Return the sink that the options request; None: a file is meant. Raises BadSetting.
 
     Args:
-        arguments: of the command line.
-        form: of the events.
-        path: that was given; empty: none was.
+        arguments: parsed command line.
+        form: format of the events.
+        path: path of the option; empty: not given.
     """
-    asked = {
+    rotation = {
         name: value
         for name in ("size", "age", "keep")
         if (value := getattr(arguments, f"rotate_{name}", None)) is not None
     }
     if form is OTLP:
-        if asked:
+        if rotation:
             raise BadSetting("--rotate-… and --keep are of files: otlp has none")
         settings = settings_of(path, os.environ)
-        resource_of(os.environ, host="", machine="", release="", title="")  # what is wrong there is told at once
+        # reports errors of the environment at once
+        resource_of(os.environ, host="", machine="", release="", title="")
         from tui.output.otlp_http import OtlpHttp
 
         return SinkRequest(OTLP, settings.shown, settings, OtlpHttp(settings), host=host_of(os.environ))
-    if form is not None and path and (path.endswith("/") or asked):
+    if form is not None and path and (path.endswith("/") or rotation):
         if form.whole_calls:
             raise BadSetting(
                 f"{form.name}: a call that begins in one file of a folder and ends in the next would be lost; "
                 f"give one file, {form.name}:FILE{form.suffix}, or another format"
             )
-        return SinkRequest(form, path, rotation=Rotation(**asked), host=host_of(os.environ))
-    if asked:
+        return SinkRequest(form, path, rotation=Rotation(**rotation), host=host_of(os.environ))
+    if rotation:
         raise BadSetting("--rotate-… and --keep want a folder: --export FORMAT:FOLDER/")
     return None
 
 
 def outlet_of(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: bool = False) -> Sink:
-    """What takes the events; `timed`: files have times of day, too.
+    """Open the sink of a request; `timed`: files get times of day as well.
 
-    Raises BadSetting, NoPyarrow, OSError, FileRefused.
+    Raises BadSetting, NoPyarrow, OSError, ExportRefused.
     """
     if wanted.otlp is not None and wanted.http is not None:
         return _sink(watch, wanted.otlp, wanted.http, unasked)
@@ -94,7 +95,7 @@ def outlet_of(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: boo
 
 
 def files_of(wanted: SinkRequest, begin: Begin, host: str) -> Sink:
-    """A row of files, named after a host. Raises NoPyarrow, OSError, FileRefused."""
+    """Open a series of rotated files, named after a host. Raises NoPyarrow, OSError, ExportRefused."""
     rotation = wanted.rotation or Rotation()
     return RotatingFiles(wanted.form, Path(wanted.path), begin, host, rotation)
 
@@ -104,7 +105,9 @@ def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) ->
 
 
 def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -> LogEncoder:
-    """What makes log records of a watch's events; `many`: of several hosts, so that the environment names none."""
+    """Return the encoder of a watch's events as log records; `many`: several hosts, so that the environment names
+    none.
+    """
     import importlib.metadata
 
     from events.export.formats.otlp import LogEncoder
@@ -117,13 +120,13 @@ def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -
 
 
 def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) -> Sink:
-    """What sends log records, and says on standard error what is in the way."""
+    """Return the sink that sends log records, and prints obstacles on standard error."""
     from tui.cli.console.journal import Level, saying
     from tui.cli.console.output import plain
     from tui.output.otlp_sink import OtlpSink
 
     def say(text: str) -> None:
-        clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # how far it is stands there
+        clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # the progress is on that line
         with saying(Level.WARNING):
             print(f"{clear}probewright: {plain(text)}", file=sys.stderr, flush=True)
 
@@ -131,25 +134,29 @@ def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) ->
 
 
 def _host(watch: Watch) -> str:
-    """Name of the machine whose kernel it is."""
+    """Return the host name of the target's kernel; empty: unknown."""
     try:
         return watch.connection.target.read("/proc/sys/kernel/hostname", 256).decode("utf-8", "replace").strip()
-    except KernelError:  # a recording does not hold it
+    except KernelError:  # a recording does not hold the host name
         return ""
 
 
 def _wall(watch: Watch) -> Callable[[int], int | None]:
-    """Tells when an event happened: by this process' own clock, or by how far the kernel's is from it; else None."""
+    """Return the conversion of kernel time to time since 1970: of this process' own clock, or by the measured
+    offset.
+    """
     target, session = watch.connection.target, watch.session
     try:
         is_ours = target.name == "local" and session is not None and "[mono]" in _clocks(watch)
     except KernelError:
         is_ours = False
-    return _Wall() if is_ours else _FarWall(watch)
+    return _Wall() if is_ours else _RemoteWall(watch)
 
 
 class _Wall:
-    """Monotonic time as time since 1970; the distance is looked at now and then, as that clock is set."""
+    """Converts this machine's monotonic time to time since 1970; the offset is read again periodically, as the clock
+    may be set.
+    """
 
     def __init__(self) -> None:
         self._due = 0
@@ -162,20 +169,22 @@ class _Wall:
         return ts + self._offset
 
 
-class _FarWall:
-    """Times of another clock as time since 1970; it is looked at now and then, and again behind a cut line."""
+class _RemoteWall:
+    """Converts a remote clock's time to time since 1970; the offset is measured periodically, and again after an
+    outage.
+    """
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._due = 0
-        """By time.monotonic_ns()."""
-        self._cuts = 0
+        """Time of the next measurement, by time.monotonic_ns()."""
+        self._outages = 0
         self._offset: int | None = None
 
     def __call__(self, ts: int) -> int | None:
-        cuts = len(getattr(self._watch, "cuts", ()))
-        if cuts != self._cuts:  # that clock may have begun again
-            self._cuts, self._offset, self._due = cuts, None, 0
+        outages = len(getattr(self._watch, "cuts", ()))
+        if outages != self._outages:  # that clock may have started again
+            self._outages, self._offset, self._due = outages, None, 0
         if (now := time.monotonic_ns()) >= self._due:
             self._due = now + _LOOK_EVERY
             self._look()
@@ -185,7 +194,7 @@ class _FarWall:
         from events.clocks.clock_offset import offset_of
         from kernel.hosts.clocks import read_clock
 
-        with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
+        with contextlib.suppress(KernelError):  # the pump reports a lost connection
             offsets = [offset_of(one) for one in read_clock(self._watch.session, time.time_ns, _LOOKS)]
             if offsets:
                 self._offset = min(offsets, key=lambda one: one.uncertainty).ns

@@ -1,4 +1,4 @@
-"""`--export FORMAT --view VIEW`: the table of a view, of all that the screen would hold."""
+"""`--export FORMAT --view VIEW`: write the table of a view, with all rows that the screen would hold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
-    """Write the table of a view of a recording, of the events that pass a filter; gives the exit status."""
+    """Write the table of a view of a recording, of the events that pass a filter; return the exit status."""
     try:
         check_view(arguments, wanted)
     except BadExportOption as error:
@@ -46,7 +46,7 @@ def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse
         return REFUSED
     watch.store.flush()
     try:
-        return _give(watch, watch.store, wanted, arguments.view, filter_of(watch, arguments.filter))
+        return _write_view(watch, watch.store, wanted, arguments.view, filter_of(watch, arguments.filter))
     except REFUSALS as error:
         return refused(wanted, error)
     finally:
@@ -54,9 +54,9 @@ def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse
 
 
 def run_view(
-    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: ExportRequest, chosen: Filter
+    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: ExportRequest, event_filter: Filter
 ) -> int:
-    """Follow what is armed until it is time to stop, then write the table of a view; gives the exit status.
+    """Follow the armed probes until the end, then write the table of a view; return the exit status.
 
     Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
     """
@@ -64,38 +64,40 @@ def run_view(
     if arguments.hist:
         view = f"kernel-{view}"
         count_in_kernel(watch, arguments.summary or "")
-    ended_by: KernelError | None = None
+    connection_error: KernelError | None = None
     try:
-        follow(watch, arguments, events, lambda _: None, lambda: 0, chosen=chosen)
-    except KernelError as error:  # of a line that was cut: what came by then is given out all the same
-        ended_by = error
+        follow(watch, arguments, events, lambda _: None, lambda: 0, chosen=event_filter)
+    except KernelError as error:  # the connection is lost: events received before are exported all the same
+        connection_error = error
     with contextlib.suppress(KernelError):
         watch.know_names(watch.names())
     status = DONE
     if watch.store is not None:
         try:
-            status = _give(watch, watch.store, wanted, view, chosen, as_json=arguments.json)
+            status = _write_view(watch, watch.store, wanted, view, event_filter, as_json=arguments.json)
         except REFUSALS as error:
             status = refused(wanted, error)
-    if ended_by is not None:
-        raise ended_by
+    if connection_error is not None:
+        raise connection_error
     return status
 
 
-def _give(
-    watch: Watch, store: Store, wanted: ExportRequest, view: str, chosen: Filter, *, as_json: bool = False
+def _write_view(
+    watch: Watch, store: Store, wanted: ExportRequest, view: str, event_filter: Filter, *, as_json: bool = False
 ) -> int:
-    """Write the table of a view of what a store holds. Raises `REFUSALS`, and of the kernel what `read` does."""
-    from tui.present.view_tables import TABLES  # what measures text for a screen comes with it
+    """Write the table of a view of a store. Raises `REFUSALS`, and the errors of `read`."""
+    from tui.present.view_tables import TABLES  # imports code that measures text for a screen
 
     load_symbols(watch, wanted.form)
-    return give_table(TABLES[view](watch, store, chosen), wanted, as_json=as_json, filtered=bool(chosen.text))
+    return give_table(
+        TABLES[view](watch, store, event_filter), wanted, as_json=as_json, filtered=bool(event_filter.text)
+    )
 
 
 def give_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = False, filtered: bool = False) -> int:
-    """Write a table where it is wanted, and say so; gives the exit status.
+    """Write a table to its destination, and print a summary; return the exit status.
 
-    Raises what `ViewTable.read` and `tui.output.export_file.ExportFile` do.
+    Raises the errors of `ViewTable.read` and `tui.output.export_file.ExportFile`.
     """
     table.read()
     with _opened(wanted) as out:

@@ -1,4 +1,4 @@
-"""Why a function can't be probed, and what can be taken instead, for the commands: as text and as JSON."""
+"""Print why a function can't be probed, and alternatives, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from probes.verdict import Verdict
 from tui.cli.console.output import plain
 
 _SHOWN = 12
-"""Ways out that are printed; --json has them all."""
+"""Alternatives that are printed; --json has them all."""
 
 
 def find_callers(attaching: AttachExplainer, name: str) -> Callers:
-    """Look for the callers; where a person watches, with the share of the code that was read."""
+    """Search for callers of a function; on a terminal, show the share of the code that was read."""
 
     def progress(share: float) -> bool:
         if sys.stderr.isatty():
@@ -36,7 +36,7 @@ def find_callers(attaching: AttachExplainer, name: str) -> Callers:
 
 
 def explained(connection: Connection, verdict: Verdict) -> Verdict:
-    """Say of a function that is refused why, and what can be taken instead; looked at as closely as is quick."""
+    """Add to a rejected function's verdict the reason and alternatives, as far as they are found quickly."""
     name = refused_function(verdict)
     if not name:
         return verdict
@@ -46,13 +46,13 @@ def explained(connection: Connection, verdict: Verdict) -> Verdict:
 
 
 def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
-    """A refusal with all that helps: why, the nearest names, the text put right.
+    """Add to a rejection the reason, the nearest names and a corrected text.
 
     Args:
-        connection: to the target.
-        spec: what was refused.
-        verdict: on it.
-        check: gives the verdict on another text.
+        connection: connection to the target.
+        spec: rejected text.
+        verdict: verdict on that text.
+        check: returns the verdict on another text.
     """
     verdict = explained(connection, verdict)
     if verdict.error is None:
@@ -65,7 +65,7 @@ def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[s
 
 
 def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
-    """Keys for a JSON object."""
+    """Return the reasons, alternatives and callers as keys of a JSON object."""
     found: dict[str, Any] = {
         "reasons": [
             {"code": reason.why.name.lower(), "text": reason.text, "remedy": reason.remedy or None}
@@ -88,7 +88,7 @@ def _way(way: Alternative) -> dict[str, Any]:
 
 
 def lines(about: Attachability, callers: Callers | None) -> Iterator[str]:
-    """Text, a line at a time; nothing where everything can attach."""
+    """Yield the reasons and alternatives as lines of text; none where every probe can attach."""
     for reason in all_reasons(about, callers):
         yield plain(f"{reason.why}: {reason.text}")
         if reason.remedy:

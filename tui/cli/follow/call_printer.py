@@ -1,4 +1,4 @@
-"""Calls printed for a preset that shows calls: entry and exit of one on one line, with the time between."""
+"""Print calls for a preset that shows calls: entry and exit of a call in one line, with its duration."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_BEHIND = 1 << 13
 
 
 class CallPrinter:
-    """Takes events as they come; those that are no end of a call go on to who shows events."""
+    """Printer of calls from their events; an event that is no end of a call is passed on to the printer of events."""
 
     def __init__(
         self,
         watch: Watch,
         show: Callable[[Record], None],
-        asked: Collection[str],
+        requested: Collection[str],
         leasts: Mapping[str, int],
         *,
         as_json: bool,
@@ -37,26 +37,26 @@ class CallPrinter:
         passes: Callable[[int], bool] | None = None,
         most: int = 0,
     ) -> None:
-        """Take what is shown.
+        """Set what to print.
 
         Args:
-            watch: who watches.
-            show: shows events that are no end of a call.
-            asked: paths of the events that were asked for; a recording holds others too.
-            leasts: by function the nanoseconds that a call takes to be shown.
-            as_json: one object a line.
-            face: by which clock times are given out.
-            passes: the filter, of the number of an event; a call passes with one of its ends. None: all pass.
-            most: calls that are printed; 0: all.
+            watch: source of the events.
+            show: prints events that are no end of a call.
+            requested: paths of the requested events; a recording holds others too.
+            leasts: minimum duration in nanoseconds by function; shorter calls are not printed.
+            as_json: True: one JSON object a line.
+            face: clock of the printed times.
+            passes: filter by the sequence number of an event; a call passes with one of its ends. None: all pass.
+            most: number of calls to print; 0: all.
         """
         self.printed = 0
-        """Calls that were."""
+        """Number of calls that were printed."""
         self.of = 0
-        """Calls that there were, without the filter."""
+        """Number of calls before the filter."""
         self._passes = passes
         self._most = most
         self._passed: set[int] = set()
-        """Numbers of entries that pass, of calls that have not ended: their rows may be dropped before those do."""
+        """Sequence numbers of entries that pass, of open calls: their rows may be dropped before those calls end."""
         self._watch = watch
         self._other = show
         self._leasts = leasts
@@ -64,21 +64,21 @@ class CallPrinter:
         self._face = face
         self._calls: CallTexts | None = None
         self._row = 0
-        self._gone = 0
-        self._asked = asked
+        self._dropped = 0
+        self._requested = requested
 
     @property
     def enough(self) -> bool:
-        """Whether as many calls were printed as were asked for."""
+        """True if as many calls were printed as were requested."""
         return bool(self._most) and self.printed >= self._most
 
     @property
     def dropped(self) -> int:
-        """Calls, and events before they were looked at, that had to go before they could be printed."""
-        return self._gone + (self._calls.calls.unseen if self._calls else 0)
+        """Number of calls, and of events not yet paired, that were dropped before they could be printed."""
+        return self._dropped + (self._calls.calls.unseen if self._calls else 0)
 
     def show(self, record: Record) -> None:
-        """One event: prints it, or the calls that it ends."""
+        """Take one event: print it, or the calls that it ends."""
         from tui.views.calls.call_text import CallTexts
 
         if self._calls is None:
@@ -89,33 +89,33 @@ class CallPrinter:
         is_end = record.event in ends or is_mark(record)  # a mark has its row between the calls
         if not is_end and (self._passes is None or self._passes(record.seq)):
             self._other(record)
-        # Also where ends are rare: what nobody looks at would be dropped for what comes next.
+        # Needed where ends are rare, too: unpaired events would be dropped for later ones.
         if is_end or self._is_far_behind(self._calls):
             self._catch_up(self._calls)
 
     def _is_far_behind(self, calls: CallTexts) -> bool:
-        """Whether events that were not looked at are many, or much of what the store may keep."""
+        """Tell whether the unpaired events are many, or take up much of the store."""
         store, behind = self._watch.store, calls.calls.behind
         return behind > _MOST_BEHIND or (
             store is not None and behind * store.bytes > len(store) * store.limit_bytes // 4
         )
 
     def _catch_up(self, calls: CallTexts) -> None:
-        """Print all calls that have ended by now: of the last event there is no later one that would do it."""
+        """Print all calls that have ended by now: after the last event there is no later one that would do it."""
         behind = calls.calls.behind > 0
         if not behind:
             return
         while behind:
             calls.tick()
             behind = calls.calls.behind > 0
-            self._gone += max(0, calls.first - self._row)
+            self._dropped += max(0, calls.first - self._row)
             for row in range(max(self._row, calls.first), calls.next):
                 self._print(calls, row)
             self._row = calls.next
         self._hold_open(calls)
 
     def _hold_open(self, calls: CallTexts) -> None:
-        """Keep the entries of calls that have not ended: their rows are dropped before those of long calls end."""
+        """Keep the entry events of open calls: their rows are dropped before long calls end."""
         store = self._watch.store
         if store is not None:
             known, first = calls.held, store.first_seq
@@ -131,13 +131,13 @@ class CallPrinter:
 
     def _print(self, calls: CallTexts, row: int) -> None:
         try:
-            entry, leave = calls.records(row)
+            entry, exit_record = calls.records(row)
             call = calls.call(row)
             ends, loss = calls.ends(row), calls.loss(row)
         except IndexError:  # dropped meanwhile
-            self._gone += 1
+            self._dropped += 1
             return
-        last = leave or entry
+        last = exit_record or entry
         if self.enough:
             return
         if loss is not None:
@@ -146,7 +146,11 @@ class CallPrinter:
         if last is not None and is_mark(last):
             self._other(last)
             return
-        if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
+        if (
+            last is None
+            or last.event not in self._requested
+            or (call.latency or 0) < self._leasts.get(call.function, 0)
+        ):
             return
         self.of += 1
         if (passes := self._passes) is not None and not any(
@@ -159,7 +163,7 @@ class CallPrinter:
             from tui.views.calls.call_text import object_of_call
 
             times = {"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
-            emit({**times, **object_of_call(self._watch, call, entry, leave)})
+            emit({**times, **object_of_call(self._watch, call, entry, exit_record)})
             return
         took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
         values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)

@@ -1,4 +1,4 @@
-"""`--clock`: the kernel's clock is measured where times of day are wanted, and a recording without them is told."""
+"""`--clock`: measure the kernel's clock where times of day are wanted, and report a recording without them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ UNKNOWN = "the recording does not say at what time of day it was made"
 
 
 def face_of(arguments: argparse.Namespace) -> ClockFace:
-    """Return the clock that is asked for."""
+    """Return the clock that `--clock` requests."""
     return ClockFace(getattr(arguments, "clock", None) or ClockFace.KERNEL)
 
 
 def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
-    """Measure the clock where that is due; says where times of day are wanted and can't be known."""
+    """Measure the clock if times of day are wanted; print a message if it can't be measured."""
     if face_of(arguments) is ClockFace.KERNEL:
         return
     keep_clock(watch, arguments)
@@ -31,7 +31,7 @@ def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
 
 
 def keep_clock(watch: Watch, arguments: argparse.Namespace) -> None:
-    """Measure the clock again where that is due and times of day are wanted."""
+    """Measure the clock again if that is due and times of day are wanted."""
     if face_of(arguments) is not ClockFace.KERNEL and watch.connection.target.is_kernel:
-        with contextlib.suppress(TargetLost):  # the pump tells
+        with contextlib.suppress(TargetLost):  # the pump reports a lost connection
             watch.measure_clock()

@@ -1,4 +1,6 @@
-"""The ends that signals ask for: exceptions of their handlers, which must not get lost."""
+"""Base class of the exceptions that signal handlers raise to end a command, and their recovery where Python drops
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +16,26 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 AGAIN = signal.SIGRTMIN + 3
-"""Signal that raises a lost `Ending` again; nothing else sends it."""
+"""Signal that raises a dropped `Ending` again; nothing else sends it."""
 _PAUSE = 0.01
-"""Seconds, in which the place that can't raise is left."""
+"""Seconds for the interpreter to leave the place that can't raise."""
 
 
 class Ending(BaseException):
-    """A signal asked for the end of what goes on."""
+    """Exception of a signal handler that ends the current work."""
 
 
 class _Kept:
     tell: Callable[[UnraisableHookArgs], object] = sys.__unraisablehook__
-    """The hook for all that is no `Ending`."""
+    """Former hook, for exceptions other than `Ending`."""
     lost: list[BaseException] = []  # noqa: RUF012 - there is one interpreter
 
 
 def keep_endings() -> None:
-    """Have each `Ending` raised again that came where Python can't raise, as in a destructor or a weakref's callback.
+    """Raise each `Ending` again that occurred where Python can't raise, as in a destructor or a weakref's callback.
 
-    There the interpreter only tells of it (`sys.unraisablehook`), and the command would go on as if nobody had asked.
+    There the interpreter only reports it (`sys.unraisablehook`), and the command would go on as if no signal had
+    arrived.
     """
     signal.signal(AGAIN, _again)
     if sys.unraisablehook is not _hook:
@@ -44,7 +47,7 @@ def _hook(unraisable: UnraisableHookArgs, /) -> None:
         _Kept.tell(unraisable)
     elif signal.getsignal(AGAIN) is _again:
         _Kept.lost = [unraisable.exc_value]
-        # Not of `threading`: its locks may be held here.
+        # Not from `threading`: its locks may be held here.
         _thread.start_new_thread(_send, (_thread.get_ident(),))
 
 

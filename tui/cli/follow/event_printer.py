@@ -1,4 +1,4 @@
-"""Events that came, shown one by one in their order, each with the name of its task where the kernel knows it."""
+"""Print events one by one in their order, each with the name of its task if the kernel knows it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 _NAMES_AFTER = 0.25
-"""Seconds that events of tasks without a name wait before the kernel is asked.
+"""Seconds that events of unnamed tasks wait before the kernel is asked for names.
 
-It learns one when the task leaves the CPU (trace_taskinfo_save of kernel/trace/trace_sched_switch.c), soon after the
-event.
+It learns a name when the task leaves the CPU (trace_taskinfo_save of kernel/trace/trace_sched_switch.c), soon after
+the event.
 """
 _MOST_WAITING = 1 << 14
-"""Events: more of them are shown without names, as what waits may be dropped for what comes next."""
+"""Events that may wait for names; more are printed without, as waiting ones may be dropped for later events."""
 _MOST_NAMELESS = 1 << 12
 
 
 class EventPrinter:
-    """How far the events were shown, or counted."""
+    """Progress of printing, or counting, the events of a watch."""
 
     def __init__(
         self,
@@ -45,35 +45,35 @@ class EventPrinter:
         chosen: Filter | None = None,
         number: Callable[[], int] | None = None,
     ) -> None:
-        """Take what is shown.
+        """Set what to print.
 
         Args:
-            watch: with the events.
-            most: events that are shown; 0: all.
-            events: paths of those that are wanted.
-            show: shows one.
-            count: counts what is new in place of that; gives how many events were counted in all.
-            passing: the filter, which counts what passes; None: there is none.
-            number: says how many of those that `most` counts were shown; None: the events that passed.
-            chosen: the condition of that, which may ask for names or cgroups.
+            watch: source of the events.
+            most: number of events to print; 0: all.
+            events: paths of the wanted events.
+            show: prints one event.
+            count: counts new events instead of printing them; returns the number of events counted in all.
+            passing: filter, which counts the events that pass; None: there is no filter.
+            number: returns the number that `most` limits; None: the events that passed.
+            chosen: condition of the filter, which may need names or cgroups.
         """
         self.number = 0
         self._passing = passing or ExportFilter()
         self._number = number or (lambda: self._passing.number)
-        self._needs_homes = chosen is not None and chosen.of_cgroups
-        self._needs_names = self._needs_homes or (chosen is not None and chosen.of_tasks)
+        self._needs_cgroups = chosen is not None and chosen.of_cgroups
+        self._needs_names = self._needs_cgroups or (chosen is not None and chosen.of_tasks)
         self._watch = watch
         self._most = most
         self._events = events
         self._show = show
         self._count = count
         self._next_seq = 0
-        self._looked = 0
-        """Rows before this one have names, or none can be had."""
+        self._checked_until = 0
+        """First sequence number not yet checked for a name."""
         self._since: float | None = None
-        """When the first event without a name began to wait."""
+        """Time at which the first unnamed event began to wait, by time.monotonic(); None: none waits."""
         self._nameless: set[int] = set()
-        """Tasks whose names the kernel did not know when it was asked: their events wait no more."""
+        """Tasks whose names the kernel did not know when asked: their events wait no more."""
 
     @property
     def enough(self) -> bool:
@@ -81,86 +81,92 @@ class EventPrinter:
 
     @property
     def waiting(self) -> bool:
-        """Events wait for the names of their tasks."""
+        """True while events wait for the names of their tasks."""
         return self._since is not None
 
     @property
     def wants_names(self) -> bool:
-        """They have waited long enough: the kernel is to be asked."""
+        """True if events have waited long enough: the kernel is to be asked for names."""
         return self._since is not None and time.monotonic() - self._since >= _NAMES_AFTER
 
     def learn_names(self) -> None:
-        """Ask the kernel for names, and show all that has its row by now."""
+        """Ask the kernel for names, and print all events that have their row by now."""
         self._ask()
         with whole():
             self._give_up_waiting()
-            self._new()
+            self._print_new()
 
     def tick(self) -> None:
-        """Show what is new, of what came by now a part."""
+        """Print new events, of a part of those received."""
         with whole():
-            self._watch.tick(0.0)  # what is new is shown before it could be dropped for what comes next
+            self._watch.tick(0.0)  # new events are printed before later ones could displace them
             if not self._has_to_wait():
-                self._new()
+                self._print_new()
 
     def finish(self) -> None:
-        """Show all that was read, also what waits in a queue or for events of other CPUs; nothing comes after it."""
+        """Print all events that were read, including those in a queue or waiting for other CPUs; nothing may
+        follow.
+        """
         with whole():
             self._watch.end_reading()
-            if self._names_come:
+            if self._can_learn_names:
                 self._ask()
         while True:
             with whole():
                 self._watch.tick(0.0)
-                self._new()
+                self._print_new()
             if self.enough or not self._watch.behind:
                 break
         with whole():
             if self._watch.store is not None:
                 self._watch.store.flush()
-            self._new()
+            self._print_new()
 
     @property
-    def _names_come(self) -> bool:
-        """Events are shown while a kernel that runs may learn names; a recording has all that there are."""
+    def _can_learn_names(self) -> bool:
+        """True while events are printed and a live kernel may learn names; a recording already has all it will
+        have.
+        """
         wanted = self._count is None or self._needs_names
         return wanted and not self._watch.connection.holds_events and self._watch.error is None
 
     def _ask(self) -> None:
-        with contextlib.suppress(TargetLost):  # the pump tells
-            self._watch.know_names(self._watch.names(homes=self._needs_homes))
+        with contextlib.suppress(TargetLost):  # the pump reports a lost connection
+            self._watch.know_names(self._watch.names(homes=self._needs_cgroups))
 
     def _has_to_wait(self) -> bool:
-        """Whether one of the new events lacks a name that may be had; then all do, so that their order stays."""
+        """Tell whether a new event lacks a name that may still be learned; then all events wait, to keep their
+        order.
+        """
         store = self._watch.store
-        if store is None or not self._names_come or self._have_no_room(store):
+        if store is None or not self._can_learn_names or self._are_too_many(store):
             self._since = None
             return False
-        if self._since is None and any(self._lacks_name(store, seq) for seq in self._unlooked(store)):
+        if self._since is None and any(self._lacks_name(store, seq) for seq in self._unchecked(store)):
             self._since = time.monotonic()
-        self._looked = store.next_seq
+        self._checked_until = store.next_seq
         return self.waiting
 
-    def _have_no_room(self, store: Store) -> bool:
-        """Whether so many wait that what comes next could put them out of the store."""
+    def _are_too_many(self, store: Store) -> bool:
+        """Tell whether so many events wait that later ones could displace them from the store."""
         new = store.next_seq - self._next_seq
         return new > _MOST_WAITING or new * store.bytes > len(store) * store.limit_bytes // 2
 
-    def _unlooked(self, store: Store) -> range:
-        return range(max(self._looked, store.first_seq), store.next_seq)
+    def _unchecked(self, store: Store) -> range:
+        return range(max(self._checked_until, store.first_seq), store.next_seq)
 
     def _lacks_name(self, store: Store, seq: int) -> bool:
         record = store.record(seq)
         return record.event in self._events and record.pid not in self._nameless and self._is_unknown(store, record)
 
     def _is_unknown(self, store: Store, record: Record) -> bool:
-        """Whether the task of an event has no name yet, or is in no known cgroup where the filter asks for that."""
+        """Tell whether an event's task has no name yet, or no known cgroup where the filter needs one."""
         if record.comm == UNNAMED:
             return True
-        return self._needs_homes and store.cgroups.path_of(record.pid, record.ts, record.seq) is None
+        return self._needs_cgroups and store.cgroups.path_of(record.pid, record.ts, record.seq) is None
 
     def _give_up_waiting(self) -> None:
-        """Whoever has no name now has none later."""
+        """Mark tasks that are still unnamed: their names will not come any more."""
         self._since, store = None, self._watch.store
         if store is None:
             return
@@ -169,7 +175,7 @@ class EventPrinter:
         records = map(store.record, range(max(self._next_seq, store.first_seq), store.next_seq))
         self._nameless.update(record.pid for record in records if self._is_unknown(store, record))
 
-    def _new(self) -> None:
+    def _print_new(self) -> None:
         store = self._watch.store
         if store is None:
             return
@@ -184,7 +190,7 @@ class EventPrinter:
                 break
             record = store.record(seq)
             self._next_seq = seq + 1
-            # Where events are missing is said whatever was asked for, by a stack without its event too.
+            # A mark for missing events is printed whatever was requested; a stack may come without its event.
             if record.event in self._events or is_mark(record):
                 if self._passing.gives(record):
                     self._show(record)

@@ -1,4 +1,4 @@
-"""`--filter` of the commands: the filter of the application on what one watch records, or several do."""
+"""`--filter` of the commands: apply the application's filter to the events of one watch or of several hosts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 _UNRECORDED = ("hist", "count_only")
-"""Options with which the kernel counts, and records no event that a filter could choose."""
+"""Options with which the kernel only counts, and records no event to filter."""
 _CARET = 500
-"""Columns; behind them no caret is of use."""
+"""Column beyond which no caret is printed."""
 
 
 class FilterRefused(Exception):
-    """A --filter that can't be applied; the lines say why."""
+    """--filter that can't be applied; its lines say why."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__(lines[0])
@@ -31,7 +31,7 @@ class FilterRefused(Exception):
 
 
 def check_words(arguments: argparse.Namespace) -> None:
-    """Raise FilterRefused where --filter is wrong whatever a kernel records; nothing is opened for that."""
+    """Raise FilterRefused if --filter is wrong for every kernel; nothing is opened for this check."""
     text = arguments.filter.strip()
     if not text:
         return
@@ -52,7 +52,7 @@ def check_words(arguments: argparse.Namespace) -> None:
 
 
 def filter_of(watch: Watch, text: str) -> Filter:
-    """Return the filter on what a watch records. Raises FilterRefused."""
+    """Return the filter on the events of a watch. Raises FilterRefused."""
     from events.search.condition_parser import ConditionError
     from tui.filter.filter import Filter
 
@@ -65,7 +65,7 @@ def filter_of(watch: Watch, text: str) -> Filter:
 
 
 def refusal(text: str, error: ConditionError) -> FilterRefused:
-    """Return the refusal of a condition, with a caret below what is wrong."""
+    """Return the refusal of a condition, with a caret below the error."""
     from tui.filter.filter import told
 
     at = len(plain(text[: error.at]))
@@ -74,30 +74,30 @@ def refusal(text: str, error: ConditionError) -> FilterRefused:
 
 
 def tell_refused(error: FilterRefused) -> None:
-    """Say on standard error why a filter can't be applied."""
+    """Print on standard error why a filter can't be applied."""
     with saying(Level.ERROR):
         print(f"probewright: {plain(error.lines[0])}", *error.lines[1:], sep="\n", file=sys.stderr)
 
 
-def passes_of(watch: Watch, chosen: Filter | None) -> Callable[[int], bool] | None:
-    """Return what says of the number of an event in the store whether it passes; None: there is no filter."""
-    if chosen is None or not chosen.text:
+def passes_of(watch: Watch, event_filter: Filter | None) -> Callable[[int], bool] | None:
+    """Return a test whether the event of a sequence number passes; None: there is no filter."""
+    if event_filter is None or not event_filter.text:
         return None
 
     def passes(seq: int) -> bool:
-        selected = chosen.of(watch, watch.store) if watch.store is not None else None
+        selected = event_filter.of(watch, watch.store) if watch.store is not None else None
         return selected is None or selected.passes(seq)
 
     return passes
 
 
-def passing_of(watch: Watch, chosen: Filter | None, *, pairs: bool = False) -> ExportFilter:
-    """Return what decides of each record of a watch whether it passes; `pairs`: as in `ExportFilter`."""
-    passes = passes_of(watch, chosen)
+def passing_of(watch: Watch, event_filter: Filter | None, *, pairs: bool = False) -> ExportFilter:
+    """Return the filter of an export that tests each record of a watch; `pairs`: as in `ExportFilter`."""
+    passes = passes_of(watch, event_filter)
     return ExportFilter(None if passes is None else lambda record: passes(record.seq), pairs=pairs)
 
 
 def tell_passing(passing: ExportFilter, left_out: int = 0) -> None:
-    """Say on standard error how many events passed, where there is a filter."""
+    """Print on standard error how many events passed, if there is a filter."""
     if passing.filtered:
         print(f"probewright: {passing.text(left_out)} pass the filter", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What `run` and `record` share: arm, follow until told to stop, take away, and account for what was lost."""
+"""Shared steps of `run` and `record`: arm probes, follow events until told to stop, disarm, and report losses."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 NO_PATIENCE = argparse.Namespace(reconnect=0)
-"""A line that is cut is not tried again."""
+"""Arguments without reconnecting."""
 _PATIENCE = 0.2
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the clock."""
 _SOON = 0.04
 _NAMES_EVERY = 1.0
-"""Seconds between two looks at the names of tasks."""
+"""Seconds between two reads of task names."""
 
 
 def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
-    """Read and check all before anything is armed; one that is there twice is told and given once.
+    """Parse and check all probes before any is armed; a repeated one is reported and returned once.
 
-    Raises ProbeRefused with the first that is no good.
+    Raises ProbeRefused with the first rejected probe.
     """
     for spec in specs:
         verdict = judged(spec, connection)
@@ -73,41 +73,41 @@ def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
 
 
 def all_told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
-    """A refusal of a text that was typed, with all that helps."""
+    """Return the verdict on a rejected text with reason, nearest names and correction."""
     return told(connection, spec, verdict, lambda text: judged(text, connection))
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
-    """How fast a probe may be, as it was asked for."""
-    asked = {"max_rate": arguments.max_rate, "storm": arguments.storm}
-    return Limits(**{name: value for name, value in asked.items() if value is not None})
+    """Return the limits of event rates that the options request."""
+    requested = {"max_rate": arguments.max_rate, "storm": arguments.storm}
+    return Limits(**{name: value for name, value in requested.items() if value is not None})
 
 
 class ArmOptions(NamedTuple):
-    """How probes are armed."""
+    """Options with which probes are armed."""
 
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
     triggers: tuple[str, ...] = ()
     counting: Mapping[Armable, tuple[str, ...]] = {}
-    """Triggers of single probes, beside those of all."""
+    """Triggers of single probes, in addition to `triggers`."""
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the triggers that a probe is armed with."""
+        """Return the triggers to arm a probe with."""
         return (*self.triggers, *self.counting.get(probe, ()))
 
 
 def how_of(arguments: argparse.Namespace) -> ArmOptions:
-    """As it was asked for."""
+    """Return the options for arming that the arguments request."""
     mode = Mode.COUNT if arguments.count_only else Mode.RECORD
     counting = {armable(spec): triggers for spec, triggers in arguments.counting.items()}
     return ArmOptions(arguments.force, mode, tuple(arguments.triggers), counting)
 
 
 def importing(*modules: str) -> threading.Thread:
-    """Import what keeps events, numpy with it, while the target is being reached: ahead of the first event.
+    """Import the event store, and numpy with it, while the target is being opened: ahead of the first event.
 
-    In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
+    In a thread, where no signal raises: numpy reports an interrupted import as a broken installation.
     """
     names = modules or ("events.store.store",)
     thread = threading.Thread(target=lambda: list(map(importlib.import_module, names)), daemon=True)
@@ -118,30 +118,32 @@ def importing(*modules: str) -> threading.Thread:
 def arm(
     watch: Watch,
     probes: list[Armable],
-    how: ArmOptions = ArmOptions(),  # noqa: B008 - frozen
+    options: ArmOptions = ArmOptions(),  # noqa: B008 - frozen
     arguments: argparse.Namespace = NO_PATIENCE,
 ) -> Mapping[str, frozenset[str]]:
-    """Arm them in order, also where the line is cut meanwhile (see `despite_cuts`); says what this kernel lacks.
+    """Arm probes in order, reconnecting if the connection is lost (see `despite_cuts`); print what this kernel lacks.
 
-    Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
-    Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
+    Return the paths of their events, each with the fields that were not requested: a recording holds more. Raises
+    ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
     importing().join()
-    # What takes long is to arm: `follow` has all of them recorded from one time on, and counts its own from there.
-    despite_cuts(watch, arguments, partial(_held, watch))
+    # Arming takes long: `follow` starts recording of all probes at one time, and counts the seconds from there.
+    despite_cuts(watch, arguments, partial(_open_paused, watch))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed)
         try:
             with waiting(f"reading types, arming {probe.subject}"):
-                armed = despite_cuts(watch, arguments, partial(_armed, watch, probe, how, before), events)
+                armed = despite_cuts(
+                    watch, arguments, partial(_arm_unless_restored, watch, probe, options, before), events
+                )
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
             raise ProbeRefused(all_told(str(probe), refused, watch.connection)) from None
         if armed.measured is not None and armed.measured.hits:
-            text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
+            text = armed.measured.text(armed.plan, counting=options.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
-        notes = (*trigger_notes(armed.plan, how.triggers_of(probe)), *text_note(watch.connection.target, armed))
+        notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.connection.target, armed))
         for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
@@ -152,19 +154,21 @@ def arm(
     return events
 
 
-def _held(watch: Watch) -> None:
-    """Open the session, and record nothing yet."""
-    with whole():  # what is opened by half is in nobody's list, and would stay
+def _open_paused(watch: Watch) -> None:
+    """Open the session, with recording paused."""
+    with whole():  # a half-opened session would not be registered, and would stay
         watch.hold_recording()
 
 
-def _armed(watch: Watch, probe: Armable, how: ArmOptions, before: Container[object]) -> Armed:
-    """Arm one; not where it was armed when the line was cut, and came back with those of `before`."""
-    there = next((one for one in watch.armed if one.key not in before), None)
-    if there is not None:
-        return there
-    with whole():  # what is armed by half is in nobody's list, and would stay
-        return watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers_of(probe))
+def _arm_unless_restored(watch: Watch, probe: Armable, options: ArmOptions, before: Container[object]) -> Armed:
+    """Arm one probe, unless a reconnect already armed it again with those of `before`."""
+    restored = next((one for one in watch.armed if one.key not in before), None)
+    if restored is not None:
+        return restored
+    with whole():  # a half-armed probe would not be registered, and would stay
+        return watch.arm(
+            probe, at_any_rate=options.at_any_rate, mode=options.mode, triggers=options.triggers_of(probe)
+        )
 
 
 def follow(
@@ -178,90 +182,90 @@ def follow(
     chosen: Filter | None = None,
     number: Callable[[], int] | None = None,
 ) -> int:
-    """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
+    """Print events until the time or the number is reached, or a `stoppable` block is stopped; return their number.
 
-    What was read by then is shown too, and no more is read. With a filter (`passing`, made of `chosen`) those count
-    that pass, or what `number` counts. With `count` none is shown: it is called for what is new, and gives how many
-    there were in all. `idle` is called a few times a second, whether events come or not. An end that is `Forced` is
-    told, and nothing is shown after it.
+    Events read by then are printed too, and no more are read. With a filter (`passing`, made of `chosen`) only events
+    that pass count, or the value of `number`. With `count` none is printed: it is called for new events, and returns
+    how many there were in all. `idle` is called a few times a second, whether events arrive or not. An end by
+    `Forced` is reported, and nothing is printed after it.
     """
-    showing = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number)
+    printer = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number)
     forced = False
     try:
         with telling_silence(watch):
-            _show_all(watch, arguments, events, showing, idle)
+            _show_all(watch, arguments, events, printer, idle)
     except Forced:
         forced = True
         tell_forced()
-    if (error := watch.lost) is not None and not showing.enough:
+    if (error := watch.lost) is not None and not printer.enough:
         watch.mark_end()
         if not forced:
-            showing.finish()  # the mark has its row
+            printer.finish()  # the mark has its row
         raise error
-    return showing.number
+    return printer.number
 
 
 def _show_all(
     watch: Watch,
     arguments: argparse.Namespace,
     events: Collection[str],
-    showing: EventPrinter,
+    printer: EventPrinter,
     idle: Callable[[], None],
 ) -> None:
     with contextlib.suppress(SignalStop):
         despite_cuts(watch, arguments, watch.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.hurry(end)
-        _until_over(watch, arguments, end, showing, idle)
-        while watch.ended and not showing.enough and comes_back(watch, arguments, events, end):
-            _until_over(watch, arguments, end, showing, idle)
+        _until_over(watch, arguments, end, printer, idle)
+        while watch.ended and not printer.enough and comes_back(watch, arguments, events, end):
+            _until_over(watch, arguments, end, printer, idle)
     watch.hurry(time.monotonic())
-    for _ in range(2):  # a signal may come meanwhile, once
+    for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
-            if not showing.enough:
-                showing.finish()
-            with whole():  # here another signal still ends it, where nobody reads; at the exit none does
+            if not printer.enough:
+                printer.finish()
+            with whole():  # here another signal still ends it, if nobody reads; at the exit none does
                 sys.stdout.flush()
             break
 
 
 def _until_over(
-    watch: Watch, arguments: argparse.Namespace, end: float, showing: EventPrinter, idle: Callable[[], None]
+    watch: Watch, arguments: argparse.Namespace, end: float, printer: EventPrinter, idle: Callable[[], None]
 ) -> None:
-    came = threading.Event()
-    watch.on_data = came.set
-    asked, pause = 0.0, _PATIENCE
+    has_data = threading.Event()
+    watch.on_data = has_data.set
+    asked_at, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
-        # What comes may be held back until it is sure that no other CPU has older events: then one looks again soon.
-        pause = _SOON if came.wait(min(pause, end - now)) or showing.waiting else _PATIENCE
-        came.clear()
-        if due := now - asked >= _NAMES_EVERY:
-            with contextlib.suppress(TargetLost):  # the pump tells
-                watch.know_names(watch.names(homes=asked > 0))
+        # Events may be held back until no other CPU can have older ones: then check again soon.
+        pause = _SOON if has_data.wait(min(pause, end - now)) or printer.waiting else _PATIENCE
+        has_data.clear()
+        if due := now - asked_at >= _NAMES_EVERY:
+            with contextlib.suppress(TargetLost):  # the pump reports a lost connection
+                watch.know_names(watch.names(homes=asked_at > 0))
             keep_clock(watch, arguments)
-            asked = now
-        if showing.wants_names:
-            showing.learn_names()
-        showing.tick()
+            asked_at = now
+        if printer.wants_names:
+            printer.learn_names()
+        printer.tick()
         idle()
         give_out()
-        if showing.enough or watch.ended:
+        if printer.enough or watch.ended:
             break
         if due and watch.connection.target.is_kernel:
             with contextlib.suppress(TargetLost):
-                watch.counts()  # and a storm is stopped
+                watch.counts()  # stops a storm as well
                 tell_stopped(watch)
 
 
 def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0, unvalued: int = 0) -> None:
-    """Say on standard error what did not reach us, where something did not.
+    """Print on standard error which events were lost, dropped or left out; nothing if none were.
 
     Args:
-        watch: what is armed.
+        watch: source of the events.
         unprinted: calls, or events of calls, that were dropped before they were printed.
-        unwritten: events that a recording had no time for.
-        unshown: events that had to go before they were printed or given out.
-        unvalued: rows of a call graph that were printed without values, as the events that had them were dropped.
+        unwritten: events for which a recording had no time.
+        unshown: events that were dropped before they were printed or exported.
+        unvalued: rows of a call graph that were printed without values, as their events were dropped.
     """
     tell_cuts(watch)
     counts = last_counts(watch)
@@ -287,7 +291,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
 
 
 def last_counts(watch: Watch) -> LossCounts | None:
-    """What was lost; where the line was cut at the end, as of the last look: what came is given out all the same."""
+    """Return the final loss counts; if the connection is lost, print so and return the last counts known."""
     try:
         return watch.counts()
     except TargetLost as error:
@@ -297,27 +301,27 @@ def last_counts(watch: Watch) -> LossCounts | None:
 
 
 def tell_none(watch: Watch) -> None:
-    """Say on standard error that no event came, in the words in which several hosts are accounted for."""
+    """Print on standard error that no event was received, with the losses."""
     print(f"probewright: 0 events, {lost_of(watch, last_counts(watch)).text}", file=sys.stderr)
 
 
 def tell_stopped(watch: Watch) -> None:
-    """Say on standard error what was stopped because it was too fast."""
+    """Print on standard error which probes were stopped for their rate."""
     for stopped in watch.guard.take():
         with saying(Level.WARNING):
             print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
 
 
 def tell_counts(watch: Watch) -> None:
-    """Print how often each event that was only counted has happened."""
+    """Print the number of hits of each event that was only counted."""
     counts = last_counts(watch)
     for text in hit_lines(counts.counted, counts.hits) if counts is not None else ():
         print(plain(text))
 
 
 def take_away(watch: Watch) -> int:
-    """Close; gives 1 where something could not be taken away, and says what."""
-    watch.hurry(time.monotonic())  # the command ends, and its target is left
+    """Disarm and close; print what is left behind, and return 1 if something is."""
+    watch.hurry(time.monotonic())  # the command ends: don't wait for the remote host as long as before
     failures = watch.close()
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone

@@ -1,4 +1,4 @@
-"""Rows of a recorded call graph that `--depth` and `--slower` leave: those that the tracer would record with them."""
+"""Apply `--depth` and `--slower` to the rows of a recorded call graph, as the tracer would while recording."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ if TYPE_CHECKING:
 
 
 class GraphBounds:
-    """Bounds of what is printed of a call with all that is inside."""
+    """Limits of depth and duration for the rows printed of a call."""
 
     def __init__(self, levels: int, least: int) -> None:
-        """Take the most calls that are within one another, 0: any, and nanoseconds of the shortest call."""
+        """Set the deepest level of nested calls (0: any) and the shortest duration in nanoseconds."""
         self._levels = levels
         self._least = least
 
     def is_short(self, row: CallRow) -> bool:
-        """Return whether a call, or an interrupt, is known to have taken less."""
+        """Return True if a call, or an interrupt, is known to have taken less than the shortest duration."""
         from events.graph.begin_end_columns import RowKind
 
         return row.what <= RowKind.SOFTIRQ and 0 <= row.duration < self._least
 
     def of(self, rows: Iterable[CallRow]) -> Iterator[CallRow]:
-        """Yield those that are left, at the level that they have then.
+        """Yield the remaining rows, each with its level among them.
 
-        A call that is long enough may be in one that was too short: an interrupt between the end of a call and the
-        event that tells of it. Of a call that is too deep switches and other events are left: the tracer records them
-        at any depth (max_graph_depth is of calls).
+        A long enough call may be inside one that was too short: an interrupt between the end of a call and the event
+        that reports it. Of a call that is too deep, switches and other events remain: the tracer records them at any
+        depth (max_graph_depth limits calls).
 
         Args:
-            rows: of one task, in the order in which they began.
+            rows: rows of one task, in the order in which they began.
         """
         from events.graph.begin_end_columns import RowKind
 

@@ -1,4 +1,4 @@
-"""Print the tables of hist triggers at the end of `run --trigger 'hist:…'`, of one host or of several."""
+"""Print the tables of hist triggers at the end of `run --trigger 'hist:…'`, for one host or several."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
 
 
 def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
-    """Print what the kernel's histograms hold now.
+    """Print the current contents of the kernel's histograms.
 
     Args:
-        watch: what is armed.
-        as_json: one object a table.
-        aside: as text on standard error, for standard output has events in another format.
+        watch: its armed probes have the triggers.
+        as_json: True: one JSON object for each table.
+        aside: True: text on standard error, as standard output has events in another format.
     """
     try:
         tables = list(read_tables(watch))
     except KernelError as error:
-        _tell_unread("", str(error))
+        _print_error("", str(error))
         return
     _print(tables, "", sum(cut.missing for cut in watch.cuts), as_json=as_json, aside=aside)
 
 
 def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
-    """Print what the histograms of one of several hosts held when it was closed; as `tell_tables`.
+    """Print the final histograms of one of several hosts, which is closed already; arguments as for `tell_tables`.
 
-    `given_out`: they are in a file, and only what is missing there is told.
+    `given_out`: they are in a file, and only what is missing is reported.
     """
-    from tui.hosts.host_text import gaps_of  # and numpy
+    from tui.hosts.host_text import gaps_of  # imports numpy
 
     if host.tables_error:
-        _tell_unread(host.name, host.tables_error)
+        _print_error(host.name, host.tables_error)
     if given_out:
         return
     cuts = len(gaps_of(host))
     _print(host.tables, host.name, cuts, as_json=as_json, aside=aside)
 
 
-def _tell_unread(host: str, why: str) -> None:
+def _print_error(host: str, why: str) -> None:
     name = f"{host}: " if host else ""
     print(plain(f"probewright: {name}the tables of hist triggers can't be read: {why}"), file=sys.stderr)
 
 
 def _print(tables: Sequence[HistTable], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
-    from tui.present.hist_tables import lines_of_watch, object_of  # what measures text for a screen comes with it
+    from tui.present.hist_tables import lines_of_watch, object_of  # imports code that measures text for a screen
 
     if as_json and not aside:
         for table in tables:

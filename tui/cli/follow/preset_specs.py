@@ -1,4 +1,6 @@
-"""What `run` makes of the name of a preset: the specifications this target takes, and how their events are shown."""
+"""Expand the name of a preset for `run` and `record`: the specifications that the target accepts, and how their
+events are shown.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ Show = Callable[[Record], None]
 
 
 class ArmPlan(NamedTuple):
-    """What is armed, and how it is shown."""
+    """Specifications to arm, and how their events are shown."""
 
     specs: list[str]
     calls: bool = False
-    """Calls are shown, and not the events at both of their ends."""
+    """True: calls are shown, not the events at both of their ends."""
     leasts: Mapping[str, int] = {}
-    """By function the nanoseconds that a call takes to be shown; none: all are."""
+    """Minimum duration of a shown call in nanoseconds, by function; a function without one shows all calls."""
 
     @property
     def least(self) -> int:
-        """The most of these."""
+        """Longest of these durations, in nanoseconds."""
         return max(self.leasts.values(), default=0)
 
     def calls_of(
@@ -51,7 +53,7 @@ class ArmPlan(NamedTuple):
         passes: Callable[[int], bool] | None = None,
         most: int = 0,
     ) -> CallPrinter | None:
-        """Return the printer of calls, None: events are printed; for the arguments see
+        """Return the printer of calls; None: events are printed. For the arguments see
         `tui.cli.follow.call_printer.CallPrinter`.
         """
         if not self.calls:
@@ -60,27 +62,27 @@ class ArmPlan(NamedTuple):
 
 
 def is_name(word: str) -> bool:
-    """Whether it may name a preset: a specification has a kind and a place."""
+    """Tell whether a word may name a preset: a specification has at least a kind and a place."""
     return len(word.split()) == 1
 
 
 def asked_for(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
-    """Presets for their names, and specifications as they were typed; no target is needed to tell what is none.
+    """Return the requested presets and specifications, checked as far as possible without a target.
 
-    Raises PresetError: there is no such preset, or what was given for a parameter is no value.
+    Raises PresetError if there is no such preset, or a parameter's value is not valid.
     """
-    given = values_of(arguments.parameters)
+    values = values_of(arguments.parameters)
     words, counting = in_our_words(arguments.specs, targets_of(arguments))
     if counting and not hasattr(arguments, "triggers"):
-        told = ", ".join(one for triggers in counting.values() for one in triggers)
-        raise PresetError(f"triggers are for run and record; without {told}: {quoted(words)}")
+        all_triggers = ", ".join(one for triggers in counting.values() for one in triggers)
+        raise PresetError(f"triggers are for run and record; without {all_triggers}: {quoted(words)}")
     arguments.counting = counting
     names = [word for word in words if is_name(word)]
     if names:
         tell_passed_over(Presets())
-    if given and len(names) != 1:
+    if values and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
-    wanted = tuple(PresetChoice(_meant(word), given) if is_name(word) else word for word in words)
+    wanted = tuple(PresetChoice(_preset_for(word), values) if is_name(word) else word for word in words)
     for one in wanted:
         if isinstance(one, PresetChoice):
             checked_values(one.preset, one.given)
@@ -88,11 +90,11 @@ def asked_for(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
 
 
 def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmPlan:
-    """Put a preset's specifications for it.
+    """Replace each preset by its specifications.
 
     Raises:
-        ProbeRefused: the target takes one of them in no way.
-        PresetError: a value is missing or none.
+        ProbeRefused: the target accepts no alternative of one of them.
+        PresetError: a value is missing or not valid.
     """
     specs: list[str] = []
     calls, leasts = False, dict[str, int]()
@@ -109,14 +111,14 @@ def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmP
 
 
 def of_any_duration(wanted: Sequence[PresetChoice | str]) -> str:
-    """What is to be said where events are given out, which have no duration, and not calls; empty: nothing."""
+    """Return the note for an export, which has events without duration instead of calls; empty: none is needed."""
     names = [one.preset.name for one in wanted if isinstance(one, PresetChoice) and least_latency(*one)]
     if not names:
         return ""
     return f"{', '.join(names)}: min_latency is of calls that one host prints: here are those of any duration"
 
 
-def _meant(word: str) -> Preset:
+def _preset_for(word: str) -> Preset:
     try:
         return found(word)
     except PresetError as error:
@@ -124,23 +126,23 @@ def _meant(word: str) -> Preset:
 
 
 def found(word: str) -> Preset:
-    """The preset of a name; says where it is not the one that comes along. Raises PresetError."""
+    """Return the preset of a name; print a note if a project's preset hides the shipped one. Raises PresetError."""
     entry = Presets().find(word)
     if entry.shadows and entry.origin is Origin.PROJECT:
-        told = f"{entry.name} is the project's, instead of the one that comes along: {entry.path}"
-        print(plain(f"probewright: {told}"), file=sys.stderr)
-    assert entry.preset is not None  # noqa: S101 - find gives only those
+        note = f"{entry.name} is the project's, instead of the one that comes along: {entry.path}"
+        print(plain(f"probewright: {note}"), file=sys.stderr)
+    assert entry.preset is not None  # noqa: S101 - find returns only entries with a preset
     return entry.preset
 
 
 def tell_passed_over(presets: Presets) -> None:
-    """Say on standard error what another user can change, and is not looked into for that."""
-    for told in presets.passed_over:
-        print(plain(f"probewright: {told}"), file=sys.stderr)
+    """Print on standard error the preset files that were skipped because another user can change them."""
+    for reason in presets.passed_over:
+        print(plain(f"probewright: {reason}"), file=sys.stderr)
 
 
 def values_of(words: Sequence[str]) -> dict[str, str]:
-    """`-p NAME=VALUE` each. Raises PresetError."""
+    """Parse words of the form NAME=VALUE, from `-p`. Raises PresetError."""
     values = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -150,13 +152,13 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _specs(chosen: PresetChoice, connection: Connection) -> list[str]:
-    judgement = judge(*chosen, connection.check, connection.facts.machine)
+def _specs(choice: PresetChoice, connection: Connection) -> list[str]:
+    judgement = judge(*choice, connection.check, connection.facts.machine)
     for one in judgement.probes:
         if one.plan is None:
             raise ProbeRefused(one.verdict)
         if one.refused:
             why = one.refused[0].error
-            told = f": {why.hint or why.message}" if why else ""
-            print(plain(f"probewright: {chosen.preset.name}: another way is taken here{told}"), file=sys.stderr)
+            reason = f": {why.hint or why.message}" if why else ""
+            print(plain(f"probewright: {choice.preset.name}: another way is taken here{reason}"), file=sys.stderr)
     return [one.text for one in judgement.probes]

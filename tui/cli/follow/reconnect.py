@@ -1,4 +1,4 @@
-"""A line that is cut while a command opens a target, arms or follows: it waits for it, says so, and goes on."""
+"""Reconnect when the connection is lost while a command opens a target, arms or follows: wait, report, and go on."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from tui.cli.console.output import plain
 from tui.cli.follow.signals import has_been_asked
 
 T = TypeVar("T")
-_NOTICED = 60.0
-"""Seconds until the reader of a session knows that its line is cut."""
+_NOTICED_WITHIN = 60.0
+"""Seconds until the reader of a session has noticed that its connection is lost."""
 
 
 def despite_cuts(
     watch: Watch, arguments: argparse.Namespace, act: Callable[[], T], events: Collection[str] = frozenset()
 ) -> T:
-    """Do what needs the line; where that is cut meanwhile bring it back, with all that is armed, and do it again.
+    """Call a function that needs the connection; if that is lost, reconnect, arm all probes again, and call the
+    function again.
 
     Args:
-        watch: of the target; its session need not be open.
+        watch: watch of the target; its session need not be open.
         arguments: `reconnect` has the seconds to try for.
-        act: may be done again after it raised TargetLost; what else it raises is raised.
+        act: function that may be called again after it raised TargetLost; its other errors are raised.
         events: as for `comes_back`.
     """
     until = 0.0
@@ -43,16 +44,18 @@ def despite_cuts(
             return act()
         except TargetLost as error:
             until = until or time.monotonic() + getattr(arguments, "reconnect", 0)
-            if not _is_known_to_be_cut(watch) or not comes_back(watch, arguments, events, until, error):
+            if not _is_loss_noticed(watch) or not comes_back(watch, arguments, events, until, error):
                 raise
 
 
-def _is_known_to_be_cut(watch: Watch) -> bool:
-    """Leave a session in which nothing is armed; of another one wait until its reader has noticed."""
+def _is_loss_noticed(watch: Watch) -> bool:
+    """Return True once the loss is known: leave a session without armed probes, else wait for the session's reader to
+    notice.
+    """
     if not watch.armed:
         watch.leave_session()
         return True
-    end = time.monotonic() + _NOTICED
+    end = time.monotonic() + _NOTICED_WITHIN
     while watch.error is None and time.monotonic() < end:
         time.sleep(0.02)
     return watch.error is not None
@@ -65,36 +68,38 @@ def comes_back(
     end: float,
     error: KernelError | None = None,
 ) -> bool:
-    """Bring back a watch that has ended, where its line was cut; False: it has ended for good.
+    """Reconnect a watch that has ended, if its connection was lost; return False if it has ended for good.
 
     Args:
-        watch: that has ended.
+        watch: watch that has ended.
         arguments: `reconnect` has the seconds to try for.
-        events: paths of the events that are wanted, perhaps with the fields nobody asked for; grows by the new ones.
-        end: when nothing more is wanted, by time.monotonic().
-        error: what told that the line is cut, where the watch has no session that could.
+        events: paths of the wanted events, perhaps with the fields not requested; the new paths are added.
+        end: time after which no more events are wanted, by time.monotonic().
+        error: error that revealed the loss, if the watch has no session with one.
     """
-    # A signal may have come in the midst of what had to be whole, and ended in this cut.
+    # A signal may have arrived in a section that must not be interrupted, and ended in this loss.
     patience = 0.0 if has_been_asked() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
-    unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
-    if patience <= 0 or not (unarmed or can_come_back(watch)):
+    reachable_unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
+    if patience <= 0 or not (reachable_unarmed or can_come_back(watch)):
         return False
-    reconnecting = ReconnectAttempt(watch, patience=patience)
+    attempt = ReconnectAttempt(watch, patience=patience)
     say(f"{watch.error or error}; trying again for {patience:.0f} s")
     try:
-        back = reconnecting.run()
+        back = attempt.run()
     except ReconnectAbandoned as error:
         say(str(error))
         return False
     say(back.text)
-    for refused in back.refused:
-        say(f"not armed again: {refused}")
-    _want(events, back)
+    for error_text in back.refused:
+        say(f"not armed again: {error_text}")
+    _replace_paths(events, back)
     return True
 
 
-def _want(events: Collection[str], back: Reconnected) -> None:
-    """Want what stands for an event that was wanted, whose rows go by that name too from now on."""
+def _replace_paths(events: Collection[str], back: Reconnected) -> None:
+    """Replace the paths of wanted events by those of the probes armed again, whose rows have the new path from now
+    on.
+    """
     for old, new in back.again:
         for was, event in zip(old.plan.events, new.plan.events, strict=True):
             if isinstance(events, dict) and was.path in events:
@@ -105,7 +110,7 @@ def _want(events: Collection[str], back: Reconnected) -> None:
 
 
 def tell_cuts(watch: Watch) -> None:
-    """Say on standard error how long the line was cut, where it was."""
+    """Print on standard error how long the connection was lost, if it was."""
     if len(watch.cuts) == 1 and watch.connection.holds_events:
         say(watch.cuts[0].text)
     elif gap := gap_of(watch.cuts):
@@ -113,5 +118,5 @@ def tell_cuts(watch: Watch) -> None:
 
 
 def say(text: str) -> None:
-    """On standard error, in a line."""
+    """Print one line on standard error."""
     print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The end that a signal asks for: once, and not in the midst of what has to be whole."""
+"""Handle signals that end a command: once, and never inside a section that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,113 +13,120 @@ from types import FrameType
 from tui.cli.follow.ending import AGAIN, Ending
 
 TWICE = 0.2
-"""Seconds within which signals are one request: timeout(1) sends each to the process, and to its group behind it."""
+"""Seconds within which signals are one request: timeout(1) sends one to the process, and one to its group after
+it.
+"""
 
 
 class SignalStop(Ending):
-    """Somebody asked the process to end."""
+    """Request to end the process, by a signal."""
 
 
 class Forced(Ending):
-    """Somebody asked for it again, as the first time did not help: nothing is given out any more."""
+    """Repeated request to end, after the first had no effect: no more output is written."""
 
 
-class _Held:
-    """Whether a signal has to wait, and whether one does."""
+class _SignalState:
+    """State of the handlers: a protected section is active, a signal is deferred, a signal has arrived."""
 
     on = False
     late = False
     asked = False
-    """One has come."""
+    """True after a signal has arrived."""
     since = float("-inf")
-    """Time at which it came, by time.monotonic()."""
+    """Time of that signal, by time.monotonic()."""
 
 
 @contextlib.contextmanager
 def whole() -> Iterator[None]:
-    """A signal that comes inside ends a `stoppable` block after it, so that nothing is taken by half.
+    """Defer a signal to the end of the block, so that the block is not interrupted; then end the `stoppable` block.
 
-    Another one, `TWICE` later, ends it at once, by `Forced`: whoever reads what is printed may have stopped reading.
+    Another signal, `TWICE` seconds later, ends it at once with `Forced`: the reader of the output may have stopped
+    reading.
     """
-    _Held.on = True
+    _SignalState.on = True
     try:
         yield
     finally:
-        _Held.on = False
-        late, _Held.late = _Held.late, False
+        _SignalState.on = False
+        late, _SignalState.late = _SignalState.late, False
     if late:
         raise SignalStop
 
 
 def give_out() -> None:
-    """What was printed is there now for whoever reads it through a pipe."""
+    """Flush standard output, for a reader on a pipe."""
     with whole():
         sys.stdout.flush()
 
 
 def has_been_asked() -> bool:
-    """Whether a `stoppable` block was asked to end."""
-    return _Held.asked
+    """Tell whether a `stoppable` block was asked to end."""
+    return _SignalState.asked
 
 
 def force() -> None:
-    """Standard output is given up, and the next call of a `stoppable` block's handler is by `Forced`."""
+    """Discard standard output, and let the handler's next call raise `Forced`."""
     give_up_output()
-    _Held.on = _Held.asked = True
-    _Held.since = float("-inf")
+    _SignalState.on = _SignalState.asked = True
+    _SignalState.since = float("-inf")
 
 
 class stoppable:  # noqa: N801 - used as a with statement
-    """SIGINT, SIGTERM and SIGHUP end the block by `SignalStop`, once: from then on the probes are taken away."""
+    """Context manager whose block SIGINT, SIGTERM and SIGHUP end with `SignalStop`, once: from then on probes are
+    disarmed.
+    """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self, hurry: Callable[[float], object] = lambda _: None) -> None:
-        """Take who is told, by time.monotonic(), when the end was asked for: no far side is waited for as before."""
+        """Set the function that is called with the time of the request, by time.monotonic(): remote hosts are waited
+        for less.
+        """
         self._hurry = hurry
 
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
-            if _Held.asked:
-                if _Held.on and time.monotonic() - _Held.since > TWICE:
+            if _SignalState.asked:
+                if _SignalState.on and time.monotonic() - _SignalState.since > TWICE:
                     self.ignore()
-                    _Held.on = _Held.late = False
+                    _SignalState.on = _SignalState.late = False
                     give_up_output()
                     raise Forced
                 return
-            _Held.asked, _Held.since = True, time.monotonic()
-            self._hurry(_Held.since)
-            _Held.late = _Held.on
-            if not _Held.on:
+            _SignalState.asked, _SignalState.since = True, time.monotonic()
+            self._hurry(_SignalState.since)
+            _SignalState.late = _SignalState.on
+            if not _SignalState.on:
                 raise SignalStop
 
-        _Held.on = _Held.late = _Held.asked = False
+        _SignalState.on = _SignalState.late = _SignalState.asked = False
         for number in self._SIGNALS:
             signal.signal(number, stop)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
-        self.ignore()  # a signal must not cut short what follows
-        _Held.on = _Held.late = _Held.asked = False
+        self.ignore()  # a signal must not interrupt what follows
+        _SignalState.on = _SignalState.late = _SignalState.asked = False
         if kind is Forced:
             tell_forced()
         return kind in (SignalStop, Forced)
 
     @classmethod
     def ignore(cls) -> None:
-        """No such signal counts any more."""
+        """Ignore these signals from now on."""
         for number in (*cls._SIGNALS, AGAIN):
             signal.signal(number, signal.SIG_IGN)
 
 
 def tell_forced() -> None:
-    """Say that the end was `Forced`."""
+    """Print that the end was `Forced`."""
     with contextlib.suppress(OSError):  # the terminal may be gone
         print("probewright: ended at once: not all that came was given out", file=sys.stderr)
 
 
 def give_up_output() -> None:
-    """What waits in the buffers of standard output goes nowhere: a pipe that nobody reads would hold up the exit."""
+    """Redirect standard output to /dev/null: a pipe that nobody reads would hold up the exit."""
     with contextlib.suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(null, 1)
+        os.close(null)

@@ -1,4 +1,4 @@
-"""`run --summary` and `run --hist`: what came in sum, counted here or in the kernel, printed at the end."""
+"""`run --summary` and `run --hist`: print sums of the events at the end, counted here or in the kernel."""
 
 from __future__ import annotations
 
@@ -27,46 +27,46 @@ if TYPE_CHECKING:
 
 _BAR: Final = 40
 _BUDGET: Final = 0.1
-"""Seconds between two looks at what came."""
+"""Seconds of counting for each batch of new events."""
 
 
-def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[str], chosen: Filter) -> None:
-    """Count what passes a filter until it is time to stop, then print.
+def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[str], event_filter: Filter) -> None:
+    """Count the events that pass a filter until the end, then print.
 
     Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
     """
     if arguments.hist:
-        _in_kernel(watch, arguments, events)
+        _summarize_in_kernel(watch, arguments, events)
         return
-    counting = _Counting(
-        watch, arguments.summary or "", events, chosen, exact=arguments.json, most=arguments.count or 0
+    counter = _Counter(
+        watch, arguments.summary or "", events, event_filter, exact=arguments.json, most=arguments.count or 0
     )
-    ended_by: KernelError | None = None
+    connection_error: KernelError | None = None
     try:
-        follow(watch, arguments, events, lambda _: None, counting.tick, chosen=chosen)
-    except KernelError as error:  # of a line that was cut: what was counted by then is given out all the same
-        ended_by = error
-    counting.finish()
-    for found in counting.found():
+        follow(watch, arguments, events, lambda _: None, counter.tick, chosen=event_filter)
+    except KernelError as error:  # the connection is lost: print what was counted before
+        connection_error = error
+    counter.finish()
+    for found in counter.found():
         _print(found, as_json=arguments.json)
     if watch.forgotten_names:
         many = f"{grouped(watch.forgotten_names)} names of tasks were forgotten"
         print(f"probewright: {many}: there is room for {grouped(watch.bounds.tasks)}", file=sys.stderr)
-    if ended_by is not None:
-        raise ended_by
+    if connection_error is not None:
+        raise connection_error
 
 
-class _Counting:
-    """The events of a watch, counted as they come."""
+class _Counter:
+    """Counts the events of a watch as they arrive."""
 
     def __init__(
-        self, watch: Watch, field: str, events: Collection[str], chosen: Filter, *, exact: bool, most: int = 0
+        self, watch: Watch, field: str, events: Collection[str], event_filter: Filter, *, exact: bool, most: int = 0
     ) -> None:
-        """Take what is counted; `most`: events after which nothing is counted any more, 0: all are."""
+        """Set what to count; `most`: number of events after which counting stops, 0: count all."""
         self._watch = watch
         self._exact = exact
         self._most = most
-        self._chosen = chosen
+        self._filter = event_filter
         self._field = field
         self._events = events
         self._summary: Summary | None = None
@@ -75,15 +75,15 @@ class _Counting:
         self._group = watch.known.group
 
     def tick(self, budget: float = _BUDGET) -> int:
-        """Count what came; gives how many events were."""
+        """Count new events for `budget` seconds; return the number of events counted in all."""
         store = self._watch.store
         if store is None:
             return 0
         if self._summary is None:
-            from events.summary.summary import Summary  # numpy comes with it
+            from events.summary.summary import Summary  # imports numpy
 
             bounds = self._watch.bounds
-            passing = self._chosen.of(self._watch, store)
+            passing = self._filter.of(self._watch, store)
             self._summary = Summary(
                 store, bounds.values, self._events, bounds.calls, passing, bounds.piece, self._most
             )
@@ -102,25 +102,25 @@ class _Counting:
         return self._summary.seen
 
     def finish(self) -> None:
-        """Count the rest."""
+        """Count all remaining events."""
         self.tick()
         while self._summary is not None and self._summary.behind:
             self.tick()
 
     def found(self) -> Iterator[dict[str, Any]]:
-        """What was counted, as objects."""
+        """Yield the counts, as objects."""
         summary, store = self._summary, self._store
         if summary is None or store is None:
             return
         if self._field and not self._counted:
             print(plain(f"probewright: no event has a field {self._field}"), file=sys.stderr)
         yield from objects_of(
-            self._watch, store, summary, self._counted, exact=self._exact, filtered=bool(self._chosen.text)
+            self._watch, store, summary, self._counted, exact=self._exact, filtered=bool(self._filter.text)
         )
 
 
 def count_in_kernel(watch: Watch, field: str) -> None:
-    """Let the kernel count what is armed, and the values of a field, in place of recording; closing ends it.
+    """Let the kernel count hits and values of a field of the armed probes instead of recording; closing ends it.
 
     Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
     """
@@ -130,7 +130,7 @@ def count_in_kernel(watch: Watch, field: str) -> None:
     watch.histograms.begin(watch.armed, tuple((path, field) for path in has))
 
 
-def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
+def _summarize_in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
     count_in_kernel(watch, arguments.summary or "")
     follow(watch, arguments, events, lambda _: None, lambda: 0)
     reads = watch.histograms.read()
@@ -152,8 +152,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     kind = found["summary"]
     if kind == "events":
         uncounted = f", {grouped(found['uncounted'])} dropped before they were counted" if found["uncounted"] else ""
-        of = f" of {grouped(found['of'])}" if "of" in found else ""
-        yield f"{grouped(found['events'])}{of} events{uncounted}"
+        total = f" of {grouped(found['of'])}" if "of" in found else ""
+        yield f"{grouped(found['events'])}{total} events{uncounted}"
     elif kind == "rate":
         seconds = max(1, len(found["counts"])) * found["step"] / 1e9
         peak = max(found["counts"], default=0) * 1e9 / found["step"]
@@ -183,8 +183,8 @@ def _bars(rows: list[tuple[str, int, int]]) -> Iterator[str]:
     most = max((hits for _, hits, _ in rows), default=0)
     widest = min(40, max((len(label) for label, _, _ in rows), default=0))
     for label, hits, error in rows:
-        drawn = "#" * (-(-hits * _BAR // most) if most else 0)
-        yield f"  {label:>{widest}} |{drawn:<{_BAR}}| {'>= ' if error else ''}{grouped(hits)}"
+        bar = "#" * (-(-hits * _BAR // most) if most else 0)
+        yield f"  {label:>{widest}} |{bar:<{_BAR}}| {'>= ' if error else ''}{grouped(hits)}"
 
 
 def _name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Probes in the words of another tool on the command line: put into ours and told, or refused."""
+"""Translate probes of another tool on the command line into ours, and print the translation, or refuse them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tui.cli.console.output import plain
 
 
 class TranslatedWords(NamedTuple):
-    """Words of a command line, those of other tools translated."""
+    """Words of a command line, with those of other tools translated."""
 
     words: tuple[str, ...]
     counting: Mapping[str, tuple[str, ...]] = {}
-    """Hist triggers by the word that they belong to."""
+    """Hist triggers, by the word that they belong to."""
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Return probes as they are typed behind a command."""
+    """Return probes as they are typed after a command."""
     return ", ".join(f"'{word}'" for word in words)
 
 
 def with_triggers(counting: Mapping[str, tuple[str, ...]]) -> str:
-    """Return probes with their triggers, as they are typed behind a command."""
+    """Return probes with their triggers, as they are typed after a command."""
     return ", ".join(
         " ".join((quoted([word]), *(f"--trigger {quoted([one])}" for one in triggers)))
         for word, triggers in counting.items()
@@ -39,7 +39,7 @@ def targets_of(arguments: argparse.Namespace) -> Sequence[str]:
 
 
 def machine_of(targets: Sequence[str]) -> str:
-    """Return the machine (`uname -m`) that targets say they are of, before any is opened; empty: they don't."""
+    """Return the machine (`uname -m`) that target names imply before any target is opened; empty: unknown."""
     import platform
 
     def machine(target: str) -> str:
@@ -53,7 +53,9 @@ def machine_of(targets: Sequence[str]) -> str:
 
 
 def in_our_words(words: list[str], targets: Sequence[str] = ()) -> TranslatedWords:
-    """Translate what is another tool's, and say so. Raises PresetError where something of it can't be."""
+    """Translate words in another tool's syntax, and print the translation. Raises PresetError if a part is
+    untranslatable.
+    """
     ours: list[str] = []
     counting: dict[str, tuple[str, ...]] = {}
     for word in words:
@@ -61,13 +63,13 @@ def in_our_words(words: list[str], targets: Sequence[str] = ()) -> TranslatedWor
         if found is None:
             ours.append(word)
             continue
-        own = found.triggers_by_probe
-        said = with_triggers(own)
+        triggers_by_probe = found.triggers_by_probe
+        translated = with_triggers(triggers_by_probe)
         if not found.whole:
-            what = f"what can be said of it: {said}" if said else "nothing of it is a probe"
+            what = f"what can be said of it: {translated}" if translated else "nothing of it is a probe"
             raise PresetError(f"this is {found.tool}'s; {found.notes}; {what}")
-        told = f"; {found.notes}" if found.notes else ""
-        print(f"probewright: {plain(f'{found.tool}, in our words: {said}{told}')}", file=sys.stderr)
+        notes = f"; {found.notes}" if found.notes else ""
+        print(f"probewright: {plain(f'{found.tool}, in our words: {translated}{notes}')}", file=sys.stderr)
         ours += found.probes
-        counting |= {word: triggers for word, triggers in own.items() if triggers}
+        counting |= {word: triggers for word, triggers in triggers_by_probe.items() if triggers}
     return TranslatedWords(tuple(ours), counting)

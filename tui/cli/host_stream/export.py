@@ -1,4 +1,4 @@
-"""Events of several hosts given out: into one file, a row of files or to a collector, each event with its host."""
+"""Export events of several hosts, each with its host: into one file, rotated files or a collector."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ from tui.output.event_source import source_of
 from tui.output.sink import Sink
 
 _FILES = "hosts"
-"""Stands in the names of a row of files where one host's name would."""
+"""Name in rotated files in place of a single host's name."""
 
 
 def wanted_of_hosts(arguments: argparse.Namespace) -> ExportRequest | None:
-    """What the arguments ask for; None: no export. Raises NotWanted, also where a format knows one host only."""
+    """Return the export that the arguments request; None: no export.
+
+    Raises BadExportOption, also where a format supports one host only.
+    """
     wanted = wanted_of(arguments)
     if wanted is None or not wanted.form.one_host:
         return wanted
@@ -43,14 +46,14 @@ def wanted_of_hosts(arguments: argparse.Namespace) -> ExportRequest | None:
 
 @contextlib.contextmanager
 def giving_of_hosts(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = False) -> Iterator[Export]:
-    """Return the sink of the events of all hosts, of which some do not pass where they are `filtered`.
+    """Open the export of the events of all hosts; `filtered`: some do not pass.
 
-    As `tui.cli.exports.open_export.giving`, and raises as that does.
+    As `tui.cli.exports.open_export.giving`, with the same errors.
     """
     passing = ExportFilter(passes if filtered else None, pairs=wanted.form.whole_calls)
 
     def begin(out: BinaryIO) -> Writer:
-        return _FromFirst(lambda: writer_of(wanted.form, replace(_source(fleet), passes=passing.passes), out))
+        return _DeferredWriter(lambda: writer_of(wanted.form, replace(_source(fleet), passes=passing.passes), out))
 
     def outlet(asked: SinkRequest) -> Sink:
         if asked.otlp is not None and asked.http is not None:
@@ -65,23 +68,23 @@ def giving_of_hosts(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = Fal
 
 def _source(fleet: Fleet) -> HostsSource:
     watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.known.plans]
-    return hosts_source([source_of(watch, _every(watch)) for watch in watches])
+    return hosts_source([source_of(watch, _all_events(watch)) for watch in watches])
 
 
 def _encoder(fleet: Fleet, record: HostRecord) -> LogEncoder:
-    """Of the host that a record is of, by the name that it has in all that is printed."""
+    """Return the encoder for the host of a record, under the host's name in all output."""
     (watch,) = (host.watch for host in fleet.hosts if host.name == record.host)
-    assert watch is not None  # noqa: S101 - it gave an event
+    assert watch is not None  # noqa: S101 - the watch delivered the record
     return encoder_of(watch, record.source, record.host, many=True)
 
 
-def _every(watch: Watch) -> dict[str, frozenset[str]]:
-    """All events of its probes, with all their fields."""
+def _all_events(watch: Watch) -> dict[str, frozenset[str]]:
+    """Return all events of a watch's probes; no field is left out."""
     return {event.path: frozenset() for plan in watch.known.plans for event in plan.events}
 
 
-class _FromFirst:
-    """Begins with the first event: which columns there are is known when every host has come to something."""
+class _DeferredWriter:
+    """Writer that is made at the first event: the columns are known when every host is settled."""
 
     def __init__(self, make: Callable[[], Writer]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""`--filter` of the events of several hosts: decided for each when it gets its row."""
+"""`--filter` of the events of several hosts: decide about each event when it gets its row."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from kernel.hosts.merged_events import MergedEvent
 from tui.cli.follow.filter import refusal
 
 _STORES: Final = 1 << 10
-"""Stores of hosts of which it is kept which events pass."""
+"""Stores of hosts for which the result of the filter is cached."""
 _NAMES_AFTER: Final = 2.5
-"""Seconds that an event waits for the name of its task where that is asked for: names are read each second."""
+"""Seconds that an event waits for the name of its task if the condition needs it: names are read each second."""
 _MOST_NAMELESS: Final = 1 << 12
 
 
 class HostsFilter:
-    """Belongs to the thread that reads the events."""
+    """Filter on the merged events of all hosts; used only by the thread that reads the events."""
 
     def __init__(self, fleet: Fleet, text: str) -> None:
-        """Take the condition; empty: every event passes."""
+        """Set the condition; empty: every event passes."""
         self.shown: Counter[str] = Counter()
-        """Events that passed, by host."""
+        """Number of events that passed, by host."""
         self.of: Counter[str] = Counter()
-        """Events, by host."""
+        """Number of events, by host."""
         self._fleet = fleet
         self._text = text
-        from tui.filter.filter import Filter  # what measures text for a screen comes with it
+        from tui.filter.filter import Filter  # imports code that measures text for a screen
 
         self._filter = Filter(stores=_STORES)
         self._of_tasks = self._of_cgroups = False
         self.of_calls = False
-        """Whether the condition compares both ends of a call, so that rows of entries are still needed."""
+        """True if the condition compares both ends of a call, so that rows of entries are still needed."""
         self._since: float | None = None
-        """When an event without a name began to wait."""
+        """Time at which an unnamed event began to wait, by time.monotonic(); None: none waits."""
         self._nameless: set[tuple[int, int]] = set()
-        """Session and thread of whom no name came."""
+        """Session and thread of each task that remained unnamed."""
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a condition."""
+        """True if there is a condition."""
         return bool(self._text)
 
     def begin(self) -> bool:
-        """Whether events can be looked at: a host that is armed has what the condition compares.
+        """Tell whether events can be tested: an armed host has the fields that the condition compares.
 
-        Raises FilterRefused where all hosts have come to something, and none has.
+        Raises FilterRefused if all hosts are settled, and none has the fields.
         """
         if not self._text or self._filter.text:
             return True
@@ -70,7 +70,9 @@ class HostsFilter:
         return True
 
     def must_wait(self, event: MergedEvent) -> bool:
-        """Whether an event can't be decided yet: its task has no name, or is in no known cgroup, and may get one."""
+        """Tell whether an event can't be decided yet: the name or cgroup of its task is unknown, and may become
+        known.
+        """
         is_unknown = self._of_tasks and event.comm == UNNAMED
         if not is_unknown and self._of_cgroups:
             store = self._fleet.events.watch(event.source).store
@@ -90,7 +92,7 @@ class HostsFilter:
         return False
 
     def passes(self, event: MergedEvent) -> bool:
-        """Return whether a row passes; count it, where it is an event and no stack that is alone."""
+        """Return True if a row passes; count it if it is an event, not a stack of its own."""
         watch = self._fleet.events.watch(event.source)
         selected = self._filter.of(watch, watch.store) if self._text and watch.store is not None else None
         passes = selected is None or selected.passes(event.record.seq)
@@ -101,5 +103,5 @@ class HostsFilter:
 
     @property
     def text(self) -> str:
-        """Return `155 of 790 events pass the filter`."""
+        """Text like `155 of 790 events pass the filter`."""
         return f"{self.shown.total():,} of {self.of.total():,} events pass the filter"

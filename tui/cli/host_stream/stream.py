@@ -1,4 +1,4 @@
-"""What comes of several hosts, shown or given out event by event, and what becomes of each host."""
+"""Print or export the merged events of several hosts, and report changes of each host's state."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from tui.present.loss_totals import hit_lines
 from tui.present.stack_rows import stack_lines
 
 
-class _Told(NamedTuple):
-    """What was said of a host."""
+class _Reported(NamedTuple):
+    """Last reported state of a host."""
 
     state: HostState
     why: str
     stopped: int
     cuts: int = 0
-    """How often its line came back."""
+    """Number of outages."""
     silent: bool = False
-    """Whether it owes an answer (`kernel.remote.silence`)."""
+    """True if an answer is overdue (`kernel.remote.silence`)."""
 
 
-_NOTHING = _Told(HostState.WAITING, "", 0)
-_ALL = hosts_source(())
-"""What is known of all: each event says its own."""
+_UNREPORTED = _Reported(HostState.WAITING, "", 0)
+_ALL_SOURCES = hosts_source(())
+"""Source without fields of its own: each event brings its own source."""
 
 
 class HostStream:
-    """Prints events as they get their rows, and what becomes of hosts when it does."""
+    """Prints events when they get their rows, and reports changes of hosts at the same time."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class HostStream:
         text: str = "",
         view: str = "",
     ) -> None:
-        """Take what is shown; `view`: the table of that view is given out in place of events."""
+        """Set what to print; `view`: the table of that view is written in place of events."""
         self._fleet = fleet
         self._view = view
         self._filter = HostsFilter(fleet, text)
@@ -75,55 +75,56 @@ class HostStream:
         self._counting = order.mode is Mode.COUNT
         self._next = 0
         self._sources: dict[int, Source] = {}
-        self._told: dict[Host, _Told] = {}
+        self._reported: dict[Host, _Reported] = {}
         self._refusals: list[Verdict] = []
-        """Those that were told."""
+        """Rejections that were printed in full."""
         self._wide = max(len(host.name) for host in fleet.hosts)
         self.export: Export | None = None
-        """Takes the events in place of standard output."""
-        self._began = False
-        """What is given out may have columns: they are known when every host has come to something."""
+        """Export that takes the events in place of standard output."""
+        self._can_begin = False
+        """True once output may begin: the columns of an export are known when every host is settled."""
         self._ending = False
-        """Names of tasks come no more."""
+        """True when no more names of tasks will come."""
 
     @property
     def enough(self) -> bool:
-        """As many events as were asked for."""
+        """True if as many events were printed as were requested."""
         return bool(self._most) and self._filter.shown.total() >= self._most
 
     def tick(self) -> None:
-        """Show what is final by now."""
+        """Print the events that are final by now."""
         with whole():
-            self._fleet.tick(collecting=self._began)
+            self._fleet.tick(collecting=self._can_begin)
             self._begin()
-            if self._began:
-                self._new()
-            self._tell()
+            if self._can_begin:
+                self._print_new()
+            self._report_changes()
 
     def _begin(self) -> None:
-        """Find out whether events can be given out by now. Raises FilterRefused."""
+        """Check whether output can begin. Raises FilterRefused."""
         has_columns = self.export is None or self._fleet.settled
-        self._began = self._began or (has_columns and self._filter.begin())
+        self._can_begin = self._can_begin or (has_columns and self._filter.begin())
 
     def finish(self) -> None:
-        """Show all that was read; nothing comes after it."""
+        """Print all events that were read; nothing may follow."""
         with whole():
             self._fleet.finish()
             self._ending = True
             if self._filter.begin():
-                self._new()
-            self._tell()
+                self._print_new()
+            self._report_changes()
 
     def idle(self) -> None:
-        """Some time has gone by."""
+        """Let the export do periodic work."""
         if self.export is not None:
             self.export.idle()
 
     def account(self, *, as_json: bool) -> None:
-        """Say what every host gave, what its hist triggers counted, and what was lost there."""
+        """Print for every host its number of events, its hist triggers and its losses."""
         for host in self._fleet.hosts:
-            if host.state is HostState.LOST and self._told.get(host, _NOTHING).state is not HostState.LOST:
-                _tell_why(host)  # given up with all the others, or silent as its probes were to be taken away
+            if host.state is HostState.LOST and self._reported.get(host, _UNREPORTED).state is not HostState.LOST:
+                # given up together with all others, or silent while its probes were to be disarmed
+                _report_reason(host)
             about = self._account_of(host)
             if as_json:
                 emit(about.json(host))
@@ -140,21 +141,21 @@ class HostStream:
             print(f"probewright: {self._filter.text}", file=sys.stderr)
 
     def accounts(self) -> list[tuple[Host, HostAccount]]:
-        """Return what every host gave."""
+        """Return the account of every host."""
         return [(host, self._account_of(host)) for host in self._fleet.hosts]
 
     def _account_of(self, host: Host) -> HostAccount:
         of = self._filter.of[host.name] if self._filter.is_set else None
         return account_of(self._fleet, host, self._filter.shown[host.name], of)
 
-    def _new(self) -> None:
+    def _print_new(self) -> None:
         events = self._fleet.events
         for seq in range(max(self._next, events.first_seq), events.next_seq):
             if self.enough:
                 break
             try:
                 event = events.record(seq)
-            except IndexError:  # its host's store had to drop it while it waited
+            except IndexError:  # the store of its host had to drop the event while it waited
                 events.pass_over(seq)
                 self._next = seq + 1
                 continue
@@ -179,16 +180,16 @@ class HostStream:
         if self._view:
             return
         if self.export is not None:
-            record = self._whole(event, passes=passes)
+            record = self._host_record(event, passes=passes)
             passing = self.export.passing
             if (passing.shows if is_stack(event.record) else passing.gives)(record):
                 self.export.take(record)
         elif passes and self._json:
-            emit(json_object(_ALL, self._whole(event)))
+            emit(json_object(_ALL_SOURCES, self._host_record(event)))
         elif passes:
             print(self._line(event))
 
-    def _whole(self, event: MergedEvent, *, passes: bool = True) -> HostRecord:
+    def _host_record(self, event: MergedEvent, *, passes: bool = True) -> HostRecord:
         host = next(host for host in self._fleet.hosts if host.name == event.host)
         offset = host.offset(self._fleet.now())
         return host_record(
@@ -210,71 +211,72 @@ class HostStream:
         own = line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
         return "\n".join((own, *map(line, stack_lines(watch, event.record))))
 
-    def _tell(self) -> None:
-        """What became of hosts since the last time."""
+    def _report_changes(self) -> None:
+        """Print the changes of hosts since the last call."""
         for host in self._fleet.hosts:
             cuts = host.watch.cuts if host.watch is not None else ()
             silent = host.watch.silent if host.watch is not None and host.state is HostState.ARMED else None
-            now = _Told(host.state, host.why, len(host.stopped), len(cuts), silent is not None)
-            before = self._told.get(host, _NOTHING)
+            now = _Reported(host.state, host.why, len(host.stopped), len(cuts), silent is not None)
+            before = self._reported.get(host, _UNREPORTED)
             if now == before:
                 continue
-            self._told[host] = now
+            self._reported[host] = now
             if now.silent != before.silent and host.state is HostState.ARMED:
-                _say(host, words(silent) if silent is not None else "heard again")
+                _print_line(host, words(silent) if silent is not None else "heard again")
             for text in host.stopped[before.stopped :]:
-                _say(host, f"{text}; --storm sets the limit")
+                _print_line(host, f"{text}; --storm sets the limit")
             for cut in cuts[before.cuts :]:
-                _say(host, cut.text)
+                _print_line(host, cut.text)
             if (
                 before.state is HostState.CUT
                 and host.state in (HostState.OPEN, HostState.ARMED)
                 and len(cuts) == before.cuts
             ):
-                _say(host, NOTHING_MISSING)
+                _print_line(host, NOTHING_MISSING)
             if host.state is HostState.ARMED and before.state is not HostState.ARMED:
                 offset = host.offset(self._fleet.now())
                 clock = f", clock {clock_text(offset)}" if offset else ""
-                _say(host, f"armed, {host.kernel}{clock}")
+                _print_line(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
-                    _say(host, note)
+                    _print_line(host, note)
             if host.why and (host.state, host.why) != (before.state, before.why):
                 if host.state is HostState.REFUSED and host.refusal is not None:
-                    self._tell_refused(host, host.refusal)
+                    self._report_rejection(host, host.refusal)
                 else:
-                    _tell_why(host)
+                    _report_reason(host)
 
-    def _tell_refused(self, host: Host, refusal: Verdict) -> None:
-        """In the words of a command for one host, once where several hosts say the same."""
-        if refusal.command in _typed(self._order):  # else it is a preset's, which nobody has mistyped
+    def _report_rejection(self, host: Host, refusal: Verdict) -> None:
+        """Print a rejection as a command for one host does, once if several hosts have the same."""
+        if refusal.command in _typed_forms(self._order):  # else the probe is a preset's, and nobody mistyped it
             refusal = host.ask(lambda connection: all_told(refusal.command, refusal, connection)) or refusal
         why = f": {refusal.error.message}" if refusal.error is not None else ""
-        _say(host, f"{host.state}: {refusal.command}{why}")
+        _print_line(host, f"{host.state}: {refusal.command}{why}")
         if refusal not in self._refusals:
             self._refusals.append(refusal)
             with saying(Level.ERROR):
                 show_verdict(refusal.command, refusal, [], sys.stderr)
 
 
-def _typed(order: ArmRequest) -> set[str]:
-    """The probes of an order that were no preset's, as verdicts may have them."""
+def _typed_forms(order: ArmRequest) -> set[str]:
+    """Return the probes of a request that are no preset's, in each form that a verdict may have."""
     texts = [one for one in order.wanted if isinstance(one, str)]
     return {form for text in texts for form in (text, " ".join(text.split()), str(armable(text)))}
 
 
-def _tell_why(host: Host) -> None:
+def _report_reason(host: Host) -> None:
     again = "; trying again" if host.state is HostState.CUT else ""
-    _say(host, f"{host.state}: {host.why}{again}")
+    _print_line(host, f"{host.state}: {host.why}{again}")
     if host.remedy:
         print(f"  {plain(host.remedy)}", file=sys.stderr)
 
 
 def tell_left(host: Host) -> None:
-    """Say on standard error what could not be taken away."""
+    """Print on standard error what could not be disarmed."""
     for left in host.left:
-        _say(host, f"left behind: {left.removeprefix(f'{host.why}: ')}")  # why it was lost was said
+        # the reason for the loss was printed already
+        _print_line(host, f"left behind: {left.removeprefix(f'{host.why}: ')}")
         print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
 
 
-def _say(host: Host, text: str) -> None:
+def _print_line(host: Host, text: str) -> None:
     print(line(f"probewright: {host.name}: {text}"), file=sys.stderr, flush=True)

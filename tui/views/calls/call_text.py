@@ -1,4 +1,4 @@
-"""Decisions of the live place about calls: what is shown of one."""
+"""Texts of a call: table row, details and JSON object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def note_of_calls(calls: Calls) -> str:
-    """For the line above the calls: how far pairing is, and what has no partner."""
+    """Return the progress of pairing and the number of events without partner, for the line above the calls."""
     if calls.behind:
         return f"pairing, {grouped(calls.behind)} events to go"
     alone = "".join(
@@ -45,25 +45,25 @@ def _by_count(item: tuple[UnpairedReason, int]) -> tuple[int, str]:
 
 
 def detail_of_call(
-    watching: Watch, entry: Record | None, leave: Record | None, took: int = -1
+    watch: Watch, entry: Record | None, leave: Record | None, took: int = -1
 ) -> tuple[str, tuple[DetailField, ...]]:
-    """Title and every field of both ends, each name's beside each other, in the order of
+    """Return the title and every field of both ends, equal names beside each other, in the order of
     `tui.present.status.detail_of`.
 
-    `took`: nanoseconds as the list has them (the tracer's own are shorter than the time between its events); -1: the
-    time between the ends. Raises IndexError where neither is there.
+    `took`: nanoseconds as in the list (the tracer's own durations are shorter than the time between its events); -1:
+    the time between the ends. Raises IndexError if both ends are missing.
     """
     last = leave or entry
     if last is None:
         raise IndexError
     if is_mark(last):
         task = task_text(last.comm, last.pid, last.event)
-        return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watching, last))
+        return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watch, last))
     ends = (("entry", entry), ("exit", leave))
-    found = [(end, field) for end, record in ends if record for field in detail_of(watching, record)]
-    places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in found))}
-    found.sort(key=lambda one: (rank_of(one[1].name), places[one[1].name]))
-    fields = (field._replace(name=f"{end}: {field.name}") for end, field in found)
+    end_fields = [(end, field) for end, record in ends if record for field in detail_of(watch, record)]
+    places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in end_fields))}
+    end_fields.sort(key=lambda one: (rank_of(one[1].name), places[one[1].name]))
+    fields = (field._replace(name=f"{end}: {field.name}") for end, field in end_fields)
     if took < 0 and entry and leave:
         took = leave.ts - entry.ts
     time = f", {duration(took)}" if took >= 0 else ""
@@ -71,19 +71,19 @@ def detail_of_call(
 
 
 def detail_of_loss(loss: Loss) -> tuple[str, tuple[DetailField, ...]]:
-    """Title and values of a row that stands for lost events."""
+    """Return the title and values of a row for lost events."""
     values = values_of_loss(loss)
     fields = (DetailField(name, str(value), "", -1, 0, b"") for name, value in values.items() if value is not None)
     return f"{seconds(loss.ts)}  {EVENT} on CPU {loss.cpu}", tuple(fields)
 
 
 def values_of_loss(loss: Loss) -> dict[str, Any]:
-    """Return how many `events` were lost, None where the kernel did not say, and a `note`."""
+    """Return the number of lost `events`, None if the kernel gave none, and a `note`."""
     return {"events": loss.number if loss.number >= 0 else None, "note": loss.text}
 
 
 def object_of_loss(loss: Loss) -> dict[str, Any]:
-    """Return lost events as an object for JSON, in the form that the mark of a cut line has."""
+    """Return lost events as an object for JSON, in the form of an outage's mark."""
     values = values_of_loss(loss)
     shown = {name: str(value) for name, value in values.items() if value is not None}
     return {
@@ -91,16 +91,16 @@ def object_of_loss(loss: Loss) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
-    """Return a call as an object for JSON: values of both ends by their names, and under `values` as numbers.
+def object_of_call(watch: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
+    """Return a call as an object for JSON: texts of both ends by field name, and under `values` their numbers.
 
-    Raises IndexError where neither end is there.
+    Raises IndexError if both ends are missing.
     """
     last = leave or entry
     if last is None:
         raise IndexError
     ends = {"entry": entry, "exit": leave}
-    shown = {end: record and dict(watching.known.values(record)) for end, record in ends.items()}
+    shown = {end: record and dict(watch.known.values(record)) for end, record in ends.items()}
     exact = {end: record and exact_values(record) for end, record in ends.items()}
     return {
         "ts": last.ts,
@@ -120,20 +120,20 @@ def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave:
 
 
 class CallTexts:
-    """Calls as the table shows them."""
+    """Source of the rows of the table of calls."""
 
-    def __init__(self, watching: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
-        """Take whose events they are, and how many calls may be open at once."""
-        from events.calls.calls import Calls  # numpy comes with it
+    def __init__(self, watch: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
+        """Set the watch, its store, and the greatest number of open calls."""
+        from events.calls.calls import Calls  # imports numpy
 
         self.calls = Calls(store, most_open)
         self.held: Mapping[int, Record] = {}
-        """Events that are shown though the store may have dropped them, by their sequence numbers."""
-        self._watching = watching
+        """Events still shown although the store may have dropped them, by sequence number."""
+        self._watching = watch
         self._store = store
         self._plans: tuple[Plan, ...] = ()
         self._columns: dict[str, tuple[str, Mapping[str, PlanColumn]]] = {}
-        """Name of an event, which stays after a cut -> its function, and its columns by their names."""
+        """Name of an event, which a reconnect preserves -> its function, and its columns by name."""
 
     @property
     def first(self) -> int:
@@ -144,12 +144,12 @@ class CallTexts:
         return self.calls.next
 
     def tick(self, budget: float = 0.01) -> int:
-        """Look at what came, for at most so many seconds; gives the number of new rows."""
+        """Pair new events, for at most `budget` seconds; return the number of new rows."""
         self.learn()
         return self.calls.tick(budget)
 
     def learn(self) -> None:
-        """Take what was armed since."""
+        """Add the probes armed since the last call."""
         plans = self._watching.known.plans
         if plans != self._plans:
             self._plans = plans
@@ -161,11 +161,13 @@ class CallTexts:
             }
 
     def records(self, row: int) -> tuple[Record | None, Record | None]:
-        """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
+        """Return the entry and exit of a row; None: not received, or dropped. Raises IndexError if the row was
+        dropped.
+        """
         return self._records(self.calls.call(row))
 
     def loss(self, row: int) -> Loss | None:
-        """Return the lost events that a row stands for; None: it is another. Raises IndexError as `records`."""
+        """Return the lost events that a row stands for; None: the row is a call. Raises IndexError as `records`."""
         return self.calls.call(row).loss
 
     def _records(self, call: Call) -> tuple[Record | None, Record | None]:
@@ -174,16 +176,18 @@ class CallTexts:
         return self._record(call.entry), self._record(call.exit)
 
     def ends(self, row: int) -> tuple[int | None, int | None]:
-        """Return the sequence numbers of entry and exit of a row; None: not seen. Raises IndexError as `records`."""
+        """Return the sequence numbers of a row's entry and exit; None: not received. Raises IndexError as
+        `records`.
+        """
         call = self.calls.call(row)
         return call.entry, call.exit
 
     def call(self, row: int) -> CallText:
-        """What is shown of a row. Raises IndexError where it was dropped."""
+        """Return the texts of a row. Raises IndexError if the row was dropped."""
         return self.text_of(self.calls.call(row))
 
     def text_of(self, call: Call) -> CallText:
-        """What is shown of a call. Raises IndexError where both its events were dropped."""
+        """Return the texts of a call. Raises IndexError if both its events were dropped."""
         if (loss := call.loss) is not None:
             return CallText(loss.ts, loss.short, EVENT, None, "", False, (), loss.text, call.exit or 0)
         entry, leave = self._records(call)
@@ -191,17 +195,17 @@ class CallTexts:
         if last is None:
             raise IndexError(call)
         if call.is_mark:
-            cut = cut_of_record(last)
-            note = cut.text if cut is not None else last.text
+            outage = cut_of_record(last)
+            note = outage.text if outage is not None else last.text
             return CallText(last.ts, last.comm, last.event, None, "", False, (), note, last.seq)
         function, columns = self._columns[exported_name(last.event)]
         before, after = self._values(entry), self._values(leave)
         returned = next((name for name, column in columns.items() if column.is_retval), "")
         text = after.pop(returned, "")
-        kept = {name for name, column in columns.items() if column.kept}
+        carried = {name for name, column in columns.items() if column.kept}
         names = dict.fromkeys([*after, *before])
         values = (
-            CallValue(name, before.get(name), None if name in kept and name in before else after.get(name))
+            CallValue(name, before.get(name), None if name in carried and name in before else after.get(name))
             for name in names
         )
         alone = call.alone
@@ -218,11 +222,11 @@ class CallTexts:
         )
 
     def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
-        """One bounded step of a search for a text."""
+        """Search for a text for at most `budget` seconds."""
         deadline = time.monotonic() + budget
         row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
         while self.first <= row < self.next:
-            with contextlib.suppress(IndexError):  # its events are gone, those of rows around it are not
+            with contextlib.suppress(IndexError):  # the row's events are dropped, but those of neighbours may not be
                 if text.lower() in self._text(row).lower():
                     return SearchStep(row, row + direction, True)
             row += direction
@@ -232,7 +236,7 @@ class CallTexts:
 
     def _text(self, row: int) -> str:
         call = self.call(row)
-        values = "  ".join(seen.text for seen in call.values)  # as it is shown
+        values = "  ".join(seen.text for seen in call.values)  # as the screen has it
         return f"{call.task} {call.function} {call.returned} {call.note} {values}"
 
     def _values(self, record: Record | None) -> dict[str, str]:

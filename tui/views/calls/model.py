@@ -1,4 +1,4 @@
-"""The calls that the table shows: all of them, or those that pass the filter."""
+"""Rows of the table of calls: all calls, or those that pass the filter, in order of time or latency."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class CallTable:
-    """A `widgets.events.call_rows.CallSource`, and what `tui.views.events.filtered_pane` asks for."""
+    """A `widgets.events.call_rows.CallSource`, and a model for `tui.views.events.filtered_pane`."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
-        """Take the filter; None: one of its own."""
+    def __init__(self, watch: Watch, store: Store, chosen: Filter | None = None) -> None:
+        """Set the filter; None: a new one."""
         self.filter = chosen or Filter()
-        self.every = CallTexts(watching, store)
+        self.every = CallTexts(watch, store)
         self.order: tuple[EventColumn, bool] | None = None
-        """By latency, and whether the longest comes first; None: in the order in which they ended."""
+        """Latency column, and True for the longest first; None: in the order in which calls ended."""
         self._ordered: list[int] | None = None
-        """Numbers of calls in another order than that of time, as of one moment."""
-        self._watching = watching
+        """Numbers of calls sorted by latency, as of one moment; None: in order of time."""
+        self._watching = watch
         self._store = store
         self._chosen: FilteredCalls | None = None
         self.sync()
@@ -47,29 +47,29 @@ class CallTable:
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         if self._ordered is not None:
             return len(self._ordered)
         return self._chosen.next if self._chosen else self.every.next
 
     @property
     def sorts(self) -> dict[str, ValueKind]:
-        """What each field can be compared with."""
+        """Kind of value of each field, by name."""
         return self.filter.sorts(self._watching)
 
     @property
     def chosen_by(self) -> str:
-        """The condition; empty: none."""
+        """Condition of the filter; empty: none."""
         return self.filter.text if self._chosen else ""
 
     @property
     def behind(self) -> int:
-        """Events that were not looked at yet, or else calls."""
+        """Number of events, or else calls, not yet checked."""
         return (self._chosen.events.behind or self._chosen.behind) if self._chosen else 0
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many calls are shown, and how many there are."""
+        """Number of calls shown, and number of all calls."""
         every = self.every.next - self.every.first - self.every.calls.marks_before(self.every.next)
         if self._ordered is not None:
             return len(self._ordered), every
@@ -83,7 +83,7 @@ class CallTable:
         self.sync()
 
     def sync(self) -> bool:
-        """Take the calls that pass by now; True: they are others."""
+        """Update the calls that pass; return True if the rows changed."""
         changed = self._take()
         if changed:
             self.unsort()
@@ -99,27 +99,30 @@ class CallTable:
         return True
 
     def sort(self, descending: bool) -> None:
-        """Show the newest of what is chosen now by latency; what has none stands at the end."""
+        """Sort the newest passing calls by latency; calls without one stand at the end."""
         from events.search.sorted_rows import MOST
         from widgets.events.event_rows import EventColumn
 
         self.unsort()
-        shown = [self._row(row) for row in range(max(self.first, self.next - MOST), self.next)]
-        numbers = self.every.calls.numbers(shown[0], shown[-1] + 1) if shown else None
+        numbers_shown = [self._row(row) for row in range(max(self.first, self.next - MOST), self.next)]
+        numbers = self.every.calls.numbers(numbers_shown[0], numbers_shown[-1] + 1) if numbers_shown else None
         took = numbers.took.tolist() if numbers else []
         paired = numbers.paired.tolist() if numbers else []
-        timed = [row for row in shown if paired[row - shown[0]]]
-        timed.sort(key=lambda row: took[row - shown[0]], reverse=descending)
+        timed = [row for row in numbers_shown if paired[row - numbers_shown[0]]]
+        timed.sort(key=lambda row: took[row - numbers_shown[0]], reverse=descending)
         marks = numbers.marks.tolist() if numbers else []
-        self._ordered = [*timed, *(row for row in shown if not (paired[row - shown[0]] or marks[row - shown[0]]))]
+        self._ordered = [
+            *timed,
+            *(row for row in numbers_shown if not (paired[row - numbers_shown[0]] or marks[row - numbers_shown[0]])),
+        ]
         self.order = EventColumn(LATENCY), descending
 
     def unsort(self) -> None:
-        """In the order of time again, with what comes."""
+        """Restore the order of time, with new calls."""
         self._ordered, self.order = None, None
 
     def tick(self, budget: float) -> bool:
-        """Pair what came and choose among it; True: there is more to do."""
+        """Pair new events and filter calls; return True if more remain."""
         self.every.tick(budget)
         if self._chosen:
             self._chosen.events.tick(budget)
@@ -127,43 +130,48 @@ class CallTable:
         return self.every.calls.behind > 0 or self.behind > 0
 
     def names_changed(self) -> bool:
-        """Tasks have names now; True: that changes what is chosen, from the oldest call on."""
+        """Filter again with new names of tasks; return True if that changes the rows from the oldest call on."""
         self.filter.names_changed(self._watching)
         if not self._take():
             return False
-        return self._ordered is None  # what was put in order is of one moment
+        return self._ordered is None  # sorted rows are of one moment
 
     def call(self, row: int) -> CallText:
-        """What is shown of a row. Raises IndexError where it was dropped."""
+        """Return the texts of a row. Raises IndexError if the row was dropped."""
         return self.every.call(self._row(row))
 
     def records(self, row: int) -> tuple[Record | None, Record | None]:
-        """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
+        """Return the entry and exit of a row; None: not received, or dropped. Raises IndexError if the row was
+        dropped.
+        """
         return self.every.records(self._row(row))
 
     def loss(self, row: int) -> Loss | None:
-        """Return the lost events that a row stands for; None: it is another. Raises IndexError as `records`."""
+        """Return the lost events that a row stands for; None: the row is a call. Raises IndexError as `records`."""
         return self.every.loss(self._row(row))
 
     def place(self, row: int) -> int | None:
-        """Number of a row's call among all; None: there is none."""
+        """Return the number of a row's call among all calls; None: there is no such row."""
         return self._row(row) if self.first <= row < self.next else None
 
     def row_from(self, place: int) -> int:
-        """The first row whose call has no smaller number among all."""
+        """Return the first row whose call has at least a number among all calls."""
         return self._chosen.at(place) if self._chosen else place
 
     def ts(self, row: int) -> int:
-        """Nanoseconds of a call's last event, of the newest call where that was dropped; 0: there is none."""
-        for one in (row, self.next - 1):
+        """Return the nanoseconds of a call's last event; of the newest call if it was dropped; 0: there is no
+        call.
+        """
+        for candidate in (row, self.next - 1):
             with contextlib.suppress(IndexError):
-                return self._store.row(self._last(one)).ts
+                return self._store.row(self._last(candidate)).ts
         return 0
 
     def row_at(self, ts: int) -> int | None:
-        """The first row from which on calls with a later end follow; None: all ended before, or they are by latency.
+        """Return the first row from which on calls end after a time; None: all ended before, or rows are sorted by
+        latency.
 
-        Rows are in the order in which calls were known to be over: an end without an entry stands a little later.
+        Rows are in the order in which calls were known to have ended: an exit without entry stands a little later.
         """
         if self._ordered is not None:
             return None
@@ -174,19 +182,19 @@ class CallTable:
         return self.every.first + int(later.argmax()) if later.any() else None
 
     def _last(self, row: int) -> int:
-        """Sequence number of a call's last event. Raises IndexError where there is no such row."""
+        """Return the sequence number of a call's last event. Raises IndexError if there is no such row."""
         call = self.every.calls.call(self._row(row))
         return max(one for one in (call.entry, call.exit, -1) if one is not None)
 
     def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
-        """One bounded step of a search for a text among what is shown."""
+        """Search for a text among the shown rows for at most `budget` seconds."""
         if self._chosen is None and self._ordered is None:
             return self.every.find(text, start, direction, budget)
         deadline = time.monotonic() + budget
         row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
         while self.first <= row < self.next:
-            one = self._row(row)
-            if self.every.find(text, one, direction, 0.0).seq == one:
+            number = self._row(row)
+            if self.every.find(text, number, direction, 0.0).seq == number:
                 return SearchStep(row, row + direction, True)
             row += direction
             if time.monotonic() >= deadline:

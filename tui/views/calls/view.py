@@ -1,4 +1,4 @@
-"""Calls, a row each: what each changed, returned and took."""
+"""View of calls, one row each: changed values, result and duration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EVENTS: Final = "columns, marks, colours and the filter of the kernel are among
 
 
 class CallsPane(FilteredPane):
-    """A table over `CallTable`."""
+    """Table of a `CallTable`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         SORT,
@@ -42,7 +42,7 @@ class CallsPane(FilteredPane):
     shown: CallTable | None
 
     def refill(self) -> None:
-        """Rows anew: other ones."""
+        """Replace all rows."""
         if self.shown is not None:
             rows = CallRows(self.shown)
             rows.stamp = self.stamp
@@ -51,7 +51,7 @@ class CallsPane(FilteredPane):
                 self.table.move_to(0)
 
     def action_sort(self) -> None:
-        """By latency, the longest first; the shortest first; by time again."""
+        """Cycle the order: longest first, shortest first, by time."""
         if self.shown is None:
             return
         if self.shown.order is None or self.shown.order[1]:
@@ -61,12 +61,12 @@ class CallsPane(FilteredPane):
         self.refill()
 
     def action_instead(self, what: str) -> None:
-        """Say where a key of the events would do something."""
+        """Show which view a key works in."""
         self.notify(what, markup=False)
 
     @property
     def note(self) -> str:
-        """In which order, for the line above."""
+        """Order of the rows, for the line above; empty: by time."""
         if self.shown is None or self.shown.order is None:
             return ""
         order = "the longest first" if self.shown.order[1] else "the shortest first"
@@ -74,7 +74,7 @@ class CallsPane(FilteredPane):
 
 
 class CallsView(TableView):
-    """A table over the calls that the events are ends of."""
+    """View of the calls whose ends are among the events."""
 
     name: ClassVar[str] = "calls"
     pane: CallsPane
@@ -83,63 +83,63 @@ class CallsView(TableView):
         super().__init__(chosen)
         self.pane = CallsPane(self.name)
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
-        """Pair what came; what takes longer than a moment goes on in the next ones."""
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Pair new events; work that takes longer goes on in later ticks."""
         if self.pane.shown is None:
-            self.pane.fill(CallTable(watching, store, self.filter))
+            self.pane.fill(CallTable(watch, store, self.filter))
         return self.pane.tick()
 
     def forget(self) -> None:
-        """Show nothing."""
+        """Clear the table."""
         self.pane.fill(None)
         super().forget()
 
     def show_times(self, stamp: Stamp) -> None:
-        """In the first column."""
+        """Show times in the first column."""
         self.pane.show_times(stamp)
 
     def names_changed(self) -> None:
-        """Names are looked at, and shown."""
+        """Filter and format rows with new names of tasks."""
         self.pane.names_changed()
 
     def shows(self, plan: Plan) -> bool:
-        """Only probes at both ends make calls."""
+        """Return True for probes at both ends: only these make calls."""
         return bool(ends_of((plan,)))
 
     @property
     def table_name(self) -> str:
-        """Its own."""
+        """Name of the table of calls."""
         return self.name
 
     @property
     def filtered(self) -> PassCount:
-        """Calls that are kept."""
+        """Number of calls that pass, and of all calls in memory."""
         shown = self.pane.shown
         return PassCount(*shown.counts, "calls", shown.behind) if shown is not None else PassCount(0, 0, "calls")
 
-    def lacks(self, watching: Watch) -> str:
-        """A probe with both ends."""
-        paired = self.pane.shown is None or ends_of(watching.known.plans)
-        recorded = not watching.connection.target.is_kernel
+    def lacks(self, watch: Watch) -> str:
+        """Return the text for a watch without any probe at both ends."""
+        paired = self.pane.shown is None or ends_of(watch.known.plans)
+        recorded = not watch.connection.target.is_kernel
         return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
 
-    def note(self, watching: Watch) -> str:
-        """How far pairing is, and what has no partner."""
+    def note(self, watch: Watch) -> str:
+        """Return the progress of pairing and the number of events without partner."""
         if self.pane.shown is None:
-            return note_of(watching)
+            return note_of(watch)
         counted = note_of_calls(self.pane.shown.every.calls)
-        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
+        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watch))))
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
-        """Both ends of the call. Raises IndexError where they were dropped."""
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Return both ends of the call. Raises IndexError if they were dropped."""
         if self.pane.shown is None:
             raise IndexError(row)
         if (loss := self.pane.shown.loss(row)) is not None:
             return detail_of_loss(loss)
-        return detail_of_call(watching, *self.pane.shown.records(row))
+        return detail_of_call(watch, *self.pane.shown.records(row))
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
-        """Its entry, else its exit."""
+        """Return the entry under the cursor, else the exit."""
         if self.pane.shown is not None and not self.table.following:
             with contextlib.suppress(IndexError):
                 return next(filter(None, self.pane.shown.records(self.table.cursor)), None)

@@ -1,4 +1,4 @@
-"""From an event under the cursor to a condition, and from what is typed to a time: pure."""
+"""Make a condition from the event under the cursor, and a time from typed text. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from events.text import FAULT
 from widgets.events.event_rows import EventColumn
 
 UNNAMED: Final = "<...>"
-"""A task whose name is not known."""
+"""Name of a task whose name is unknown."""
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 
 def clause_of(record: Record, column: EventColumn, same: bool, own: Container[str] = ()) -> str:
-    """`count == 4096`. Raises ValueError where the value is none that can be compared: it names it.
+    """Return a clause like `count == 4096`. Raises ValueError, with the name of the value, if it can't be compared.
 
-    `own`: names of fields that events have; what is said of every event is said by a word that none of them takes.
+    `own`: field names of events; a property common to all events gets a word that none of these names uses.
     """
     sign = "==" if same else "!="
     if column.of_all:
@@ -45,7 +45,9 @@ def clause_of(record: Record, column: EventColumn, same: bool, own: Container[st
 
 
 def kernel_clause_of(record: Record, column: EventColumn) -> str:
-    """`count == 4096` in the words of the kernel's filters. Raises ValueError as `clause_of`."""
+    """Return a clause like `count == 4096` in the syntax of the kernel's filters. Raises ValueError as
+    `clause_of`.
+    """
     if column == EventColumn("event", of_all=True):
         raise ValueError("the event: a filter belongs to one")
     found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
@@ -60,7 +62,7 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
 
 
 def time_of(text: str, here: int) -> int | None:
-    """Nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from a time; None: it is none."""
+    """Return the nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from `here`; None: the text is no time."""
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""A table of the events or calls that pass the filter, with a way to a time."""
+"""Pane with a table of the events or calls that pass the filter, and a command to go to a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from events.search.field_kinds import ValueKind
 
 _BUDGET: Final = 0.01
-"""Seconds that choosing may take at once."""
+"""Seconds for filtering at once."""
 SORT: Final = Binding(
     "S",
     "sort",
@@ -29,81 +29,84 @@ SORT: Final = Binding(
     show=False,
     tooltip="By this column, calls by latency: one way, the other, in the order of time again",
 )
-"""Of the panes whose rows can be put in another order."""
+"""Key of the panes whose rows can be sorted."""
 
 
 class FilteredModel(Protocol):
-    """Rows of which only some may be shown."""
+    """Rows of which a filter may hide some."""
 
     order: tuple[EventColumn, bool] | None
-    """By which column the rows are, and whether the largest comes first; None: by time."""
+    """Column that the rows are sorted by, and True for the largest first; None: in order of time."""
 
     @property
     def sorts(self) -> Mapping[str, ValueKind]:
-        """What each field can be compared with."""
+        """Kind of value of each field, by name."""
 
     @property
     def chosen_by(self) -> str:
-        """The condition; empty: none."""
+        """Condition of the filter; empty: none."""
 
     @property
     def behind(self) -> int:
-        """Events or calls that were not looked at yet."""
+        """Number of events or calls not yet checked."""
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many are shown, and how many there are."""
+        """Number of rows shown, and number of all rows."""
 
     def choose(self, text: str) -> None:
         """Set the filter; empty: none. Raises ConditionError."""
 
     def sync(self) -> bool:
-        """Take what passes by now; True: these are other rows."""
+        """Update the rows that pass; return True if they changed."""
 
     def tick(self, budget: float) -> bool:
-        """Look at what came, for so many seconds; True: there is more to do."""
+        """Process new events, for `budget` seconds; return True if more remain."""
 
     def names_changed(self) -> bool:
-        """Tasks have names now; True: that changes what is shown, from the oldest row on."""
+        """Filter again with new names of tasks; return True if that changes the rows from the oldest on."""
 
     def place(self, row: int) -> int | None:
-        """A number of what stands in a row, the same whatever is chosen besides; None: nothing does."""
+        """Return a number for the content of a row that does not depend on the filter; None: there is no such row."""
 
     def row_from(self, place: int) -> int:
-        """The first row that is not before a place; the one that comes next where all are."""
+        """Return the first row that is not before a place; the next new row if all are before."""
 
     def ts(self, row: int) -> int:
-        """Nanoseconds of a row, or of the newest where that was dropped; 0: there is none."""
+        """Return the nanoseconds of a row; of the newest if it was dropped; 0: there is none."""
 
     def row_at(self, ts: int) -> int | None:
-        """The first row that is not older than a time; None: all are, or they are not in the order of time."""
+        """Return the first row that is not older than a time; None: all are older, or rows are not in order of
+        time.
+        """
 
 
 class FilteredPane(TablePane):
-    """Shows what is `FilteredModel`, once there is something."""
+    """Pane of a `FilteredModel`, once there is one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "go_to_time", "Time", show=False, tooltip="Go to a time, as 12.304 or +0.5 or -2"),
     ]
 
     class FilterChanged(Message):
-        """The filter is another one: all views show what passes it."""
+        """Sent when the filter has changed: all views show the rows that pass it."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.shown: FilteredModel | None = None
-        """What is in the table; None as long as there is no store."""
+        """Rows in the table; None until there is a store."""
         self.stamp: Stamp = kernel_stamp
-        """Writes the times of rows."""
-        self._looking: Timer | None = None
+        """Formats the times of rows."""
+        self._timer: Timer | None = None
         self._held: tuple[int, int, int] | None = None
-        """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
-        found again when there are other rows."""
+        """Places of the cursor and the newest row, and the rows above the cursor, when the display was paused;
+        restored when rows were replaced.
+        """
         self._ask = ValueInput()
         self.why_none = self._why_none
 
     def compose(self) -> ComposeResult:
-        """The table, the search, and the line that asks for a time."""
+        """Yield the table, the search, and the line that asks for a time."""
         yield from super().compose()
         yield self._ask
 
@@ -114,21 +117,21 @@ class FilteredPane(TablePane):
 
     @property
     def condition(self) -> str:
-        """What the rows are chosen by; empty: nothing."""
+        """Condition that the rows pass; empty: none."""
         return self.shown.chosen_by if self.shown is not None else ""
 
     @abstractmethod
     def refill(self) -> None:
-        """Which events are shown, or in which order, has changed."""
+        """Show rows again after the filter or the order has changed."""
 
     def show_times(self, stamp: Stamp) -> None:
-        """Write times of rows in another way; a picture that is held stays as it is."""
+        """Format times of rows in another way; a paused display keeps its position."""
         self.stamp = stamp
         if self.shown is not None:
             self.in_place(self.refill)
 
     def in_place(self, refill: Callable[[], None]) -> None:
-        """Show rows anew; a picture that is held stays as it is."""
+        """Replace rows with `refill`; a paused display keeps its position."""
         table = self.table
         following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
         refill()
@@ -136,26 +139,26 @@ class FilteredPane(TablePane):
             table.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
-        """Tasks have names now: what is chosen by name is chosen anew, and who reads a row stays there."""
+        """Filter again with new names of tasks, and keep the position of a paused display."""
         if self.shown is not None:
-            held = self._where(self.shown)
+            held = self._position(self.shown)
             changed = self.shown.names_changed()
             if changed:
                 self.refill()
                 self._held = held
             if changed or (self.shown.order and self.shown.behind):
-                self._look_on()
+                self._continue()
         self.table.names_changed()
 
-    def _where(self, shown: FilteredModel) -> tuple[int, int, int] | None:
+    def _position(self, shown: FilteredModel) -> tuple[int, int, int] | None:
         table = self.table
         if table.following:
             return self._held
         cursor, newest = shown.place(table.cursor), shown.place(table.left_at - 1)
         return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
 
-    def _hold(self, shown: FilteredModel) -> None:
-        """Go back to the row that was held, once it is found."""
+    def _restore_position(self, shown: FilteredModel) -> None:
+        """Go back to the row where the display was paused, once it is found."""
         if self._held is None:
             return
         cursor, newest, above = self._held
@@ -165,12 +168,12 @@ class FilteredPane(TablePane):
         self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
     def fill(self, shown: FilteredModel | None) -> None:
-        """Show another store, or one that has other fields."""
+        """Show the rows of another store, or with other fields."""
         self.shown, self._held = shown, None
         self.refill()
 
     def tick(self) -> bool:
-        """The store has grown; True: there is more to do."""
+        """Show new rows after the store has grown; return True if more remain."""
         if self.shown is None:
             return False
         if self.shown.sync():
@@ -178,24 +181,24 @@ class FilteredPane(TablePane):
             self.refill()
         more = self.shown.tick(_BUDGET)
         self.table.tick()
-        self._hold(self.shown)
+        self._restore_position(self.shown)
         return more
 
     def only(self, condition: str) -> None:
-        """Show what a condition holds of, and nothing else, here and in all views. Raises ConditionError."""
+        """Show only rows that match a condition, here and in all views. Raises ConditionError."""
         if self.shown is None:
             return
         self.shown.choose(condition)
         self._held = None
         self.refill()
-        self._look_on()
+        self._continue()
         self.post_message(self.FilterChanged())
 
-    def _look_on(self) -> None:
-        """Look through what is there already, a moment at a time: a recording that has ended brings no more ticks."""
-        if self._looking is not None:
-            self._looking.stop()
-        self._looking = self.set_timer(_BUDGET, self._look_on) if self.tick() else None
+    def _continue(self) -> None:
+        """Process existing events in steps: an ended recording triggers no more ticks."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(_BUDGET, self._continue) if self.tick() else None
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""

@@ -1,4 +1,4 @@
-"""The events that the table shows: all of them, those that pass the filter, or these in another order."""
+"""Rows of the table of events: all, those that pass the filter, or these sorted by a column."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 
 class EventTable:
-    """A store as the table shows it: what is searched is what is seen."""
+    """Rows of a store; a search finds the text that the table shows."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
-        """Take the filter; None: one of its own."""
-        from events.search.filtered_rows import AllRows  # numpy comes with it
+    def __init__(self, watch: Watch, store: Store, chosen: Filter | None = None) -> None:
+        """Set the filter; None: a new one."""
+        from events.search.filtered_rows import AllRows  # imports numpy
 
         self.store = store
         self.filter = chosen or Filter()
-        self._watching = watching
-        self._values = ValueStyle(watching.known)
+        self._watching = watch
+        self._values = ValueStyle(watch.known)
         self._all: AllRows = AllRows(store)
-        self._chosen = self.filter.of(watching, store)
+        self._chosen = self.filter.of(watch, store)
         self._ordered: SortedRows | None = None
         self.order: tuple[EventColumn, bool] | None = None
-        """By which column the rows are, and whether the largest comes first; None: by time."""
+        """Column that the rows are sorted by, and True for the largest first; None: in order of time."""
 
     @property
     def selection(self) -> AllRows | FilteredRows | SortedRows:
-        """What is shown."""
+        """Rows that are shown."""
         return self._ordered or self._chosen or self._all
 
     @property
     def behind(self) -> int:
-        """Events that were not looked at yet."""
+        """Number of events not yet checked."""
         return self._chosen.behind if self._chosen else 0
 
     def choose(self, text: str) -> None:
@@ -57,7 +57,7 @@ class EventTable:
         self.sync()
 
     def sync(self) -> bool:
-        """Take the events that pass by now; True: they are others."""
+        """Update the events that pass; return True if the rows changed."""
         chosen = self.filter.of(self._watching, self.store)
         if chosen is self._chosen:
             return False
@@ -66,7 +66,7 @@ class EventTable:
         return True
 
     def sort(self, column: EventColumn, descending: bool) -> None:
-        """Show what is chosen now in the order of a column."""
+        """Sort the events that pass now by a column."""
         from events.search.sorted_rows import ordered
 
         rows = self._chosen or self._all
@@ -74,25 +74,25 @@ class EventTable:
         self.order = column, descending
 
     def unsort(self) -> None:
-        """In the order of time again, with what comes."""
+        """Restore the order of time, with new events."""
         self._ordered, self.order = None, None
 
     def tick(self, budget: float) -> bool:
-        """Look at what came; True: there is more to do, or what was chosen before is chosen anew."""
+        """Check new events; return True if more remain."""
         if self._chosen:
             self._chosen.tick(budget)
         return self.behind > 0
 
     def names_changed(self) -> bool:
-        """Tasks have names now; True: that changes what is chosen, from the oldest event on."""
+        """Filter again with new names of tasks; return True if that changes the rows from the oldest event on."""
         self.filter.names_changed(self._watching)
         chosen = self.filter.of(self._watching, self.store)
         if chosen is self._chosen:
             return False
         self._chosen = chosen
-        return self._ordered is None  # what was put in order is of one moment
+        return self._ordered is None  # sorted rows are of one moment
 
-    # -- as `widgets.events.event_rows.EventStore`
+    # -- interface of `widgets.events.event_rows.EventStore`
 
     @property
     def first_seq(self) -> int:
@@ -101,69 +101,70 @@ class EventTable:
 
     @property
     def next_seq(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return self.selection.next
 
     def record(self, row: int) -> Record:
-        """The event of a row. Raises IndexError where it was dropped."""
+        """Return the event of a row. Raises IndexError if it was dropped."""
         return self.store.record(self.selection.seq(row))
 
     @property
     def sorts(self) -> dict[str, ValueKind]:
-        """What each field can be compared with."""
+        """Kind of value of each field, by name."""
         return self.filter.sorts(self._watching)
 
     @property
     def chosen_by(self) -> str:
-        """The condition; empty: none."""
+        """Condition of the filter; empty: none."""
         return self.filter.text if self._chosen else ""
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many events are shown, and how many there are."""
+        """Number of events shown, and number of all events."""
         return self.next_seq - self.first_seq, len(self.store)
 
     def ts(self, row: int) -> int:
-        """Nanoseconds of a row, or of the newest event where that was dropped; 0: there is none."""
+        """Return the nanoseconds of a row; of the newest event if it was dropped; 0: there is none."""
         with contextlib.suppress(IndexError):
             return self.store.row(self.selection.seq(row)).ts
         return self.store.row(self.store.next_seq - 1).ts if len(self.store) else 0
 
     def row(self, seq: int) -> int | None:
-        """Row of an event; None: it is not shown, was dropped, or the rows are in another order than that of time."""
+        """Return the row of an event; None: it is hidden or dropped, or rows are not in order of time."""
         chosen = self._chosen or self._all
         row = chosen.at(seq)
-        there = not self._ordered and chosen.first <= row < chosen.next
-        return row if there and chosen.seq(row) == seq else None
+        is_shown = not self._ordered and chosen.first <= row < chosen.next
+        return row if is_shown and chosen.seq(row) == seq else None
 
     def place(self, row: int) -> int | None:
-        """Sequence number of the event of a row; None: there is none."""
+        """Return the sequence number of a row's event; None: there is no such row."""
         with contextlib.suppress(IndexError):
             return self.selection.seq(row) if self.first_seq <= row < self.next_seq else None
         return None
 
     def row_from(self, place: int) -> int:
-        """The first row whose event has no smaller number, in the order of time."""
+        """Return the first row, in order of time, whose event has at least a sequence number."""
         return (self._chosen or self._all).at(place)
 
     def row_at(self, ts: int) -> int | None:
-        """The first row that is not older than a time in nanoseconds; None as for `row`, or where all are older."""
+        """Return the first row not older than a time in nanoseconds; None as for `row`, or if all are older."""
         chosen = self._chosen or self._all
         row = chosen.at(self.store.at_time(ts))
         return row if not self._ordered and row < chosen.next else None
 
     def cells(self, event: Event) -> Mapping[str, str]:
-        """Text by field name."""
+        """Return the texts of an event by field name."""
         return dict(self._values.values(event)) if isinstance(event, Record) else {}
 
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> SearchStep:
-        """A text as it is shown, or a condition: `count > 4096`."""
+        """Search for a text as it is shown, or for a condition: `count > 4096`."""
         wanted = self._wanted(match)
         if self._ordered is not None:
             return self._find_by_row(match, start, direction, budget)
         chosen = self._chosen or self._all
         deadline = time.monotonic() + budget
-        row = max(start, chosen.first) if direction > 0 else start  # where it goes on may have been dropped meanwhile
+        # the next row of the search may have been dropped meanwhile
+        row = max(start, chosen.first) if direction > 0 else start
         while chosen.first <= row < chosen.next:
             left = max(0.0, deadline - time.monotonic())
             found = find(self.store, wanted, chosen.seq(row), direction, left, style=self._values)
@@ -184,7 +185,7 @@ class EventTable:
             return text
 
     def _find_by_row(self, text: str, row: int, direction: int, budget: float) -> SearchStep:
-        """In another order than the store's nothing can be said of many rows at once."""
+        """Search row by row: in another order than the store's many rows can't be checked at once."""
         from events.search.text_match import TextMatch
 
         wanted = self._wanted(text)
@@ -196,7 +197,7 @@ class EventTable:
                 if holds(self.record(row)):
                     return SearchStep(row, row + direction, True)
             except IndexError:
-                pass  # it was dropped
+                pass  # the row was dropped
             row += direction
             if time.monotonic() >= deadline:
                 return SearchStep(None, row, False)

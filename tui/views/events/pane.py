@@ -1,4 +1,4 @@
-"""The table of events with what a person does to it beyond choosing: columns, order, colours, marks."""
+"""Table of events with commands for columns, sorting, colours and marks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tui.views.events.model import EventTable
 
 _HUES: Final = ("", "task", "event")
-_LOOKED_AT: Final = 1 << 14
-"""Newest events among which one of a probe is looked for."""
+_MOST_CHECKED: Final = 1 << 14
+"""Newest events among which the events of a probe are searched."""
 _NO_EVENT: Final = "no event is on the screen"
 
 
 class EventsPane(FilteredPane):
-    """Columns, their order and that of the rows, colours, marks."""
+    """Pane of events with columns, sorting, colours and marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
@@ -50,50 +50,50 @@ class EventsPane(FilteredPane):
     shown: EventTable | None
 
     class KernelFilterWanted(Message):
-        """Of the probe of the event under the cursor only what has a value shall be recorded."""
+        """Request that the kernel records only events with a value, of the probe of the event under the cursor."""
 
         def __init__(self, clause: str) -> None:
             super().__init__()
             self.clause = clause
-            """For the kernel's filter."""
+            """Clause for the kernel's filter."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.choice = ColumnChoice()
         self.marks: set[int] = set()
-        """Numbers of events in the store."""
+        """Sequence numbers of marked events."""
         self._rows: EventRows | None = None
         self._hue = 0
         self.table.turn = self.turn
 
-    # -- from the view ------------------------------------------------------------------------------------------
+    # -- called by the view --------------------------------------------------------------------------------------
 
     def show(self, shown: EventTable | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
-        if shown is not None:  # while nothing is, it is not known which columns there will be
+        if shown is not None:  # without rows the columns are unknown
             self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        if shown is not None and isinstance(self._rows, PreviewRows):  # the rows are those that stand there already
+        if shown is not None and isinstance(self._rows, PreviewRows):  # the same rows are already on the screen
             self.in_place(lambda: self.fill(shown))
         else:
             self._rows = None
             self.fill(shown)
 
     def preview(self, rows: FirstRows) -> None:
-        """Show rows that are in no store yet."""
+        """Show rows that are not in a store yet."""
         self.choice = self.choice.with_fields(rows.fields)
         self._rows = PreviewRows(rows, self.choice.shown)
         self.table.show(self._rows)
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
-        """Show some fields before all others, and some not until all are asked for."""
+        """Show some fields before all others, and hide some until all columns are requested."""
         self._change(self.choice.preferring(first, hidden))
 
     @property
     def record(self) -> Record | None:
-        """The event under the cursor; None where there is no cursor, or it was dropped."""
+        """Event under the cursor; None: there is no cursor, or the event was dropped."""
         if self.shown is None or self.table.following:
             return None
         try:
@@ -102,7 +102,7 @@ class EventsPane(FilteredPane):
             return None
 
     def refill(self) -> None:
-        """Rows anew: other ones, or in other columns."""
+        """Replace the rows, or their columns."""
         if self.shown is None:
             return
         rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
@@ -122,19 +122,19 @@ class EventsPane(FilteredPane):
     # -- columns ------------------------------------------------------------------------------------------------
 
     def turn(self, step: int) -> None:
-        """The keys are about another column."""
+        """Make another column current."""
         self._change(self.choice.turned(step))
 
     def action_move_column(self, step: int) -> None:
-        """Elsewhere."""
+        """Move the column by `step`."""
         self._change(self.choice.moved(step))
 
     def action_hide(self) -> None:
-        """Not on the screen."""
+        """Hide the current column."""
         self._change(self.choice.without_current())
 
     def action_show_all(self) -> None:
-        """Nothing hidden."""
+        """Show all hidden columns."""
         self._change(self.choice.with_all())
 
     def _change(self, choice: ColumnChoice) -> None:
@@ -154,15 +154,15 @@ class EventsPane(FilteredPane):
         self.in_place(self.refill)
 
     def action_hue(self) -> None:
-        """Other colours."""
+        """Switch to the next colouring: by task, by event, or none."""
         self._hue = (self._hue + 1) % len(_HUES)
         self._refill_in_place()
         self.notify(f"a colour for each {_HUES[self._hue]}" if _HUES[self._hue] else "no colours", markup=False)
 
-    # -- by what is under the cursor ------------------------------------------------------------------------------
+    # -- depending on the value under the cursor ------------------------------------------------------------------
 
     def action_only(self, same: bool) -> None:
-        """Only events that have, or have not, the value under the cursor."""
+        """Filter by the value under the cursor: only events with that value, or only others."""
         from events.search.condition_parser import joined
         from tui.views.events.clauses import clause_of
 
@@ -178,7 +178,7 @@ class EventsPane(FilteredPane):
         self.only(joined(self.condition, clause))
 
     def action_in_kernel(self) -> None:
-        """Have the kernel record only what has the value under the cursor."""
+        """Let the kernel record only events with the value under the cursor."""
         from tui.views.events.clauses import kernel_clause_of
 
         record, column = self.record, self.choice.current
@@ -191,7 +191,7 @@ class EventsPane(FilteredPane):
             self.notify(f"no filter can be made of {error}", markup=False)
 
     def action_sort(self) -> None:
-        """By the current column: up, down, by time again."""
+        """Cycle the order of the current column: ascending, descending, by time."""
         column = self.choice.current
         if self.shown is None:
             return
@@ -206,51 +206,51 @@ class EventsPane(FilteredPane):
         self.refill()
 
     def _choose_first(self, then: Callable[[], object], *, of_event: bool = False) -> None:
-        """Have a column chosen for what needs one; `of_event`: and an event before, where the cursor is on none."""
+        """Ask for a column, then call `then`; `of_event`: ask for an event before, if the cursor is on none."""
         if of_event and self.record is None:
             self._choose_event(then)
             return
 
-        def chosen(number: int) -> None:
+        def use_column(number: int) -> None:
             self._change(self.choice.at(number))
             then()
 
-        dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], chosen)
+        dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], use_column)
 
     def _choose_event(self, then: Callable[[], object]) -> None:
-        """Have an event of those on the screen chosen, the newest first, and put the cursor on it."""
+        """Ask for an event of those on the screen, the newest first, and put the cursor on it."""
         shown, rows, table = self.shown, self._rows, self.table
         seen = list(reversed(table.on_screen))
         if shown is None or rows is None or not seen:
             self.notify(_NO_EVENT, markup=False)
             return
-        places = [shown.place(row) for row in seen]  # rows have other numbers once others were dropped
+        places = [shown.place(row) for row in seen]  # rows are renumbered once others are dropped
         texts = ["".join(piece.text for piece in rows.pieces(row, table.columns - 1)) for row in seen]
 
-        def chosen(number: int) -> None:
+        def use_event(number: int) -> None:
             if (place := places[number]) is not None and self.shown is shown:
                 table.move_to(shown.row_from(place))
                 then()
 
-        dialogs.pick(self.app, "which event?", texts, chosen)
+        dialogs.pick(self.app, "which event?", texts, use_event)
 
     @property
     def note(self) -> str:
-        """In which order, for the line above."""
+        """Order of the rows, for the line above; empty: by time."""
         if self.shown is None or self.shown.order is None:
             return ""
-        from events.search.sorted_rows import MOST  # and numpy, which is there where something was sorted
+        from events.search.sorted_rows import MOST  # imports numpy, which is loaded if rows were sorted
 
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
         return f"by {column.name}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
 
     def go_to_newest(self, events: Collection[str]) -> bool:
-        """Put the cursor on the newest event of some, by their paths; False: none of them is on the list."""
+        """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""
         shown = self.shown
         if shown is None:
             return False
-        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _LOOKED_AT) - 1, -1):
+        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _MOST_CHECKED) - 1, -1):
             if shown.record(row).event in events:
                 self.table.go_to(row)
                 return True
@@ -259,7 +259,7 @@ class EventsPane(FilteredPane):
     # -- marks --------------------------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
-        """Mark the event under the cursor, or no more."""
+        """Mark the event under the cursor, or remove its mark."""
         record = self.record
         if record is None or self._rows is None:
             self._choose_event(self.action_mark)
@@ -269,7 +269,7 @@ class EventsPane(FilteredPane):
         self.table.repaint_row(self.table.cursor)
 
     def action_next_mark(self) -> None:
-        """To the next marked event, after the last the first one."""
+        """Go to the next marked event; after the last, to the first."""
         record = self.record
         if self.shown is None or self.shown.order or not self.marks:
             self.notify(

@@ -1,4 +1,4 @@
-"""The first rows of a recording as rows of the table, until there is a store that has them all."""
+"""First rows of a recording in the table of events, until a store has all rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from widgets.events.event_rows import Event
 
 _NOT_YET: Final = "…"
-"""Time of a row whose texts are read with the store: an older one."""
+"""Text of an older row, whose texts are read with the store."""
 
 
-class _NotFound(NamedTuple):
-    """A step of a search that goes on when the store is there (`widgets.lists.tail_table.FoundRow`)."""
+class _UnfinishedStep(NamedTuple):
+    """Step of a search that goes on when the store is loaded (`widgets.lists.tail_table.FoundRow`)."""
 
     next: int
     seq: int | None = None
@@ -26,7 +26,7 @@ class _NotFound(NamedTuple):
 
 
 class _Source:
-    """`widgets.events.event_rows.EventStore` over the rows that were read."""
+    """A `widgets.events.event_rows.EventStore` of the rows read so far."""
 
     def __init__(self, rows: FirstRows) -> None:
         self.first_seq = rows.first
@@ -34,15 +34,15 @@ class _Source:
         self._rows: Mapping[int, FirstRow] = {row.seq: row for row in rows.rows}
 
     def record(self, seq: int) -> FirstRow:
-        """Return an event. Raises IndexError where its texts were not read."""
+        """Return an event. Raises IndexError if its texts were not read."""
         try:
             return self._rows[seq]
         except KeyError:
             raise IndexError(seq) from None
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> _NotFound:  # noqa: ARG002
-        """Return a step that found nothing and is not the last one."""
-        return _NotFound(start)
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> _UnfinishedStep:  # noqa: ARG002
+        """Return a step without a result that is not the last one."""
+        return _UnfinishedStep(start)
 
     def texts(self, event: Event) -> Mapping[str, str]:
         """Return the texts of an event by field name."""
@@ -50,7 +50,7 @@ class _Source:
 
 
 class PreviewRows(EventRows):
-    """Rows that look as those of the store will."""
+    """Rows that look like those of the store."""
 
     def __init__(self, rows: FirstRows, columns: Sequence[EventColumn]) -> None:
         source = _Source(rows)

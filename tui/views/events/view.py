@@ -1,4 +1,4 @@
-"""The events one by one."""
+"""View of the single events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class EventsView(TableView):
-    """A table over the store."""
+    """View with a table of the store."""
 
     name: ClassVar[str] = "events"
     pane: EventsPane
@@ -36,16 +36,16 @@ class EventsView(TableView):
         self._fields: tuple[str, ...] = ()
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
-        """Rows are decoded when they are drawn."""
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+        """Show new events; rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
             from tui.views.events.model import EventTable
 
             self._fields = fields
-            self._shown = EventTable(watching, store, self.filter)
+            self._shown = EventTable(watch, store, self.filter)
             self.pane.show(self._shown, fields)
         if self._columns:
-            self._prefer(watching)
+            self._prefer(watch)
         return self.pane.tick()
 
     def preview(self, rows: FirstRows) -> None:
@@ -53,52 +53,52 @@ class EventsView(TableView):
         self.pane.preview(rows)
 
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
-        """Of what probes record show these fields alone, in this order, as soon as they are armed."""
+        """Show only these fields of the probes' events, in this order, as soon as the probes are armed."""
         self._columns |= dict.fromkeys(probes, columns)
 
-    def _prefer(self, watching: Watch) -> None:
-        for plan in watching.known.plans:
+    def _prefer(self, watch: Watch) -> None:
+        for plan in watch.known.plans:
             recorded = [column.name for event in plan.events for column in event.columns]
             for probe, wanted in list(self._columns.items()):
-                # A recording shows a probe by another that covers it.
-                subject = plan.probe.subject if not watching.live else None
+                # A recording shows a probe through another that covers it.
+                subject = plan.probe.subject if not watch.live else None
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
                     self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def forget(self) -> None:
-        """Show nothing."""
+        """Clear the table."""
         self._shown, self._fields = None, ()
         self.pane.show(None, ())
         super().forget()
 
     def show_times(self, stamp: Stamp) -> None:
-        """In the first column."""
+        """Show times in the first column."""
         self.pane.show_times(stamp)
 
     def names_changed(self) -> None:
-        """Names are looked at, and shown."""
+        """Filter and format rows with new names of tasks."""
         self.pane.names_changed()
 
     @property
     def filtered(self) -> PassCount:
-        """Events that are kept."""
+        """Number of events that pass, and of all events in memory."""
         shown = self._shown
         return PassCount(*shown.counts, "events", shown.behind) if shown is not None else PassCount(0, 0)
 
-    def note(self, watching: Watch) -> str:
-        """The order of the rows; recording, ended, disarmed."""
-        return self.pane.note or note_of(watching)
+    def note(self, watch: Watch) -> str:
+        """Return the order of the rows; or: recording, ended, disarmed."""
+        return self.pane.note or note_of(watch)
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
-        """Every field of the event. Raises IndexError where it was dropped."""
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Return every field of the event. Raises IndexError if it was dropped."""
         if self._shown is None:
             raise IndexError(row)
         record = self._shown.record(row)
         task = task_text(record.comm, record.pid, record.event)
         title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
-        return title, detail_of(watching, record)
+        return title, detail_of(watch, record)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
-        """The event of the row."""
+        """Return the event under the cursor."""
         return self.pane.record

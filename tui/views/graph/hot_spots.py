@@ -1,4 +1,4 @@
-"""Counts where the time of a tree of calls went, beside the screen: a thread works on columns that were copied."""
+"""Count the time of functions in a tree of calls; a thread works on copied columns."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _EVERY: Final = 1.0
 
 
 class HotSpots:
-    """One count at a time."""
+    """Background count of hot spots, one at a time."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._counted: list[HotSpot] | None = None
-        self._asked: tuple[CallTree, int, int | None, FilteredRows | None] | None = None
-        self._at = 0.0
+        self._input: tuple[CallTree, int, int | None, FilteredRows | None] | None = None
+        self._begun_at = 0.0
 
     def ask(self, tree: CallTree, task: int | None, chosen: FilteredRows | None = None) -> bool:
-        """Count the calls of a task that pass, where something changed; whether a count is under way, or due."""
+        """Start a count of a task's passing calls if something changed; return True while a count runs or is due."""
         if self._thread is not None and self._thread.is_alive():
             return True
         if chosen is not None and chosen.behind:
             return True
-        asked = tree, tree.closed, task, chosen
-        if asked == self._asked:
+        input_ = tree, tree.closed, task, chosen
+        if input_ == self._input:
             return False
-        same = self._asked is not None and self._asked[0] is tree and self._asked[2:] == asked[2:]
-        if same and time.monotonic() - self._at < _EVERY:
+        same = self._input is not None and self._input[0] is tree and self._input[2:] == input_[2:]
+        if same and time.monotonic() - self._begun_at < _EVERY:
             return True
-        self._asked, self._at = asked, time.monotonic()
+        self._input, self._begun_at = input_, time.monotonic()
         passing = passing_rows(tree, chosen)(slice(None)) if chosen is not None else None
         counted = spent(tree, task, passing)
         self._thread = threading.Thread(target=self._count, args=(counted,), daemon=True, name="hot spots")
@@ -44,7 +44,7 @@ class HotSpots:
         return True
 
     def take(self) -> list[HotSpot] | None:
-        """What was counted since this was last asked."""
+        """Return the count finished since the last call; None: none was."""
         counted, self._counted = self._counted, None
         return counted
 

@@ -1,4 +1,4 @@
-"""Decisions of the live place about the call graph: which rows are on the list, and what is shown of one."""
+"""Rows of the call graph: which are in the list, and the text of each."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _EVERY: Final = 1 << 16
 _PIECE: Final = 1 << 9
-"""Rows of a search until the first look at the clock: the text of one takes some 30 us."""
+"""Rows of a search until the first check of the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
-"""Youngest calls that tell what is slow."""
-_BESIDE: Final = {RowKind.IRQ: "interrupts", RowKind.SOFTIRQ: "softirqs"}
+"""Newest calls whose durations define a slow call."""
+_INTERRUPTS: Final = {RowKind.IRQ: "interrupts", RowKind.SOFTIRQ: "softirqs"}
 _COUNTED: Final = {
     CallRowFlag.NO_ENTRY: "without entry",
     CallRowFlag.NO_EXIT: "without exit",
@@ -43,37 +43,37 @@ _COUNTED: Final = {
 
 
 class GraphModel:
-    """The calls of a store as a tree that can be walked; a `widgets.events.graph_table.GraphTree`."""
+    """Calls of a store as a tree whose rows can be folded; a `widgets.events.graph_table.GraphTree`."""
 
     def __init__(
         self,
-        watching: Watch,
+        watch: Watch,
         store: Store,
         names: GraphNames,
         call_text: CallTexts | None = None,
         limit: int = LIMIT,
         chosen: FilteredRows | None = None,
     ) -> None:
-        """Take what makes the calls.
+        """Set the source of the calls.
 
         Args:
-            watching: whose calls they are.
-            store: their events.
-            names: of functions.
-            call_text: says what our own probes recorded of a call.
-            limit: the most calls that are kept.
-            chosen: the events that pass the filter; None: all do.
+            watch: watch of the calls.
+            store: store of their events.
+            names: names of functions.
+            call_text: texts of the values that our own probes recorded.
+            limit: greatest number of calls in memory.
+            chosen: events that pass the filter; None: all do.
         """
         self.store = store
         self.chosen = chosen
-        self.growing = LiveTree(store, ends_of(watching.known.plans), limit)
-        self.lines = GraphRowText(watching, store, names, call_text, traced=self.growing.traced)
+        self.growing = LiveTree(store, ends_of(watch.known.plans), limit)
+        self.lines = GraphRowText(watch, store, names, call_text, traced=self.growing.traced)
         self.visible = self._visible(VisibleOptions())
         self.slow = 0
-        self._said_slow = 0
+        self._slow_limit = 0
         self._searching: tuple[str, int, int] | None = None
         self._waits = chosen is not None
-        """The list waits for the filter, which is to look at events first."""
+        """True while the filter still has to check events."""
 
     @property
     def tree(self) -> CallTree:
@@ -94,16 +94,16 @@ class GraphModel:
 
     @property
     def knows_errors(self) -> bool:
-        """Whether it is known of any call what it returned: not every kernel records that, nor do our own pairs."""
+        """True if the result of any call is known: not every kernel records results, nor do our own pairs."""
         return bool((self.tree.columns.column("flags") & CallRowFlag.RETVAL).any())
 
     @property
     def lacks_returns(self) -> bool:
-        """Whether the tracer is one that records no return values."""
+        """True if the tracer records no return values."""
         return self.growing.traced and lacks_returns(self.store.decoder.formats.values())
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
-        """Take what came; whether there is more, and whether rows look different now."""
+        """Add new events; return whether more remain, and whether rows have changed."""
         before, size = self.tree.ended.total(), self.tree.next
         more = self.growing.tick(budget)
         changed = (before, size) != (self.tree.ended.total(), self.tree.next)
@@ -128,84 +128,86 @@ class GraphModel:
         passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
         return VisibleRows(self.tree, wanted, passing)
 
-    def outdated(self, watching: Watch) -> bool:
-        """Whether a tree of what is known now would be another one: a tracer, or another probe at both ends."""
+    def outdated(self, watch: Watch) -> bool:
+        """Tell whether a new tree would differ: the tracer runs now, or another probe has both ends."""
         if self.growing.traced:
             return False
-        return has_graph(self.store) or ends_of(watching.known.plans) != self.growing.ends
+        return has_graph(self.store) or ends_of(watch.known.plans) != self.growing.ends
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
     def row(self, place: int) -> CallRow:
-        """The row of the tree at a place. Raises IndexError where it was dropped."""
+        """Return the row of the tree at a place. Raises IndexError if it was dropped."""
         at = place - self.visible.dropped
         if not 0 <= at < len(self.visible):
             raise IndexError(place)
         return self.tree.row(int(self.visible.rows[at]))
 
     def text(self, place: int) -> GraphText:
-        """A line. Raises IndexError where it was dropped."""
+        """Return the line at a place. Raises IndexError if it was dropped."""
         return self.line(self.row(place))
 
     def line(self, row: CallRow) -> GraphText:
-        """What is shown of a row."""
+        """Return the line of a row."""
         inside = self.visible.has_inside(row.row)
         return self.lines.line(row, self.visible.folded(row.row) if inside else None)
 
     def function(self, place: int) -> str:
-        """Name of the function at a place, without its module; empty: it is none."""
+        """Return the function at a place, without its module; empty: the row is no call."""
         with contextlib.suppress(IndexError):
             row = self.row(place)
             return self.lines.name(row).split(" ")[0] if row.what == RowKind.CALL else ""
         return ""
 
-    # -- what is on the list ----------------------------------------------------------------------------------------
+    # -- rows of the list -----------------------------------------------------------------------------------------
 
     def fold(self, place: int, folded: bool) -> int:
-        """Fold or unfold; where that is so already go out, or in."""
+        """Fold or unfold a row; return the place of the cursor: if already folded the parent, if unfolded the first
+        child.
+        """
         row, visible = self.row(place), self.visible
         inside = visible.has_inside(row.row)
         if folded and (not inside or visible.folded(row.row)):
-            return self._place(row.parent) if row.parent >= 0 else place
+            return self._place_of(row.parent) if row.parent >= 0 else place
         if not folded and (not inside or not visible.folded(row.row)):
             return self._first_inside(place, row) if inside else place
         visible.fold(row.row, folded)
-        return self._place(row.row)
+        return self._place_of(row.row)
 
     def _first_inside(self, place: int, row: CallRow) -> int:
         following = range(place + 1, min(place + _EVERY, self.next))
         return next((n for n in following if self.row(n).parent == row.row), place)
 
     def unfold_to(self, place: int, levels: int) -> int:
-        """Show so many levels."""
+        """Show `levels` levels; 0: all."""
         row = self.row(place).row if self.first <= place < self.next else self.tree.first
         self.visible.want(self.visible.wanted._replace(levels=levels or VisibleOptions().levels))
-        return self._place(row)
+        return self._place_of(row)
 
     def only_task(self, place: int) -> int:
-        """One task, or all."""
+        """Show one task, or all."""
         row = self.row(place)
         self.visible.want(self.visible.wanted._replace(task=row.task if self.all_tasks else None))
-        return self._place(row.row)
+        return self._place_of(row.row)
 
     def hide_short(self, place: int, least: int) -> int:
-        """Leave out what took less nanoseconds."""
+        """Hide calls that took less than `least` nanoseconds."""
         row = self.row(place).row if self.first <= place < self.next else self.tree.first
         self.visible.want(self.visible.wanted._replace(least=least))
-        return self._place(row)
+        return self._place_of(row)
 
     def say_slow(self, least: int) -> None:
-        """From how many nanoseconds on a call is slow; 0: one of a hundred is."""
-        self._said_slow = self.slow = least
+        """Set the nanoseconds from which on a call is slow; 0: the slowest hundredth."""
+        self._slow_limit = self.slow = least
 
     def next_slow(self, place: int, direction: int) -> int | None:
-        """The next call that is slow, folded or not."""
-        if not self._said_slow:
+        """Return the next slow call, folded or not; None: there is none."""
+        if not self._slow_limit:
             self.slow = self._usual_slow()
         start = self.row(place).row + direction
         least, task = self.slow, self.visible.wanted.task
 
-        found, _ = scan(self.tree, self._shown(slower(self.tree, max(least, 1), task)), start, direction)
+        found, _ = scan(self.tree, self._passing(slower(self.tree, max(least, 1), task)), start, direction)
         return None if found is None else self._reveal(found)
 
     def _usual_slow(self) -> int:
@@ -213,41 +215,43 @@ class GraphModel:
         took = took[(took >= 0) & (what == RowKind.CALL)]  # a task may be off its CPU for ever
         return int(np.percentile(took, 99)) if len(took) else 0
 
-    def _place(self, row: int) -> int:
+    def _place_of(self, row: int) -> int:
         return self.visible.dropped + self.visible.place(max(row, self.tree.first))
 
     def _reveal(self, row: int) -> int:
         self.visible.reveal(row)
-        return self._place(row)
+        return self._place_of(row)
 
     # -- search -----------------------------------------------------------------------------------------------------
 
     def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
-        """One step of a search for part of what a call shows: its function, what it was given and returned.
+        """Search for part of a call's text, its function, arguments or result, for at most `budget` seconds.
 
-        Folded rows are searched, too; what is found is unfolded.
+        Folded rows are searched, too; a hit is unfolded.
         """
         search = text, direction, start
-        # A step that found nothing gave a row to go on at, not a place.
+        # An unfinished step returned a row to go on at, not a place.
         at = start if search == self._searching else self._row_from(start, direction)
-        found, at = scan(self.tree, self._holding(text.lower()), at, direction, budget, _PIECE)
+        found, at = scan(self.tree, self._matching_text(text.lower()), at, direction, budget, _PIECE)
         done = found is not None or not self.tree.first <= at < self.tree.next
         self._searching = None if done else (text, direction, at)
         return SearchStep(None if found is None else self._reveal(found), at, done)
 
     def _row_from(self, place: int, direction: int) -> int:
-        """The row at a place, which may be one outside of the list; folded rows between two places count."""
+        """Return the row at a place, which may be outside of the list; folded rows between two places count."""
         before, after = place - 1, place + 1
         if direction > 0:
             return self.row(before).row + 1 if self.first <= before < self.next else self.tree.first
         return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
 
-    def _holding(self, text: str) -> Wanting:
-        """Calls that show a text: values of functions are read only where their names and types may hold it."""
+    def _matching_text(self, text: str) -> Wanting:
+        """Match calls whose text contains `text`: values are read only for functions whose names and types may
+        match.
+        """
         tree, lines, name = self.tree, self.lines, self.lines.name_of
         in_name = named(tree, lambda function: text in name(function).lower())
         if not self.growing.traced:
-            return self._shown(
+            return self._passing(
                 either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
             )
         names = lines.names
@@ -263,24 +267,26 @@ class GraphModel:
             return names.may_give(name(function), text)
 
         given = reading(tree, gives, lambda row: text in lines.given(tree.row(row)).lower())
-        return self._shown(either(in_name, returning(tree, type_of, returns), given))
+        return self._passing(either(in_name, returning(tree, type_of, returns), given))
 
-    def _shown(self, wanted: Wanting) -> Wanting:
-        """Of some rows those that pass the filter."""
+    def _passing(self, wanted: Wanting) -> Wanting:
+        """Restrict a match to rows that pass the filter."""
         if self.chosen is None:
             return wanted
         passing = passing_rows(self.tree, self.chosen)
         return lambda part: wanted(part) & passing(part)
 
-    # -- what is going on -------------------------------------------------------------------------------------------
+    # -- status ---------------------------------------------------------------------------------------------------
 
     def note(self, *, counting: bool = True) -> str:
-        """For the line above; `counting`: with how many calls came, which goes on where the picture is held."""
+        """Return the note above the graph; `counting`: with the number of calls, which grows while the display is
+        paused.
+        """
         if self.growing.behind > _EVERY:
             return f"reading, {grouped(self.growing.behind)} events to go"
         tree, wanted = self.tree, self.visible.wanted
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
-        words += [f"{grouped(tree.ended[what])} {name}" for what, name in _BESIDE.items() if tree.ended[what]]
+        words += [f"{grouped(tree.ended[what])} {name}" for what, name in _INTERRUPTS.items() if tree.ended[what]]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [f"{grouped(unseen)} events dropped before" if (unseen := self.growing.unseen) else ""]
         words *= counting

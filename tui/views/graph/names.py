@@ -1,4 +1,4 @@
-"""What the rows of a call graph are called, and how what they were given and returned reads."""
+"""Names of functions in a call graph, and texts of their arguments and results."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ if TYPE_CHECKING:
     from kernel.connection.planner import Connection
 
 _IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
-"""Symbols around the functions in which interrupts enter (include/linux/interrupt.h, __irq_entry)."""
+"""Symbols around the functions that enter interrupts (include/linux/interrupt.h, __irq_entry)."""
 _FAR: Final = 1 << 32
 _KERNEL: Final = 1 << 63
-"""Addresses of the kernel are higher."""
+"""Lowest kernel address."""
 _MAX_ERRNO: Final = 4095
 _NO_NUMBER: Final = re.compile(r"[^0-9a-fx….,+(){}=\s-]++")
-"""Of a text what is in no number and between none."""
+"""Characters that occur in no number and between none."""
 _MOST_NAMES: Final = 1 << 14
-"""Functions whose names are kept (some 200 bytes each); to find one takes 3 us."""
+"""Cached names of functions (some 200 bytes each); a lookup takes 3 us."""
 _MOST_UNNAMED: Final = 6
 """Registers that are shown of a function that BTF does not know."""
 
 
 class ArgumentValue(NamedTuple):
-    """An argument of a call."""
+    """Argument of a call."""
 
     name: str
-    """Empty: BTF does not know the function."""
+    """Name; empty: BTF does not know the function."""
     value: int
     text: str
 
 
 class ArgumentValues(NamedTuple):
-    """The arguments of a call."""
+    """Arguments of a call."""
 
     known: tuple[ArgumentValue, ...]
     is_cut: bool
-    """There are more, which the record does not hold."""
+    """True if there are more arguments than the record holds."""
 
 
 class GraphNames:
-    """Names of one target. Functions are addresses until its symbols are loaded."""
+    """Names of one target. Functions are addresses until the target's symbols are loaded."""
 
     def __init__(self, connection: Connection, *, whole: bool = False) -> None:
-        """Take who knows the names; `whole`: pointers have all their digits, for who has no screen."""
+        """Set the connection; `whole`: pointers have all their digits, for output without a screen."""
         self._short: Callable[[int], str] = hex if whole else _short
         self._more = "..." if whole else "…"
         self._most = None if whole else _MOST_UNNAMED
@@ -64,17 +64,17 @@ class GraphNames:
         self._namer = connection.namer()
         self._types = ArgumentTypes(connection.btf) if connection.btf else None
         self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
-        """Name of the function at an address, `name [module]` for a module's."""
+        """Return the name of the function at an address, `name [module]` for a module's."""
         self._return_type = lru_cache(maxsize=4096)(self._look_up_return)
         self._irqs: tuple[int, int] | None = None
 
     @property
     def symbols(self) -> Symbols | None:
-        """None until they are loaded, and where the kernel hides them."""
+        """Symbols; None: not loaded, or hidden by the kernel."""
         return self._connection.loaded_symbols
 
     def forget(self) -> None:
-        """Names are known now that were not."""
+        """Clear cached names after symbols were loaded."""
         self.function.cache_clear()
         self._irqs = None
 
@@ -83,7 +83,7 @@ class GraphNames:
         return symbols.text(address, offset=False) if symbols else hex(address)
 
     def enters_interrupt(self, address: int) -> bool:
-        """Whether an interrupt begins with this function."""
+        """Tell whether an interrupt begins with this function."""
         if self._irqs is None:
             first, after = map(self.symbols.address_of, _IRQ_ENTRY) if self.symbols else (None, None)
             self._irqs = (first, after) if first is not None and after is not None else (0, 0)
@@ -91,11 +91,11 @@ class GraphNames:
 
     @staticmethod
     def softirq(vector: int) -> str:
-        """`NET_RX`."""
+        """Return the name of a softirq, as `NET_RX`."""
         return SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector)
 
     def arguments(self, function: str, record: Record) -> str:
-        """`(file=…3c1a2c0, count=4096)`; empty: the record has none."""
+        """Return the arguments of a call, as `(file=…3c1a2c0, count=4096)`; empty: the record has none."""
         given = self.given(function, record)
         if not given:
             return ""
@@ -107,7 +107,7 @@ class GraphNames:
         )
 
     def given(self, function: str, record: Record) -> ArgumentValues:
-        """Return what a call was given, as far as its record holds it."""
+        """Return the arguments of a call, as far as its record holds them."""
         registers = registers_of(record)
         found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
         if found is None:
@@ -123,15 +123,15 @@ class GraphNames:
         number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
         if value < _FAR or (number and number.is_signed):
             return self._namer.text(value, argument.type_id or None)
-        # A large number without sign may be an address, or a size: nothing of it may be missing.
+        # A large unsigned number may be an address or a size: no digit may be missing.
         return hex(value) if number else self._short(value)
 
     def returned(self, function: str, row: CallRow) -> tuple[str, bool]:
-        """What a call returned, and whether that is an error; by the function's type where BTF knows it."""
+        """Return a call's result, and True if it is an error; by the function's type if BTF knows it."""
         return self.result(function, row.retval) if row.flags & CallRowFlag.RETVAL else ("", False)
 
     def result(self, function: str, retval: int) -> tuple[str, bool]:
-        """Return the same of a register that held what a function returned, as a signed number of 64 bits."""
+        """Return the text of a result register, given as a signed number of 64 bits, and True if it is an error."""
         kind = self._return_type(function.split(" ")[0])
         if kind is None:  # as the kernel guesses
             value = retval - (1 << 32) if retval >> 31 == 1 else retval
@@ -149,24 +149,26 @@ class GraphNames:
         return (self._short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
 
     def may_give(self, function: str, text: str) -> bool:
-        """Return whether the arguments of a function may hold a text in small letters, by their names and types."""
+        """Return True if a function's arguments may contain a lower-case text, judging by their names and types."""
         params = self._types.params(function.split(" ")[0]) if self._types else None
         words = ["" if params is None else "?".join(param.name for param, _ in params)]
         return self._may_read(text, words, [param.type_id for param, _ in params or ()])
 
     def may_return(self, function: str, text: str) -> bool:
-        """Return whether a result of a function may hold a text in small letters."""
+        """Return True if a function's result may contain a lower-case text."""
         kind = self._return_type(function.split(" ")[0])
         if kind == (0, 0, False):
             return False
         return self._may_read(text, ["\n".join(errno_names())], [kind[0]] if kind else [])
 
     def return_key(self, function: str) -> tuple[int, int, bool] | None:
-        """Return a value that is the same for functions whose results read the same."""
+        """Return a key that is equal for functions whose results have equal texts."""
         return self._return_type(function.split(" ")[0])
 
     def _may_read(self, text: str, words: list[str], types: list[int]) -> bool:
-        """Whether words, and values of types, may make up a text: pieces that no number has must be in a word."""
+        """Tell whether words, and values of types, may form a text: pieces that occur in no number must be in a
+        word.
+        """
         for type_id in types:
             named = self._namer.words(type_id)
             if named is None:
@@ -176,7 +178,7 @@ class GraphNames:
         return all(piece in every for piece in _NO_NUMBER.findall(text))
 
     def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
-        """BTF type, bits and sign of what a function returns; 0 bits: nothing."""
+        """Return the BTF type, bits and sign of a function's result; 0 bits: void; None: unknown."""
         btf = self._connection.btf
         func = btf.function(function) if btf else None
         if btf is None or func is None:
@@ -193,5 +195,5 @@ class GraphNames:
 
 
 def _short(value: int) -> str:
-    """An address without its first digits, which all have in common."""
+    """Return an address without its first digits, which all addresses share."""
     return hex(value) if 0 <= value < _FAR else f"…{value & 0xFFFFFFF:07x}"

@@ -1,4 +1,4 @@
-"""Rows of a call graph as objects for JSON: nothing is shortened, and addresses stand beside names."""
+"""Rows of a call graph as objects for JSON: unshortened, with addresses beside names."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def object_of_row(shown: GraphModel, row: CallRow) -> dict[str, Any]:
 
 
 def object_of_cut(cut: Outage) -> dict[str, Any]:
-    """Return the gap that a cut line leaves, as `events.export.formats.json_lines` has it; null where a time is not
-    known.
+    """Return the gap of an outage in the form of `events.export.formats.json_lines`; a time is null where it is
+    unknown.
     """
     return {"kind": EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
 
 
 def object_of_loss(events: int) -> dict[str, Any]:
-    """Return how many events more were lost than had been at the last such object, at least."""
+    """Return the lower bound of events lost since the last such object."""
     note = "events were lost: calls around here may be incomplete, or missing"
     return {"kind": "lost", "events": events, "note": note}

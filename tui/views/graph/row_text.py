@@ -1,4 +1,4 @@
-"""What is shown of one row of a call graph: name, what it was given and returned, what is not known of it."""
+"""Text of one row of a call graph: name, arguments, result, and notes on missing ends."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _NOTES: Final = {
     CallRowFlag.LOST: "events were lost here",
 }
 _DROPPED: Final = "its event was dropped"
-"""A tree keeps its rows longer than a store the events, where there are more of these than it has room for."""
+"""Note on a row whose event the store has dropped; a tree may hold more rows than the store holds events."""
 
 
 class GraphRowText:
-    """Rows of a tree in words."""
+    """Texts of the rows of a tree."""
 
     def __init__(
-        self, watching: Watch, store: Store, names: GraphNames, call_text: CallTexts | None, *, traced: bool
+        self, watch: Watch, store: Store, names: GraphNames, call_text: CallTexts | None, *, traced: bool
     ) -> None:
-        """Take where rows come from.
+        """Set the source of the rows.
 
         Args:
-            watching: what is armed.
-            store: its events.
-            names: of functions.
-            call_text: what our own probes recorded of a call; None: that is not shown.
-            traced: the function_graph tracer made the rows.
+            watch: watch of the rows.
+            store: store of their events.
+            names: names of functions.
+            call_text: texts of the values that our own probes recorded; None: these are not shown.
+            traced: True: the function_graph tracer made the rows.
         """
-        self._watching = watching
+        self._watching = watch
         self._store = store
         self.names = names
         """Names of functions and values."""
@@ -51,17 +51,17 @@ class GraphRowText:
         self._traced = traced
         formats = store.decoder.formats.values()
         self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
-        """Whether the tracer records what calls are given."""
+        """True if the tracer records arguments of calls."""
 
     def records(self, row: CallRow) -> tuple[Record | None, Record | None]:
-        """First and last event of a row; None: not seen, or dropped."""
+        """Return the first and last event of a row; None: not received, or dropped."""
         leave = None if row.leave < 0 else self._record(row.leave)
         if row.flags & CallRowFlag.NO_ENTRY:
             return None, leave
         return self._record(row.seq), leave
 
     def lacks_values(self, row: CallRow) -> bool:
-        """Return whether values of a row can't be shown any more: they are in an event that the store dropped."""
+        """Return True if values of a row can't be shown because the store has dropped their event."""
         has_values = row.what == RowKind.COMMENT
         if row.what == RowKind.CALL:
             recorded = self._gives and not row.flags & CallRowFlag.NO_ENTRY
@@ -74,7 +74,7 @@ class GraphRowText:
         return None
 
     def line(self, row: CallRow, folded: bool | None) -> GraphText:
-        """What is shown of a row; `folded`: whether what is inside is not, None: nothing is."""
+        """Return the line of a row; `folded`: True if the rows inside are hidden, None: there are none inside."""
         notes = ("" if row.what == RowKind.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
         note = ", ".join(filter(None, notes))
         line = GraphText(
@@ -93,7 +93,7 @@ class GraphRowText:
         return self._with_values(line, row)
 
     def _with_values(self, line: GraphText, row: CallRow) -> GraphText:
-        """Add what a call was given and what it returned."""
+        """Add the arguments and the result of a call."""
         if not self._traced:
             return self._with_pair(line, row)
         returned, failed = self.names.returned(line.name, row)
@@ -107,12 +107,12 @@ class GraphRowText:
         return self.names.arguments(self.name(row), first) if first else ""
 
     def has(self, row: CallRow, text: str) -> bool:
-        """Return whether what a call was given or returned holds a text in small letters."""
+        """Return True if the arguments or the result of a call contain a lower-case text."""
         line = self.line(row, None)
         return text in line.arguments.lower() or text in line.returned.lower()
 
     def _with_pair(self, line: GraphText, row: CallRow) -> GraphText:
-        """What our own probes recorded at both ends."""
+        """Add the values that our own probes recorded at both ends."""
         if self._call_text is None:
             return line
         ends = (None if row.flags & CallRowFlag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
@@ -129,7 +129,7 @@ class GraphRowText:
         return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
 
     def name(self, row: CallRow) -> str:
-        """Function, interrupt, thread or event."""
+        """Return the name of a function, interrupt, thread or event."""
         number = row.function
         match row.what:
             case RowKind.CALL:
@@ -145,7 +145,9 @@ class GraphRowText:
         return str(number) if number < 1 << 63 else ""
 
     def name_of(self, number: int) -> str:
-        """Name of a function by its address, or by what `events.calls.call_values.function_of` made."""
+        """Return the name of a function by its address, or by the number of
+        `events.calls.call_values.function_of`.
+        """
         if self._traced:
             return self.names.function(number)
         probe, address = probe_and_address(number)
@@ -155,12 +157,12 @@ class GraphRowText:
         return titles_of(plans)[probe] if probe < len(plans) else str(probe)
 
     def task(self, task: int) -> str:
-        """`cat-812`, or `idle on cpu 1`."""
+        """Return the name of a task: `cat-812`, or `idle on cpu 1`."""
         return f"{self._store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
 
 
 def _note(flags: CallRowFlag) -> str:
-    """What is not known of a call."""
+    """Return the note on a call's missing data."""
     if flags & CallRowFlag.OPEN:
         return "runs"
     return next((text for flag, text in _NOTES.items() if flags & flag), "")

@@ -1,4 +1,4 @@
-"""Looking for rows of a call graph, by columns: 1,000,000 rows take some 50 ms."""
+"""Search rows of a call graph by columns: 1,000,000 rows take some 50 ms."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from events.graph.tree import CallRowFlag, CallTree
 from events.search.filtered_rows import FilteredRows
 
 Wanting = Callable[[slice], NDArray[np.bool_]]
-"""Which of some rows of the columns are wanted."""
+"""Maps a slice of the columns to a boolean mask of the matching rows."""
 NO_RESULT: Final = object()
-"""For `returning`."""
+"""Key for `returning` of a function whose results can't match."""
 _PIECE: Final = 1 << 15
 _MOMENT: Final = 0.005
-"""Seconds of a piece, of which the next one is made larger."""
+"""Seconds that one piece should take; the size of the next piece is adapted to it."""
 
 
 def scan(
     tree: CallTree, wanted: Wanting, start: int, direction: int, budget: float = float("inf"), piece: int = _PIECE
 ) -> tuple[int | None, int]:
-    """The nearest row that is wanted, from `start` on, and where to go on; about so many seconds are taken.
+    """Return the nearest matching row from `start` on, or None, and the row to go on at; takes about `budget`
+    seconds.
 
-    `piece`: rows until the first look at the clock; after it as many as take a moment.
+    `piece`: rows until the first check of the clock; later pieces take about `_MOMENT`.
     """
     before = time.monotonic()
     deadline = before + budget
@@ -49,7 +50,7 @@ def scan(
 
 
 def named(tree: CallTree, decide: Callable[[int], bool]) -> Wanting:
-    """Calls of functions whose number or address is one; each is asked about once."""
+    """Match calls by their function's number or address; `decide` is called once for each."""
     hit = lru_cache(maxsize=None)(decide)
 
     def wanted(part: slice) -> NDArray[np.bool_]:
@@ -61,25 +62,25 @@ def named(tree: CallTree, decide: Callable[[int], bool]) -> Wanting:
     return wanted
 
 
-def either(*some: Wanting) -> Wanting:
-    """Rows that any of some want."""
+def either(*conditions: Wanting) -> Wanting:
+    """Match rows that any of some conditions matches."""
 
     def wanted(part: slice) -> NDArray[np.bool_]:
-        found = some[0](part)
-        for one in some[1:]:
-            found |= one(part)
+        found = conditions[0](part)
+        for condition in conditions[1:]:
+            found |= condition(part)
         return found
 
     return wanted
 
 
 def returning(tree: CallTree, key: Callable[[int], Hashable], hit: Callable[[int, int], bool]) -> Wanting:
-    """Calls whose result reads as wanted; each is asked about once for all functions of one key.
+    """Match calls by their result; `hit` is called once for all functions with one key and result.
 
     Args:
-        tree: of the calls.
-        key: of a function's number or address; `NO_RESULT`: no result of it is wanted.
-        hit: whether a result of such a function is.
+        tree: tree of the calls.
+        key: returns the key of a function's number or address; `NO_RESULT`: none of its results matches.
+        hit: returns True if a result of such a function matches.
     """
     known: dict[tuple[Hashable, int], bool] = {}
     possible = named(tree, lambda number: key(number) is not NO_RESULT)
@@ -101,7 +102,7 @@ def returning(tree: CallTree, key: Callable[[int], Hashable], hit: Callable[[int
 
 
 def reading(tree: CallTree, may: Callable[[int], bool], hit: Callable[[int], bool]) -> Wanting:
-    """Calls of functions that may have what is wanted, of which one row's text has it."""
+    """Match calls by the text of their row, which is read only for functions that `may` match."""
     possible = named(tree, may)
 
     def wanted(part: slice) -> NDArray[np.bool_]:
@@ -114,7 +115,7 @@ def reading(tree: CallTree, may: Callable[[int], bool], hit: Callable[[int], boo
 
 
 def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
-    """Calls that took at least so many nanoseconds, of one task or of all."""
+    """Match calls that took at least `least` nanoseconds, of one task or of all."""
 
     def wanted(part: slice) -> NDArray[np.bool_]:
         columns = tree.columns
@@ -128,7 +129,7 @@ def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
 
 
 def passing_rows(tree: CallTree, chosen: FilteredRows) -> Wanting:
-    """Rows of which the first or the last event passes the filter."""
+    """Match rows whose first or last event passes the filter."""
 
     def wanted(part: slice) -> NDArray[np.bool_]:
         columns = tree.columns

@@ -1,4 +1,6 @@
-"""Values of the function_graph tracer's records by their names, whole: arguments by BTF, results as errors."""
+"""Values of the function_graph tracer's records with their names, unshortened: arguments by BTF, results as
+errors.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class GraphValues:
-    """Gives what exports say of a record beside its numbers."""
+    """Texts of the tracer's records, for exports."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._names: GraphNames | None = None
 
     def shown(self, record: Record) -> list[tuple[str, str]]:
-        """Return name and text of each field of a record of the tracer; empty: it is another event."""
+        """Return name and text of each field of a record of the tracer; empty: another event."""
         if record.event not in EVENTS or record.layout is None:
             return []
-        from tui.views.graph.names import GraphNames  # brings numpy along
+        from tui.views.graph.names import GraphNames  # imports numpy
 
         names = self._names = self._names or GraphNames(self._watch.connection, whole=True)
         values = record.values

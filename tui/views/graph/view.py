@@ -1,4 +1,6 @@
-"""The calls of all tasks as a tree, as the function_graph tracer saw them, or our own probes at both ends."""
+"""View of the calls of all tasks as a tree, recorded by the function_graph tracer or by our own probes at both
+ends.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,16 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 _BUDGET: Final = 0.01
-"""Seconds that taking what came may take at once."""
+"""Seconds for processing new events at once."""
 _HURRY: Final = 0.05
-"""The same where much is waiting: nobody reads rows that run by so fast."""
+"""Seconds for new events when many are waiting: nobody can read rows that pass so quickly."""
 _MUCH: Final = 1 << 17
 _LOOK: Final = 0.2
-"""Seconds to the next look whether hot spots are counted."""
+"""Seconds to the next check whether a count of hot spots is finished."""
 
 
 class GraphView(TableView):
-    """A `GraphTable` over a tree that grows."""
+    """View with a `GraphTable` of a growing tree."""
 
     name: ClassVar[str] = "graph"
     of_graph: ClassVar[bool] = True
@@ -47,31 +49,31 @@ class GraphView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane: GraphPane = GraphPane(id=self.name)
-        self.pane.timed = self._timed
+        self.pane.timed = self._set_duration
         self.pane.turned = self._count
         self._shown: GraphModel | None = None
         self._watching: Watch | None = None
         self._names: GraphNames | None = None
-        self._hot = HotSpots()
+        self._hot_spots = HotSpots()
         self._hot_calls = 0
         """Calls that the hot spots are of."""
         self._stamp: Stamp = kernel_stamp
 
     @property
     def shown(self) -> GraphModel | None:
-        """What is on the screen."""
+        """Model on the screen."""
         return self._shown
 
     @property
     def graph(self) -> GraphTable:
-        """The tree, on the screen or not."""
+        """Widget of the tree, visible or not."""
         return self.pane.graph
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
-        """Take what came; what takes longer than a moment goes on in the next ones."""
-        shown = self._of(watching, store)
-        if shown.growing.traced and not watching.connection.symbols_read:
-            return True  # the first row has its name
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Process new events; work that takes longer goes on in later ticks."""
+        shown = self._model_of(watch, store)
+        if shown.growing.traced and not watch.connection.symbols_read:
+            return True  # wait until the first row has its name
         waiting = shown.growing.behind
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
         self.graph.news(changed)
@@ -80,53 +82,53 @@ class GraphView(TableView):
         return more
 
     def _count(self) -> None:
-        """Show where the time went, as far as it is known; what changed since is counted by a thread."""
+        """Show the last count of hot spots; a thread counts later changes."""
         shown = self._shown
         if shown is None or self.pane.table is not self.pane.hot:
             return
-        if self._hot.ask(shown.tree, shown.visible.wanted.task, shown.chosen):
+        if self._hot_spots.ask(shown.tree, shown.visible.wanted.task, shown.chosen):
             self.pane.set_timer(_LOOK, self._count, name="hot")
-        if (spots := self._hot.take()) is not None:
+        if (spots := self._hot_spots.take()) is not None:
             name = shown.lines.name_of
             self._hot_calls = sum(spot.calls for spot in spots)
-            self.pane.post_message(TailTable.Followed(True))  # the lines around it say how many there are
+            self.pane.post_message(TailTable.Followed(True))  # the status lines show their number
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
-    def _of(self, watching: Watch, store: Store) -> GraphModel:
-        """The tree of this store."""
-        shown, chosen = self._shown, self.filter.of(watching, store)
-        stale = shown is None or shown.store is not store or shown.outdated(watching)
+    def _model_of(self, watch: Watch, store: Store) -> GraphModel:
+        """Return the tree of a store, a new one if necessary."""
+        shown, chosen = self._shown, self.filter.of(watch, store)
+        stale = shown is None or shown.store is not store or shown.outdated(watch)
         if shown is not None and not stale:
             if chosen is not shown.chosen:
                 shown.choose(chosen)
                 self.graph.show(GraphRows(shown))
             return shown
-        if self._names is None or self._watching is not watching:
-            self._names = GraphNames(watching.connection)
-        calls = CallTexts(watching, store)
+        if self._names is None or self._watching is not watch:
+            self._names = GraphNames(watch.connection)
+        calls = CallTexts(watch, store)
         calls.learn()
-        self._watching = watching
-        self._shown = shown = GraphModel(watching, store, self._names, calls, chosen=chosen)
+        self._watching = watch
+        self._shown = shown = GraphModel(watch, store, self._names, calls, chosen=chosen)
         rows = GraphRows(shown)
         rows.stamp = self._stamp
         self.graph.show(rows)
         return shown
 
     def forget(self) -> None:
-        """Show nothing."""
+        """Clear the tree."""
         self._shown = None
         self.graph.show(EmptyTable())
         self.pane.hot.count(())
 
     def show_times(self, stamp: Stamp) -> None:
-        """In the first column, where there is room for it."""
+        """Show times in the first column, if there is room."""
         self._stamp = stamp
         if isinstance(rows := self.graph.rows, GraphRows):
             rows.stamp = stamp
             self.graph.refresh()
 
     def names_changed(self) -> None:
-        """Format rows anew."""
+        """Format rows with new names."""
         if self._watching is not None:
             self.filter.names_changed(self._watching)
         if self._names is not None:
@@ -134,17 +136,17 @@ class GraphView(TableView):
         self.graph.names_changed()
 
     def shows(self, plan: Plan) -> bool:
-        """Only probes at both ends make calls; where the tracer runs it is the tracer's that are seen."""
+        """Return True for probes at both ends, unless the tracer runs, whose calls are shown then."""
         return bool(ends_of((plan,))) and not (self._shown and self._shown.growing.traced)
 
     @property
     def table_name(self) -> str:
-        """Table of hot spots while they are shown; the tree is `graph --json`."""
+        """Name of the table of hot spots while these are shown; empty: the tree, which `graph --json` exports."""
         return "hot-spots" if self.pane.table is self.pane.hot else ""
 
     @property
     def filtered(self) -> PassCount:
-        """Rows of the tree that are kept; of hot spots calls."""
+        """Number of rows of the tree that pass, and of all in memory; of hot spots the calls."""
         shown = self._shown
         if shown is None:
             return PassCount(0, 0, "rows")
@@ -155,40 +157,40 @@ class GraphView(TableView):
 
     @property
     def place(self) -> ViewPlace:
-        """Where the tree stands; hot spots are of all that is kept, paused or not."""
+        """Position in the tree; hot spots always include all calls in memory."""
         return ViewPlace() if self.pane.table is self.pane.hot else super().place
 
-    def lacks(self, watching: Watch) -> str:
-        """Calls: nothing is traced, and no probe has both ends."""
+    def lacks(self, watch: Watch) -> str:
+        """Return the text for a watch without calls: nothing is traced, and no probe has both ends."""
         has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
-        if has or (watching.live and not watching.armed):
+        if has or (watch.live and not watch.armed):
             return ""
-        return f"no calls: {TRACE_CALLS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
+        return f"no calls: {TRACE_CALLS if watch.connection.target.is_kernel else RUNNING_KERNEL}"
 
-    def note(self, watching: Watch) -> str:
-        """How far it is, and what has only one end; above hot spots, what they leave out."""
+    def note(self, watch: Watch) -> str:
+        """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
         left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
         without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
-        return without + self._note(watching)
+        return without + self._note(watch)
 
-    def _note(self, watching: Watch) -> str:
+    def _note(self, watch: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no call came yet"
-        if self._shown.growing.traced and not watching.connection.symbols_read:
+        if self._shown.growing.traced and not watch.connection.symbols_read:
             return "reading symbols"
-        held = watching.live and not self.place.following
-        counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watching))))
-        if state := note_of_recording(watching):
+        held = watch.live and not self.place.following
+        counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watch))))
+        if state := note_of_recording(watch):
             return state
-        if watching.live:
+        if watch.live:
             return counted
-        if self._shown.growing.traced and watching.connection.target.is_kernel and not watching.ended:
-            state = "the tracer is being taken away" if watching.closing else "the tracer is off"
+        if self._shown.growing.traced and watch.connection.target.is_kernel and not watch.ended:
+            state = "the tracer is being taken away" if watch.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
-        return ", ".join(filter(None, (counted, note_of(watching))))
+        return ", ".join(filter(None, (counted, note_of(watch))))
 
-    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
-        """Both events of the row. Raises IndexError where they were dropped."""
+    def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Return both events of the row. Raises IndexError if they were dropped."""
         if self._shown is None:
             raise IndexError(row)
         if self.pane.table is self.pane.hot:
@@ -197,10 +199,10 @@ class GraphView(TableView):
         first, last = self._shown.lines.records(one)
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
-        return detail_of_call(watching, first, last, one.duration)
+        return detail_of_call(watch, first, last, one.duration)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
-        """Its first event."""
+        """Return the first event of the row under the cursor."""
         if self._shown is not None and self.pane.table is self.graph and not self.graph.following:
             try:
                 return next(filter(None, self._shown.lines.records(self._shown.row(self.graph.cursor))), None)
@@ -209,13 +211,13 @@ class GraphView(TableView):
         return None
 
     def functions_on_screen(self) -> list[str]:
-        """The functions of the rows; hot spots have a cursor always."""
+        """Return the functions of the visible rows; empty for hot spots, which always have a cursor."""
         if self._shown is None or self.pane.table is not self.graph:
             return []
         return [name for name in dict.fromkeys(map(self._shown.function, reversed(self.graph.on_screen))) if name]
 
     def function_under_cursor(self) -> str:
-        """The function of the row."""
+        """Return the function of the row under the cursor."""
         if self.pane.table is self.pane.hot:
             spots, at = self.pane.hot.spots.spots, self.pane.hot.cursor
             return spots[at].name.split(" ")[0] if 0 <= at < len(spots) else ""
@@ -229,8 +231,8 @@ class GraphView(TableView):
             values["errors"] = grouped(spot.failed)
         return spot.name, tuple(DetailField(name, value, "", -1, 0, b"") for name, value in values.items())
 
-    def _timed(self, what: str, nanoseconds: int) -> None:
-        """A time was said."""
+    def _set_duration(self, what: str, nanoseconds: int) -> None:
+        """Apply a duration that was entered."""
         if self._shown is None:
             return
         if what == "slow":

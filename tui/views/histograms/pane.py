@@ -1,4 +1,4 @@
-"""Lines of tables, with what waits for the kernel: a worker reads them while somebody looks."""
+"""Pane with the tables of hist triggers; a worker reads them from the kernel while the pane is visible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tui.present.hist_tables import TableLine
 
 _EVERY: Final = 1.0
-"""Seconds between two readings; the next one waits for the one before."""
+"""Seconds between two readings; each waits for the end of the one before."""
 
 
 class TableLines:
@@ -29,73 +29,73 @@ class TableLines:
     def __init__(self, lines: tuple[TableLine, ...] = ()) -> None:
         self.lines = lines
         self.columns = max((width(one.text) for one in lines), default=0)
-        """Of the widest line."""
+        """Columns of the widest line."""
 
     @property
     def next(self) -> int:
-        """Row that comes next."""
+        """Number of the next row."""
         return len(self.lines)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """One line as it is."""
+        """Return a line as a single piece."""
         return (Piece(fit(self.lines[row].text, columns), self.lines[row].look),)
 
 
 class TableList(LineList):
-    """Shows lines of tables."""
+    """List of the lines of tables."""
 
     def show(self, rows: TableLines) -> None:
-        """Show other lines; the cursor stays where it is."""
+        """Show other lines; the cursor stays at its row."""
         self._rows = rows
         self.rows_changed()
 
     def wanted_columns(self) -> int:
-        """Columns of the widest line: the list scrolls sideways."""
+        """Return the columns of the widest line: the list scrolls sideways."""
         return self._rows.columns if isinstance(self._rows, TableLines) else 0
 
 
 class HistogramsPane(TableList):
-    """Shows tables that it reads from the kernel each second while it is on the screen."""
+    """Pane that reads tables from the kernel each second while it is visible."""
 
     class Read(Message):
-        """Tables as they are now; `error`: why they could not be read."""
+        """Result of a reading; `error`: why the tables could not be read."""
 
-        def __init__(self, watching: Watch, rows: TableLines, error: str = "") -> None:
+        def __init__(self, watch: Watch, rows: TableLines, error: str = "") -> None:
             super().__init__()
-            self.watching = watching
+            self.watching = watch
             self.rows = rows
             self.error = error
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.watching: Watch | None = None
-        """Probes whose tables are read; None: there are none."""
+        """Watch of the probes whose tables are read; None: there are none."""
         self.reading = False
-        """Whether a worker reads."""
+        """True while a worker reads."""
         self.came: Callable[[HistogramsPane.Read], None] = lambda _: None
-        """Takes what was read."""
+        """Handler of a reading's result."""
 
     def on_mount(self) -> None:
-        """Read now and then, while somebody looks."""
+        """Start periodic readings."""
         super().on_mount()
         self.set_interval(_EVERY, self.look)
 
     def look(self) -> None:
-        """Read once, unless a reading is under way."""
+        """Start a reading, unless one is under way."""
         if self.watching is not None and self.display and not self.reading:
             self.reading = True
             self._read(self.watching)
 
     @work(thread=True, group="hist tables")
-    def _read(self, watching: Watch) -> None:
+    def _read(self, watch: Watch) -> None:
         from kernel.watch.hist_tables import read_tables
         from tui.present.hist_tables import lines_of_watch
 
         try:
-            lines = tuple(lines_of_watch(tuple(read_tables(watching)), len(watching.cuts)))
-            self.post_message(self.Read(watching, TableLines(lines)))
+            lines = tuple(lines_of_watch(tuple(read_tables(watch)), len(watch.cuts)))
+            self.post_message(self.Read(watch, TableLines(lines)))
         except KernelError as error:
-            self.post_message(self.Read(watching, TableLines(), str(error)))
+            self.post_message(self.Read(watch, TableLines(), str(error)))
 
     @on(Read)
     def _came(self, event: Read) -> None:

@@ -1,4 +1,4 @@
-"""Tables of hist triggers that were given to probes: the kernel's own histograms, as it sorts them."""
+"""View of the tables of hist triggers on probes: the kernel's own histograms, as it sorts them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE_RECORDED = f"no probe has a hist trigger: {SUM_UP}"
 
 
 class HistogramsView(View):
-    """Reads the tables each second while it is on the screen."""
+    """View that reads the tables each second while it is visible."""
 
     name: ClassVar[str] = "histograms"
     pane: HistogramsPane
@@ -34,15 +34,15 @@ class HistogramsView(View):
         self._lines: tuple[TableLine, ...] | None = None
         self._error = ""
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
-        """Read at once what is new here."""
-        if self.pane.watching is not watching:
-            self.pane.watching, self._lines = watching, None
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Start a reading for a new watch."""
+        if self.pane.watching is not watch:
+            self.pane.watching, self._lines = watch, None
             self.pane.look()
         return False
 
     def came(self, event: HistogramsPane.Read) -> None:
-        """Show what was read; after an error what was read before stays."""
+        """Show the result of a reading; after an error the last tables stay."""
         if event.watching is not self.pane.watching:
             self.pane.look()
             return
@@ -52,40 +52,40 @@ class HistogramsView(View):
             self.pane.show(event.rows)
 
     def forget(self) -> None:
-        """Show nothing: the tables are read anew."""
+        """Clear the tables: they are read again."""
         self.pane.watching, self._lines, self._error = None, None, ""
         self.pane.show(TableLines())
 
     def shows(self, plan: Plan) -> bool:
-        """Only those with a hist trigger have tables."""
+        """Return True for probes with a hist trigger: only these have tables."""
         return plan.has_hist_trigger
 
     @property
     def table_name(self) -> str:
-        """Its own, where there is one."""
+        """Name of the table, if there is one."""
         return self.name if self._lines else ""
 
     @property
     def filtered(self) -> str:
-        """Counts of the kernel have no events."""
+        """Note that the filter does not apply: the kernel counts all."""
         return "not filtered: the kernel counts all"
 
     @property
     def place(self) -> ViewPlace:
-        """Follows always, and shows no events."""
+        """Constant position: tables show no events, and always follow."""
         return ViewPlace()
 
-    def lacks(self, watching: Watch) -> str:
-        """A trigger that counts."""
-        if self._error or events_with_tables(watching):
+    def lacks(self, watch: Watch) -> str:
+        """Return the text for a watch without a hist trigger."""
+        if self._error or events_with_tables(watch):
             return ""
-        return _NONE if watching.connection.target.is_kernel else _NONE_RECORDED
+        return _NONE if watch.connection.target.is_kernel else _NONE_RECORDED
 
-    def note(self, watching: Watch) -> str:
-        """What is missing, what failed, else what is going on."""
+    def note(self, watch: Watch) -> str:
+        """Return the error, or the progress, or the note on the events."""
         if self._error:
             return self._error
         if self._lines is None:
-            events = events_with_tables(watching)
+            events = events_with_tables(watch)
             return f"reading the histograms of {', '.join(event.event for event in events)} …"
-        return note_of(watching)
+        return note_of(watch)

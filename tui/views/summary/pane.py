@@ -1,4 +1,4 @@
-"""The panel of the summary with what waits for the kernel: its histograms are written and read by workers."""
+"""Pane of the summary; workers write and read its histograms in the kernel."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from kernel.watch.histogram import HistogramReading, Histograms
 
 _EVERY: Final = 1.0
-"""Seconds between two looks at the kernel's histograms."""
+"""Seconds between two readings of the kernel's histograms."""
 
 
 class SummaryPane(SummaryPanel):
-    """Shows what its view gives it; see the module."""
+    """Panel with the content of its view; see the module."""
 
     class Came(Message):
-        """The kernel's histograms as they are, or an end of counting; `error`: what failed."""
+        """Histograms read from the kernel, or the end of counting; `error`: what failed."""
 
         def __init__(
             self,
@@ -37,13 +37,13 @@ class SummaryPane(SummaryPanel):
         ) -> None:
             super().__init__()
             self.changed = changed
-            """Whether something else is counted, as it was asked for."""
+            """True after a requested change of what is counted."""
             self.histograms = histograms
             self.reads = reads
             self.error = error
 
     class EventsWanted(Message):
-        """The events that a condition holds of are wanted."""
+        """Request to show the events that match a condition."""
 
         def __init__(self, condition: str) -> None:
             super().__init__()
@@ -52,20 +52,20 @@ class SummaryPane(SummaryPanel):
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id)
         self.histograms: Histograms | None = None
-        """Those that are read while the kernel counts; None: they were never asked for."""
+        """Histograms that are read while the kernel counts; None: never requested."""
         self.changing = 0
-        """Changes of them that are under way in workers."""
+        """Number of changes under way in workers."""
         self.turn: Callable[[int], None] = lambda _: None
-        """Counts another field."""
+        """Selects another field to count."""
         self.other_source: Callable[[], str] = lambda: ""
-        """Counts in the kernel, or events again; gives why that can't be."""
+        """Switches between counting in the kernel and counting events; returns an error text."""
         self.came: Callable[[SummaryPane.Came], None] = lambda _: None
-        """Takes what the kernel counted."""
+        """Handler of the kernel's counts."""
         self.condition: Callable[[bool, int], str] = lambda *_: ""
-        """Of the events behind a row of the processes, or of the values."""
+        """Returns the condition for the events of a row, of the processes or of the values."""
 
     def on_mount(self) -> None:
-        """Look now and then, while somebody does."""
+        """Start periodic readings."""
         self.set_interval(_EVERY, self._look)
 
     def _look(self) -> None:
@@ -83,14 +83,14 @@ class SummaryPane(SummaryPanel):
         event.stop()
         counted = self.histograms is not None
 
-        def back() -> None:
+        def undo() -> None:
             if (self.histograms is not None) != counted:
                 self.other_source()
 
         if why := self.other_source():
             self.notify(why, markup=False)
         elif isinstance(self.app, TypingApp):
-            self.app.can_take_back("events again" if counted else "counted in the kernel, nothing is recorded", back)
+            self.app.can_take_back("events again" if counted else "counted in the kernel, nothing is recorded", undo)
 
     @on(SummaryPanel.Wanted)
     def _wanted(self, event: SummaryPanel.Wanted) -> None:
@@ -104,13 +104,13 @@ class SummaryPane(SummaryPanel):
 
     @on(Came)
     def _came(self, event: Came) -> None:
-        self.changing -= event.changed  # and it goes on to the screen, whose line says what is counted
+        self.changing -= event.changed  # not stopped: the screen's status line needs the message, too
         self.came(event)
         if event.error:
             self.notify(safe(event.error), markup=False, severity="warning")
 
     def change(self, histograms: Histograms, action: Callable[[], None], failed: str = "") -> None:
-        """Change what the kernel counts in a worker, and show what it counts then; `failed`: before an error."""
+        """Change what the kernel counts in a worker, then show the counts; `failed`: prefix of an error."""
         self.changing += 1
         self._change(histograms, action, failed)
 
@@ -127,7 +127,7 @@ class SummaryPane(SummaryPanel):
 
     @work(thread=True, group="histograms", exclusive=True)
     def read(self, histograms: Histograms) -> None:
-        """Look once."""
+        """Read the histograms once."""
         try:
             self.post_message(self.Came(histograms, histograms.read()))
         except KernelError as error:

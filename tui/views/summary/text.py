@@ -1,4 +1,4 @@
-"""What the summary says: counts of events, or of the kernel's own histograms, in words and bars."""
+"""Texts of the summary: counts of events, or of the kernel's own histograms, in words and bars."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
-    """Values below their title, and at the end what is not shown."""
+    """Return values below their title, and at the end the sum of those not shown."""
     bars = [Bar(one.label, one.hits, one.error, one.number) for one in shown]
     rest = total - sum(one.hits for one in shown)
     return Bars(title, (*bars, *((Bar("others", rest, dim=True),) if rest else ())), total)
 
 
 def of_events(
-    watching: Watch, summary: Summary, subject: Subject, values: list[SummaryValue], tasks: list[SummaryValue]
+    watch: Watch, summary: Summary, subject: Subject, values: list[SummaryValue], tasks: list[SummaryValue]
 ) -> SummaryText:
-    """From what is in the store, or was; `values` and `tasks` as the functions above give them."""
+    """Return the summary of events; `values` and `tasks` as `tui.present.summary_values` returns them."""
     title = f"process  {_how_many(len(summary.tasks), summary.seen, summary.tasks.exact)}"
     of_tasks = of_values = bars_of(title, tasks, summary.seen)
     if summary.values is not None and subject.field:
@@ -50,11 +50,11 @@ def of_events(
         title = f"{subject.label}  {_how_many(len(counted), counted.total, counted.exact)}"
         of_values = bars_of(title, values, counted.total)
     return SummaryText(
-        _head(watching, summary),
+        _head(watch, summary),
         _rate_title(summary),
         tuple(_rates(summary)),
         summary.timeline.width,
-        _latencies(watching, summary),
+        _latencies(watch, summary),
         of_values,
         of_tasks,
     )
@@ -66,7 +66,7 @@ def _how_many(values: int, events: int, exact: bool) -> str:
     )
 
 
-def _head(watching: Watch, summary: Summary) -> str:
+def _head(watch: Watch, summary: Summary) -> str:
     parts = [f"on the screen: {grouped(summary.seen)} events, {_pairs(summary.pairs)}"]
     if (alone := sum(summary.calls.alone.values())) and summary.seen == summary.of:
         parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
@@ -74,9 +74,9 @@ def _head(watching: Watch, summary: Summary) -> str:
         parts.append(f"{grouped(summary.unseen)} dropped before they were counted")
     if summary.behind:
         parts.append(f"{grouped(summary.behind)} to go")
-    if gap := note_of_gap(watching):
+    if gap := note_of_gap(watch):
         parts.append(gap)
-    if watching.live:
+    if watch.live:
         parts.append("k: count in the kernel")
     return ", ".join(parts)
 
@@ -98,8 +98,8 @@ def _rates(summary: Summary) -> Iterable[Rate]:
         yield Rate(event_name(kind), tuple(counts), line.total(kind), peak)
 
 
-def _latencies(watching: Watch, summary: Summary) -> Bars:
-    plans = watching.known.plans
+def _latencies(watch: Watch, summary: Summary) -> Bars:
+    plans = watch.known.plans
     titles = titles_of(plans)
     bars: list[Bar] = []
     for function in summary.functions:
@@ -107,21 +107,21 @@ def _latencies(watching: Watch, summary: Summary) -> Bars:
         bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
     if not bars:
-        return Bars("latency", (Bar(_no_latency(watching, summary)),))
+        return Bars("latency", (Bar(_no_latency(watch, summary)),))
     return Bars("latency of pairs", tuple(bars))
 
 
-def _no_latency(watching: Watch, summary: Summary) -> str:
+def _no_latency(watch: Watch, summary: Summary) -> str:
     """Return why there are no latencies."""
-    if not any(event.frame for plan in watching.known.plans for event in plan.events):
-        return f"no probe has both ends: {BOTH_ENDS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
+    if not any(event.frame for plan in watch.known.plans for event in plan.events):
+        return f"no probe has both ends: {BOTH_ENDS if watch.connection.target.is_kernel else RUNNING_KERNEL}"
     if summary.seen < summary.of and not summary.behind:
         return "no ended call passes the filter" if summary.seen else "no event passes the filter"
     return "no call has ended yet"
 
 
 def figures_of(found: Distribution) -> list[Bar]:
-    """`p50 3.21 us  p90 …`, `p99 …  max …`: by two, so that they are not cut."""
+    """Return percentiles as `p50 3.21 us  p90 …`, `p99 …  max …`, two in a line so that they fit."""
     texts = [f"{name} {duration(found.quantile(share))}" for name, share in QUANTILES]
     return _by_two([*texts, f"max {duration(found.most)}"])
 
@@ -131,15 +131,15 @@ def _by_two(texts: list[str]) -> list[Bar]:
 
 
 def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
-    """Each with the most it stands for."""
+    """Return a bar for each power of two, with its upper bound."""
     return [Bar(f"≤ {duration(1 << exponent)}", hits, right=True) for exponent, hits in powers]
 
 
-# -- in the kernel ------------------------------------------------------------------------------------------------
+# -- counted in the kernel ----------------------------------------------------------------------------------------
 
 
-def of_kernel(watching: Watch, reads: tuple[HistogramReading, ...], subject: Subject) -> SummaryText:
-    """From the histograms that the kernel keeps."""
+def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subject) -> SummaryText:
+    """Return the summary of the kernel's histograms."""
     if not reads:
         return SummaryText("in the kernel: its histograms are being set up")
     tasks = kernel_tasks(reads)
@@ -153,7 +153,7 @@ def of_kernel(watching: Watch, reads: tuple[HistogramReading, ...], subject: Sub
     values = of_tasks
     if wanted:
         total = sum(read.histogram.hits for read in wanted)
-        shown = kernel_values(watching, wanted[0], subject)
+        shown = kernel_values(watch, wanted[0], subject)
         values = bars_of(f"{subject.label}  {grouped(len(shown))} in {grouped(total)} hits", shown[:SHOWN], total)
         if alike := wanted[0].histogram.alike:
             values = Bars(subject.label, (Bar(alike_text(alike)),))
@@ -185,7 +185,7 @@ def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
 
 
 def kernel_figures(read: HistogramReading) -> list[Bar]:
-    """`p50 ≤ 4.10 us  …  mean …`: a power of two is all that the kernel keeps of a time."""
+    """Return percentiles as `p50 ≤ 4.10 us  …  mean …`: the kernel only has powers of two of each time."""
     powers = powers_of(read.histogram.entries)
     total = sum(power.hits for power in powers)
     texts = [f"{name} ≤ {duration(1 << quantile_of(powers, part))}" for name, part in (*QUANTILES, ("max", 100))]

@@ -1,4 +1,4 @@
-"""What came in sum: latencies, the most frequent values, rates over time, processes."""
+"""View of sums: latencies, the most frequent values, rates over time, processes."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 _COUNTING: Final = 0.008
-"""Seconds that counting may take at once."""
+"""Seconds for counting at once."""
 _SOON: Final = 0.01
 _DRAWING: Final = 0.25
-"""Seconds between two pictures."""
+"""Seconds between two updates of the screen."""
 
 
 class SummaryView(View):
-    """Counts the store's events, or shows what the kernel counted instead of recording."""
+    """View that counts the store's events, or shows the kernel's counts."""
 
     name: ClassVar[str] = "summary"
     pane: SummaryPane
@@ -64,57 +64,57 @@ class SummaryView(View):
         self._passing: FilteredRows | None = None
         self._plans: tuple[Plan, ...] = ()
         self._subjects: tuple[Subject, ...] = (Subject(),)
-        self._own: tuple[Subject, ...] = ()
-        """Those of the preset that was armed last."""
+        self._preset_subjects: tuple[Subject, ...] = ()
+        """Subjects of the preset that was armed last."""
         self._subject = Subject()
         self._group = ""
-        """Counts of our events, as the store has them."""
+        """Event group of our probes, as the store has it."""
         self._picked = False
-        """A person chose it, so that it stays."""
+        """True if the user chose the subject, so that it stays."""
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
         """Probes of the preset that was armed last, and its columns."""
         self._reads: tuple[HistogramReading, ...] = ()
         self._asked = False
-        """Whether the kernel is to count: what was asked for last, where a worker may not have begun it."""
+        """True if counting in the kernel was requested last, even if a worker has not begun it."""
         self._drawn = 0.0
         self._next_picture: Timer | None = None
         self._values: list[SummaryValue] = []
-        """As they are on the screen."""
+        """Values on the screen."""
         self._tasks: list[SummaryValue] = []
 
     @property
     def focus(self) -> Widget:
-        """The values."""
+        """Widget of the values."""
         return self.pane.values
 
     @property
     def in_kernel(self) -> bool:
-        """Whether the kernel counts."""
+        """True if the kernel counts."""
         return self._watching is not None and self._watching.counting is not Phase.OFF
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
-        """Count what came; what takes longer than a moment goes on in the next ones."""
-        passing = self.filter.of(watching, store)
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Count new events; work that takes longer goes on in later ticks."""
+        passing = self.filter.of(watch, store)
         if self._summary is None or self._store is not store or passing is not self._passing:
-            from events.summary.summary import Summary  # numpy comes with it
+            from events.summary.summary import Summary  # imports numpy
 
             self._summary, self._passing = Summary(store, chosen=passing), passing
-            self._watching, self._store, self._plans = watching, store, ()
-            self._group = watching.known.group
+            self._watching, self._store, self._plans = watch, store, ()
+            self._group = watch.known.group
             self.choose(self._subject)
-            if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
+            if self.pane.histograms is not None and self.pane.histograms.watch is not watch:
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
-        if (group := watching.known.group) != self._group:
+        if (group := watch.known.group) != self._group:
             now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._subject, self._group = self._subject._replace(event=now(self._subject.event)), group
-        if self._plans != watching.known.plans:
-            self._plans = watching.known.plans
+        if self._plans != watch.known.plans:
+            self._plans = watch.known.plans
             self._summary.use(ends_of(self._plans))
         own, columns = self._preset
-        self._own, self._subjects = preferred(watching, subjects_of(watching, store), own, columns)
-        self._open_on_values(watching)
+        self._preset_subjects, self._subjects = preferred(watch, subjects_of(watch, store), own, columns)
+        self._open_on_values(watch)
         self._summary.tick(_COUNTING)
         behind = self._summary.behind > 0
         wait = self._drawn + _DRAWING - time.monotonic()
@@ -124,31 +124,33 @@ class SummaryView(View):
             self._next_picture = self.pane.set_timer(wait, self._show)
         return behind
 
-    def _open_on_values(self, watching: Watch) -> None:
-        """Where nobody chose a field that is still there: one that has values, of a preset's where one was armed."""
+    def _open_on_values(self, watch: Watch) -> None:
+        """Select a subject with values, from the preset if one was armed, unless the user chose one that still
+        exists.
+        """
         subject = self._subject
-        wanted = self._own or self._subjects
-        counted = self.in_kernel or (has_values(watching, subject) and subject in wanted)
+        wanted = self._preset_subjects or self._subjects
+        counted = self.in_kernel or (has_values(watch, subject) and subject in wanted)
         stays = self._picked or (subject.field and counted)
         if stays and subject in self._subjects:
             return
         self._picked = False
-        if (first := first_subject(watching, wanted)) != self._subject:
+        if (first := first_subject(watch, wanted)) != self._subject:
             self.choose(first)
 
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
-        """A preset was armed: open on its columns, whatever was there before."""
+        """Select the columns of a newly armed preset."""
         self._preset = frozenset(probes), columns
         self._picked = False
 
     def choose(self, subject: Subject) -> None:
-        """Count other values."""
+        """Count another subject."""
         self._subject = subject
         if self._summary is not None and subject.field:
             self._summary.choose(subject.event, subject.field)
 
     def turn(self, step: int) -> None:
-        """The values of another field."""
+        """Count another field, `step` subjects away."""
         at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
         self.choose(self._subjects[(at + step) % len(self._subjects)])
         self._picked = True
@@ -158,13 +160,13 @@ class SummaryView(View):
         self._go_on()
 
     def other_source(self) -> str:
-        """Count in the kernel, or events again; gives why that can't be, empty where it can."""
-        histograms, watching = self.pane.histograms, self._watching
+        """Switch between counting in the kernel and counting events; return an error text, or an empty one."""
+        histograms, watch = self.pane.histograms, self._watching
         if self.counts_in_kernel and histograms is not None:
             self._asked = False
             self.pane.change(histograms, histograms.end)
             return ""
-        if watching is None or not watching.live:
+        if watch is None or not watch.live:
             return "only a probe that is armed on a kernel can be counted there"
         self._asked = True
         self._begin()
@@ -172,45 +174,45 @@ class SummaryView(View):
 
     @property
     def counts_in_kernel(self) -> bool:
-        """Whether the kernel counts, or a worker is about to have it count."""
+        """True if the kernel counts, or a worker is about to start that."""
         return self._asked and (self.pane.changing > 0 or self.in_kernel)
 
     def _begin(self) -> None:
-        if (watching := self._watching) is not None:
-            histograms = self.pane.histograms = watching.histograms
-            armed, fields, self._reads = watching.armed, self._fields, ()
+        if (watch := self._watching) is not None:
+            histograms = self.pane.histograms = watch.histograms
+            armed, fields, self._reads = watch.armed, self._fields, ()
             self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
 
     def clear(self) -> None:
-        """Count from 0 on, also in the kernel."""
+        """Reset all counts, also in the kernel."""
         histograms = self.pane.histograms
         if self.counts_in_kernel and histograms is not None:
             self._reads = ()
             self.pane.change(histograms, histograms.clear)
 
     def came(self, event: SummaryPane.Came) -> None:
-        """What the kernel has counted."""
+        """Show the kernel's counts."""
         if event.histograms is not self.pane.histograms:
             return
         self._reads = event.reads
-        if not self.pane.changing:  # a key that was pressed since is obeyed first
+        if not self.pane.changing:  # a key pressed meanwhile takes precedence
             self._asked = event.histograms.state.wish is not None
         self._show()
 
     def condition(self, of_tasks: bool, row: int) -> str:
-        """The condition on the events of a row; empty: none can be made."""
+        """Return the condition for the events of a row; empty: none is possible."""
         shown = self._tasks if of_tasks else self._values
         return shown[row].condition if row < len(shown) else ""
 
     def forget(self) -> None:
-        """Show nothing."""
-        # What the kernel counts it goes on counting: another watch is seen by `tick`.
+        """Clear the summary."""
+        # The kernel goes on counting: `tick` detects another watch.
         self._summary = self._watching = self._store = None
-        self._subjects = (Subject(),)  # what was picked stays where it is there again
+        self._subjects = (Subject(),)  # the chosen subject stays, for the case that it exists again
         self.pane.show(SummaryText())
 
     def names_changed(self) -> None:
-        """Processes have names."""
+        """Show new names of processes."""
         if self._watching is not None:
             self.filter.names_changed(self._watching)
         if self._summary is not None:
@@ -218,7 +220,7 @@ class SummaryView(View):
 
     @property
     def place(self) -> ViewPlace:
-        """Follows always; of events it shows those that were counted."""
+        """Constant position with the number of counted events."""
         summary = self._summary
         if summary is None or self.in_kernel:
             return ViewPlace(shown=None)
@@ -226,30 +228,30 @@ class SummaryView(View):
 
     @property
     def table_name(self) -> str:
-        """Its own."""
+        """Name of the table."""
         return "kernel-summary" if self.in_kernel else self.name
 
     @property
     def filtered(self) -> PassCount | str:
-        """Events that were counted, also those that are not kept any more."""
+        """Number of counted events, including those dropped since; or why the filter does not apply."""
         if self.in_kernel:
             return "not filtered: the kernel counts all"
         return PassCount(self._summary.seen, self._summary.of) if self._summary is not None else PassCount(0, 0)
 
     def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - of every view
-        """While the kernel counts, only what was armed when it began."""
+        """Return True unless the kernel counts, which only includes probes armed before."""
         return not self.counts_in_kernel
 
-    def note(self, watching: Watch) -> str:
-        """Recording, counted, ended, disarmed."""
-        return note_of(watching)
+    def note(self, watch: Watch) -> str:
+        """Return the note on the events: recording, counted, ended, disarmed."""
+        return note_of(watch)
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:
         return ((self._subject.event, self._subject.field),) if self._subject.field else ()
 
     def _go_on(self) -> None:
-        """Count on where nothing comes that would ask for it."""
+        """Continue to count if no new event triggers a tick."""
         if self._watching is not None and self._store is not None and self.tick(self._watching, self._store, ()):
             self.pane.set_timer(_SOON, self._go_on)
 
@@ -258,13 +260,13 @@ class SummaryView(View):
         if self._next_picture is not None:
             self._next_picture.stop()
             self._next_picture = None
-        watching, store, summary = self._watching, self._store, self._summary
-        if watching is None or store is None or summary is None:
+        watch, store, summary = self._watching, self._store, self._summary
+        if watch is None or store is None or summary is None:
             return
         if self.in_kernel:
             self._values = self._tasks = []
-            self.pane.show(of_kernel(watching, self._reads, self._subject))
+            self.pane.show(of_kernel(watch, self._reads, self._subject))
             return
         self._tasks = tasks_of(store, summary)
-        self._values = values_of(watching, summary.values) if self._subject.field else self._tasks
-        self.pane.show(of_events(watching, summary, self._subject, self._values, self._tasks))
+        self._values = values_of(watch, summary.values) if self._subject.field else self._tasks
+        self.pane.show(of_events(watch, summary, self._subject, self._values, self._tasks))
