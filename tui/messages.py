@@ -27,6 +27,19 @@ if TYPE_CHECKING:
     from tui.preview import PreviewReader
 
 
+class PartMessage(Message):
+    """A message that one part of the application handles: `Probewright` has the table of handlers."""
+
+
+class UndoOffered(Message):
+    """A person took a step that can be undone; `back` undoes it."""
+
+    def __init__(self, what: str, back: Callable[[], object]) -> None:
+        super().__init__()
+        self.what = what
+        self.back = back
+
+
 class EventsExpected(Message):
     """The target that is being opened is a recording with events."""
 
@@ -48,7 +61,7 @@ class Connected(Message):
         self.connection = connection
 
 
-class ConnectFailed(Message):
+class ConnectFailed(PartMessage):
     """A target could not be opened."""
 
     def __init__(self, opening: Opening, error: KernelError) -> None:
@@ -57,7 +70,7 @@ class ConnectFailed(Message):
         self.error = error
 
 
-class TypesDamaged(Message):
+class TypesDamaged(PartMessage):
     """A target's types lie."""
 
     def __init__(self, connection: Connection, error: str) -> None:
@@ -120,7 +133,7 @@ class DataArrived(Message):
         return isinstance(message, DataArrived)
 
 
-class ProbeArmed(Message):
+class ProbeArmed(PartMessage):
     """A probe is armed; `losses` say what this kernel could not give, `rate` how often it was hit just before."""
 
     def __init__(
@@ -134,7 +147,7 @@ class ProbeArmed(Message):
         self.rate = rate
 
 
-class ProbeTooFast(Message):
+class ProbeTooFast(PartMessage):
     """A probe was not armed: what would come is more than the limit."""
 
     def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
@@ -144,7 +157,7 @@ class ProbeTooFast(Message):
         self.cost_of_counting = cost_of_counting
 
 
-class Remedied(Message):
+class Remedied(PartMessage):
     """Something was done about an armed probe or the buffer, or could not be; `back` does the contrary."""
 
     def __init__(self, text: str, *, failed: bool = False, back: Callable[[Watch], Remedied] | None = None) -> None:
@@ -159,7 +172,7 @@ class Remedied(Message):
         return self
 
 
-class ProbeRejected(Message):
+class ProbeRejected(PartMessage):
     """The kernel, or the way to it, said no."""
 
     def __init__(self, probe: Armable, verdict: Verdict | None, text: str, remedy: str = "") -> None:
@@ -180,7 +193,7 @@ class LinesRead(Message):
         self.left_out = left_out
 
 
-class Disarmed(Message):
+class Disarmed(PartMessage):
     """Probes were taken away; `failures` say what could not be, `gone` what can be armed again as it was."""
 
     def __init__(
@@ -193,7 +206,7 @@ class Disarmed(Message):
         """They were armed there; None: nothing can be armed again."""
 
 
-class RecordingChanged(Message):
+class RecordingChanged(PartMessage):
     """A recording was begun or ended, or could not be."""
 
     def __init__(self, text: str, *, failed: bool = False) -> None:
@@ -212,7 +225,7 @@ class LossesCounted(Message):
         self.names = names
 
 
-class ConnectionRestored(Message):
+class ConnectionRestored(PartMessage):
     """A watch whose line was cut is there again."""
 
     def __init__(self, watching: Watch, back: Reconnected) -> None:
@@ -221,7 +234,7 @@ class ConnectionRestored(Message):
         self.back = back
 
 
-class ConnectionLost(Message):
+class ConnectionLost(PartMessage):
     """A line that was cut is not tried any more."""
 
     def __init__(self, watching: Watch, error: KernelError) -> None:
@@ -244,7 +257,7 @@ class GraphStarted(Message):
         """What the one before could not put back."""
 
 
-class GraphFailed(Message):
+class GraphFailed(PartMessage):
     """The function_graph tracer could not be begun."""
 
     def __init__(self, plan: str, why: str, remedy: str) -> None:

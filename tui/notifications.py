@@ -1,10 +1,11 @@
-"""How the application says something in passing: at the foot of the screen, not in a box over what one looks at."""
+"""Notifications at the foot of the screen: each stays for as long as it takes to read, and covers nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import App
 from textual.notifications import SeverityLevel
-from textual.reactive import var
 
 from widgets.notice import Notice
 
@@ -12,14 +13,19 @@ _SECONDS = 3.0
 _SECONDS_PER_LETTER = 0.05
 """A person reads some 20 letters a second while doing something else."""
 _URGENT = 3
-"""Times as long stays what went wrong."""
+"""Factor by which an error stays longer."""
+_WHOLE_DAY = 86400.0
+"""Seconds; longer than any operation that a notification waits for."""
 
 
-class SayingApp(App[None]):
-    """Its key lines (`widgets.footer`) show `said`."""
+class Notices:
+    """The notifications that are still to be read, the oldest first; the footer of each screen shows them."""
 
-    said: var[tuple[Notice, ...]] = var(())
-    """What still has to be read, oldest first."""
+    def __init__(self, app: App[None], show: Callable[[tuple[Notice, ...]], object]) -> None:
+        """Take the application, for its timers, and the function that gets all notices after each change."""
+        self.app = app
+        self._show = show
+        self._unread: tuple[Notice, ...] = ()
 
     def notify(
         self,
@@ -28,26 +34,31 @@ class SayingApp(App[None]):
         title: str = "",
         severity: SeverityLevel = "information",
         timeout: float | None = None,
-        markup: bool = True,
         topic: str = "",
     ) -> None:
-        """Say it at the foot of the screen for as long as it takes to read, or until `topic` has other news.
-
-        With markup it is Textual's own (a picture of the screen was saved, say), and shown as Textual does.
-        """
-        if markup:
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
-            return
+        """Show a message until it is read, `timeout` seconds have passed, or `topic` has another message."""
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
-        said = Notice(message, title, urgent, topic)
+        notice = Notice(message, title, urgent, topic)
         self.forget(topic)
-        self.said = (*(one for one in self.said if one != said), said)
-        self.set_timer(timeout or seconds, lambda: self._unsay(said))
+        self._change((*(one for one in self._unread if one != notice), notice))
+        self.app.set_timer(timeout or seconds, lambda: self._remove(notice))
+
+    def notify_until_forgotten(self, message: str, topic: str) -> None:
+        """Show what a worker does until `forget`, or until the topic has another message."""
+        self.notify(message, timeout=_WHOLE_DAY, topic=topic)
+
+    def notify_not_armed(self, why: str) -> None:
+        """Show why a probe was not armed, until one is armed."""
+        self.notify(why, title="not armed", severity="error", topic="arming")
 
     def forget(self, topic: str) -> None:
-        """What was said of it is true no more."""
-        self.said = tuple(one for one in self.said if not topic or one.topic != topic)
+        """Remove the notices of a topic."""
+        self._change(tuple(one for one in self._unread if not topic or one.topic != topic))
 
-    def _unsay(self, said: Notice) -> None:
-        self.said = tuple(one for one in self.said if one is not said)
+    def _remove(self, notice: Notice) -> None:
+        self._change(tuple(one for one in self._unread if one is not notice))
+
+    def _change(self, unread: tuple[Notice, ...]) -> None:
+        self._unread = unread
+        self._show(unread)

@@ -119,8 +119,8 @@ async def test_a_search_for_a_function_takes_none_that_is_only_like_it(kernel_on
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions = app.compose_place.query_one(FunctionList)
-        editor, _ = app.compose_place.panes()
+        functions = app.places.compose.query_one(FunctionList)
+        editor, _ = app.places.compose.panes()
         for text in ("vfs_raed", "vfsrd", "vfs_readx"):
             functions.query_text = text
             await until(lambda: functions.current, pilot)
@@ -138,7 +138,7 @@ async def test_a_whole_probe_in_the_search_becomes_a_specification(kernel_only, 
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions, spec = app.compose_place.query_one(FunctionList), app.compose_place.query_one(SpecPane)
+        functions, spec = app.places.compose.query_one(FunctionList), app.places.compose.query_one(SpecPane)
         functions.query_text = text
         await until(lambda: says(app, "a whole probe: Enter"), pilot)
         await pilot.press("enter")

@@ -1,15 +1,19 @@
-"""The function_graph tracer of the application: begun and ended by workers, with a feed of its own."""
+"""The function_graph tracer of the application: begun and ended by workers, with a refresh loop of its own."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.app import App
 
 from kernel.errors import KernelError
+from tui.app.keyboard import Keyboard
+from tui.app.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
 from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
+from tui.notifications import Notices
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
@@ -18,20 +22,43 @@ if TYPE_CHECKING:
     from kernel.guards.loss_counts import LossCounts
     from probes.plans.graph_plan import GraphPlan
 
+TRACING = "tracing"
+"""Operation that keys typed ahead wait for, and topic of the notifications about it."""
+_PATIENCE = 2
+"""Seconds after which a notification says how long an operation takes, and how to end it."""
+
 
 class TraceControl:
     """One tracer at a time; what it saw stays when it has ended."""
 
-    def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
-        """Take what is called on the screen's thread, as `tui.refresh.RefreshLoop` does: `late` while an answer is
-        owed.
+    def __init__(
+        self,
+        app: App[None],
+        notices: Notices,
+        keyboard: Keyboard,
+        ticked: Callable[[], None],
+        refresh: Callable[[], None],
+    ) -> None:
+        """Take the parts that tracing needs.
+
+        Args:
+            app: has the timers and the workers.
+            notices: notifies.
+            keyboard: holds letters while the tracer begins.
+            ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
+            refresh: shows the places anew; also while the kernel owes an answer.
         """
         self.watching: GraphWatch | None = None
         """None until one was begun on this target."""
         self.counts: LossCounts | None = None
-        """What was lost, as of the last second."""
+        """Losses, at most a second old."""
         self._app = app
-        self._feed = RefreshLoop(app, ticked, late)
+        self._notices = notices
+        self._keyboard = keyboard
+        self._refresh = refresh
+        self._refresh_loop = RefreshLoop(app, ticked, refresh)
+        self._connection: Connection | None = None
+        """The connection on which a tracer was asked for; None: none was since the target was left."""
         self._asked = 0
         """How often one was asked for, or another target chosen."""
         self._changing = threading.Lock()
@@ -50,8 +77,84 @@ class TraceControl:
         """Whether the tracer is on, and nobody has asked for its end."""
         return self.watching is not None and self.watching.live and not self.ends
 
+    # -- on the screen ---------------------------------------------------------------------------------------------
+
+    def begin(self, connection: Connection, plan: GraphPlan) -> None:
+        """Begin to trace, and notify of how long that takes; on a recording say why not."""
+        if not connection.target.is_kernel:
+            self._notices.notify_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
+            return
+        self._notices.forget("arming")
+        first = "" if connection.symbols_read else "reading the kernel's symbols, then "
+        self._notify_while(f"{first}beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
+        self._keyboard.begins(TRACING)
+        self.start(connection, plan)
+        self._app.refresh_bindings()
+
+    def end(self) -> None:
+        """End the tracer; the calls that it recorded stay."""
+        self.stop()
+        self._notify_while("taking the call graph's tracer away …", lambda: self.ends)
+        self._refresh()
+
+    def _notify_while(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
+        """Notify of what a worker does, and for how long, until it is over."""
+        since = time.monotonic()
+
+        def notify() -> None:
+            if not goes_on():
+                timer.stop()
+                self._notices.forget(TRACING)
+                return
+            took = int(time.monotonic() - since)
+            rest = f" {took} s{f'; {way_out}' if way_out else ''}" if took >= _PATIENCE else ""
+            self._notices.notify_until_forgotten(f"{doing}{rest}", TRACING)
+
+        timer = self._app.set_interval(1.0, notify, name=TRACING)
+        self._notices.notify_until_forgotten(doing, TRACING)
+
+    def begun(self, event: GraphStarted) -> bool:
+        """Take the tracer that runs, and notify of what could not be put back; close it and return False where
+        another target was chosen meanwhile, or the tracer was given up.
+        """
+        if event.watching.connection is not self._connection or self.given_up:
+            self._app.run_worker(event.watching.close, thread=True)
+            return False
+        self._keyboard.ends(TRACING)
+        self._notices.forget("arming")
+        self._notices.forget(TRACING)
+        for failure in event.failures:
+            self._notices.notify(failure, title="left behind", severity="error")
+        self.started(event.watching)
+        return True
+
+    def failed(self, event: GraphFailed) -> None:
+        """Notify of why the tracer could not be begun."""
+        self._keyboard.ends(TRACING)
+        self.begins = False
+        self._notices.forget(TRACING)
+        self._app.refresh_bindings()
+        self._notices.notify_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
+
+    def abandon(self) -> None:
+        """Give up the tracer that is being begun, and say so."""
+        self.give_up()
+        self._keyboard.ends(TRACING)
+        self._notices.forget(TRACING)
+        self._notices.notify("given up: the kernel puts back what it has begun", topic="graph")
+        self._app.refresh_bindings()
+
+    def notify_end(self) -> None:
+        """Notify of an error that ended the tracer."""
+        if self.watching is not None and (error := self.watching.take_error()):
+            text = f"{error}; {OPEN_ANEW}"
+            self._notices.notify(text, title="the call graph has ended", severity="error", topic="graph")
+
+    # -- the tracer ------------------------------------------------------------------------------------------------
+
     def start(self, connection: Connection, plan: GraphPlan) -> None:
         """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
+        self._connection = connection
         self._asked += 1
         self.begins, self.given_up = True, False
         asked = self._asked
@@ -93,9 +196,9 @@ class TraceControl:
         if earlier is not None and earlier is not watching and earlier.live:
             self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
         self.watching, self.counts = watching, None
-        self._feed.follow(watching)
-        self._feed.count()
-        self._feed.data_came()
+        self._refresh_loop.follow(watching)
+        self._refresh_loop.count()
+        self._refresh_loop.data_came()
 
     def stop(self) -> None:
         """Stop the tracer and put everything back; what it saw stays."""
@@ -117,7 +220,7 @@ class TraceControl:
     def data_came(self) -> None:
         """A tick is due."""
         if self.watching is not None:
-            self._feed.data_came()
+            self._refresh_loop.data_came()
 
     def counted(self, event: LossesCounted) -> bool:
         """Take counts and names, where they are of this tracer."""
@@ -136,7 +239,7 @@ class TraceControl:
     def leave(self) -> GraphWatch | None:
         """Another target will be open; gives what has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
-        self.ends = False
+        self.ends, self._connection = False, None
         watching, self.watching, self.counts = self.watching, None, None
-        self._feed.follow(None)
+        self._refresh_loop.follow(None)
         return watching

@@ -15,6 +15,7 @@ from tui.messages import AttachExplained, CallersFound, CodeRead
 if TYPE_CHECKING:
     from kernel.attach.explain import AttachExplainer
     from kernel.connection.planner import Connection
+    from tui.workbench import Workbench
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
 
@@ -25,8 +26,9 @@ _STEP = 0.02
 class WhyScreen(Screen[None]):
     """Workers that look closer, each when a person asks for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Workbench) -> None:
         super().__init__()
+        self.bench = bench
         self._attaching: AttachExplainer | None = None
         """Of the target that is open; made when the first function is looked at closely."""
 

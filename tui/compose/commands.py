@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from textual import on, work
 
@@ -16,7 +16,6 @@ from tui.messages import LinesRead
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
-    from tui.app.app import Probewright
     from tui.compose.specification import TypedText
     from widgets.spec.spec_editor import SpecEditor
 
@@ -35,23 +34,18 @@ def refusal(typed: TypedText) -> str:
 class ProbeCommands(SpecScreen):
     """What a key does with the probe: arm it, keep it, say it to other tools, trace what it sits on."""
 
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
-
     @abstractmethod
     def functions_on_screen(self) -> list[str]:
         """Names in the list of functions."""
 
     def forget_refusal(self) -> None:
-        self.bench.forget("arming")
+        self.bench.notices.forget("arming")
 
     def target_is_open(self) -> bool:
         """Return whether probes can be built; where nothing is open yet, say so with the way out."""
         if self.bench.connection is not None:
             return True
-        self.bench.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False, topic="no target")
+        self.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
         return False
 
     def action_arm(self) -> None:
@@ -60,11 +54,11 @@ class ProbeCommands(SpecScreen):
             return
         probe, error = self.current, None
         if probe is not None:
-            self.bench.arm_all((probe,))
+            self.bench.arming.arm_all((probe,))
             return
         if (verdict := self.panes()[1].shown.verdict) is not None:
             error = verdict.error
-        self.bench.say_not_armed(self.way_out(error) if error else "there is no probe yet")
+        self.bench.notices.notify_not_armed(self.way_out(error) if error else "there is no probe yet")
 
     def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
         event.stop()
@@ -104,7 +98,7 @@ class ProbeCommands(SpecScreen):
 
         def agreed(row: int | None) -> None:
             if row is not None:
-                self.bench.arm_all(probes)
+                self.bench.arming.arm_all(probes)
 
         self.app.push_screen(PastedProbes(lines, event.left_out), agreed)
 
@@ -125,9 +119,9 @@ class ProbeCommands(SpecScreen):
         if not self.target_is_open():
             return
         if self.current is not None:
-            dialogs.save_preset(self.bench, self.current)
+            dialogs.save_preset(self.app, self.current)
         else:
-            self.bench.notify("there is no probe yet", title="not saved", severity="error", markup=False)
+            self.notify("there is no probe yet", title="not saved", severity="error", markup=False)
 
     def action_graph(self) -> None:
         """Trace what the function calls, so deep as one says."""
@@ -137,7 +131,7 @@ class ProbeCommands(SpecScreen):
         if editor.probe is not None and editor.probe.place.symbol:
             self._trace(editor.probe.place.symbol)
         elif names := self.functions_on_screen():
-            dialogs.pick(self.bench, "trace the calls of which function?", names, lambda row: self._trace(names[row]))
+            dialogs.pick(self.app, "trace the calls of which function?", names, lambda row: self._trace(names[row]))
         else:
             self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
@@ -147,7 +141,8 @@ class ProbeCommands(SpecScreen):
         def trace(depth: int) -> None:
             # Interrupts without a handler show by the functions in which they enter.
             plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
-            self.bench.trace(plan)
+            if (connection := self.bench.connection) is not None:
+                self.bench.tracing.begin(connection, plan)
 
         ask_depth(self.app, name, trace)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from probes.probe import Probe
     from tui.preview import Preview
+    from tui.workbench import Workbench
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.spec_pane import SpecPane
@@ -54,8 +55,8 @@ class ComposeScreen(ProbeCommands):
     BINDINGS: ClassVar[list[BindingType]] = bindings("compose")
     AUTO_FOCUS = None
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
         self._status = TopLine()
         self._functions = FunctionList(self._close_lines)
         self._editor: ProbeEditor | None = None
@@ -126,7 +127,7 @@ class ComposeScreen(ProbeCommands):
             return
         from tui.present.status import rates_of, status_of
 
-        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
+        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
         self._functions.armed = rates_of(bench.watching)
 
     # -- functions -------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from probes.verdict import Refusal, Verdict
     from tui.compose.completer import Completer
     from tui.compose.specification import TypedText
+    from tui.workbench import Workbench
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.layout import Specification
     from widgets.spec.spec_pane import SpecPane
@@ -38,8 +39,8 @@ PAUSE = 0.15
 class SpecScreen(WhyScreen):
     """See the module; decisions about text are in `tui.compose.specification`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
         self.known = Functions(())
         """The functions of the target that is open."""
         self._completer: Completer | None = None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kernel.target import Target
     from tui.dialogs.preset_screen import PickedPreset
     from tui.hosts.screen import HostsScreen
+    from tui.workbench import Workbench
     from widgets.way_out import Way
 
 _BUDGET = 0.004
@@ -49,9 +50,11 @@ _LOOK_EVERY = 1.0
 class HostControl:
     """Drives a fleet for the screen's thread."""
 
-    def __init__(self, app: App[None], fleet: Fleet) -> None:
+    def __init__(self, app: App[None], bench: Workbench, fleet: Fleet) -> None:
+        """Take the application: as the owner of timers, and as what the hosts' place asks things of."""
         self.fleet = fleet
         self._app = app
+        self._bench = bench
         self._place: HostsScreen | None = None
         self._timer: Timer | None = None
         self._told_of: dict[Host, tuple[str, int]] = {}
@@ -68,7 +71,7 @@ class HostControl:
         from tui.hosts.screen import HostsScreen
 
         if self._place is None:
-            self._place = HostsScreen(self.fleet)
+            self._place = HostsScreen(self._bench, self.fleet)
         return self._place
 
     @property

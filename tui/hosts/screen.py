@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -28,7 +28,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from kernel.hosts.arm_request import ArmRequest
     from kernel.hosts.fleet import Fleet
-    from tui.app.app import Probewright
+    from tui.workbench import Workbench
 
 _VIEWS: Final = ("events", "histograms")
 _NOT_FILTERED: Final = "not filtered: the kernels count all"
@@ -43,8 +43,9 @@ class HostsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("hosts")
     AUTO_FOCUS = "TailTable"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, bench: Workbench, fleet: Fleet) -> None:
         super().__init__()
+        self.bench = bench
         self._fleet = fleet
         self._table = HostTable()
         self._detail = HostDetail()
@@ -57,11 +58,6 @@ class HostsScreen(Screen[None]):
         self._filter_bar = HostsFilterBar(self._shown)
         self._fields: tuple[str, ...] | None = None
         self._looking: Timer | None = None
-
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
 
     def compose(self) -> ComposeResult:
         yield self._table
@@ -186,7 +182,7 @@ class HostsScreen(Screen[None]):
             text = f"arming on {hosts}: {order.title}" + "; the others have it" * (asked < every)
         else:
             text = f"ordered on all {every} hosts already: {order.title}; {HOSTS_DISARM}"
-        self.bench.notify(text, markup=False, topic="hosts")
+        self.bench.notices.notify(text, topic="hosts")
         self.tick()
 
     def action_filter(self) -> None:
@@ -197,16 +193,16 @@ class HostsScreen(Screen[None]):
         """Arm on all hosts what was built or typed in the place where probes are built."""
         from kernel.hosts.arm_request import ArmRequest
 
-        probe = self.bench.compose_place.current
+        probe = self.bench.places.compose.current
         if probe is not None:
-            self.order(ArmRequest((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=self.bench.places.compose.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
     def action_disarm_hosts(self) -> None:
         """Take every probe away from every host, after a question: each order is lost."""
         details = [f"{self._fleet.title}: {len(self._fleet.hosts)} hosts"]
-        dialogs.ask(self.bench, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
+        dialogs.ask(self.app, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
 
     def action_retry(self) -> None:
         """Try those again that failed."""
@@ -242,7 +238,7 @@ class HostsScreen(Screen[None]):
         self.app.push_screen(HostsExportScreen(self._fleet))
 
     def action_back(self) -> None:
-        self.bench.switch_mode("compose")
+        self.app.switch_mode("compose")
 
 
 def _together(losses: list[LossTotals]) -> LossTotals:

@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from kernel.session.session import Armed
     from kernel.watch.watch import Watch
-    from tui.app.app import Probewright
     from tui.filter.filter import Filter
     from tui.views.view import View
+    from tui.workbench import Workbench
     from widgets.events.times import Stamp
 
 
@@ -32,10 +32,9 @@ _STACKS = ("ftrace/kernel_stack", "ftrace/user_stack")
 class LiveCommands(Screen[None]):
     """What a key does with probes that are armed and with their events."""
 
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__()
+        self.bench = bench
 
     filter: Filter
     """Of all that is shown and given out."""
@@ -86,34 +85,34 @@ class LiveCommands(Screen[None]):
 
     def action_take_back(self) -> None:
         """Take back what destroyed something last."""
-        self.bench.undo_last()
+        self.bench.undo.take_back()
 
     def action_disarm(self) -> None:
         """Disarm the probe whose event is under the cursor; without a cursor one that is chosen."""
-        if self.view.of_graph and self.bench.graphing.runs:
+        if self.view.of_graph and self.bench.tracing.runs:
             self._ask_to_end_graph(lambda: None)
         else:
-            self.with_meant("disarm", lambda meant: self.bench.disarm([meant]))
+            self.with_meant("disarm", lambda meant: self.bench.arming.disarm([meant]))
 
     def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
         def end() -> None:
-            self.bench.end_graph()
+            self.bench.tracing.end()
             then()
 
         details = ["Its calls stay until another one is begun."]
-        dialogs.ask(self.bench, "End the call graph?", details, "End it", end)
+        dialogs.ask(self.app, "End the call graph?", details, "End it", end)
 
     def action_no_search(self) -> None:
         """Say that this view has no rows with words; what is typed behind the key is for no command."""
         self.bench.keyboard.begins("search")
         self.bench.keyboard.ends("search")
-        self.bench.notify(f"nothing to search in this view: {SEARCH_EVENTS}", markup=False, topic="search")
+        self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
 
     def action_losses(self) -> None:
         """What was lost, and what helps."""
         from tui.live.losses import LossScreen
 
-        self.app.push_screen(LossScreen())
+        self.app.push_screen(LossScreen(self.bench))
 
     def action_triggers(self) -> None:
         """Triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
@@ -125,8 +124,8 @@ class LiveCommands(Screen[None]):
         elif watching is not None:
 
             def show(meant: Armed) -> None:
-                of_text = self.bench.compose_place.triggers_meant(meant.plan.probe)
-                self.app.push_screen(TriggerScreen(watching, meant, of_text))
+                of_text = self.bench.places.compose.triggers_meant(meant.plan.probe)
+                self.app.push_screen(TriggerScreen(self.bench, watching, meant, of_text))
 
             self.with_meant("triggers of", show)
 
@@ -152,17 +151,17 @@ class LiveCommands(Screen[None]):
         else:
             several = meant or armed
             rows = [str(one.plan.probe) for one in several]
-            dialogs.pick(self.bench, f"{what} which probe?", rows, lambda row: then(several[row]))
+            dialogs.pick(self.app, f"{what} which probe?", rows, lambda row: then(several[row]))
 
     def action_disarm_all(self) -> None:
-        if self.bench.graphing.runs:
+        if self.bench.tracing.runs:
             self._ask_to_end_graph(self._disarm_probes)
         else:
             self._disarm_probes()
 
     def _disarm_probes(self) -> None:
         if self.bench.watching is not None:
-            self.bench.disarm(self.bench.watching.armed)
+            self.bench.arming.disarm(self.bench.watching.armed)
 
     def action_record(self) -> None:
         """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
@@ -174,17 +173,17 @@ class LiveCommands(Screen[None]):
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
-        recorder, beginning = watching.recorder, self.bench.beginning
+        recorder, beginning = watching.recorder, self.bench.recorder.beginning
         if recorder is None and beginning is None:
-            if not self.bench.say_taping():
+            if not self.bench.recorder.notify_change():
                 details = ["Events go in from now on; w ends it."]
-                start = partial(self.bench.toggle_recording, path, watching)
-                dialogs.ask(self.bench, f"Record to {path}?", details, "Record", start)
+                start = partial(self.bench.recorder.toggle, path, watching)
+                dialogs.ask(self.app, f"Record to {path}?", details, "Record", start)
             return
         name = recorder.path.name if recorder else beginning.name if beginning else ""
         details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
-        end = partial(self.bench.end_recording, watching)
-        dialogs.ask(self.bench, f"End the recording {name}?", details, "End it", end)
+        end = partial(self.bench.recorder.end, watching)
+        dialogs.ask(self.app, f"End the recording {name}?", details, "End it", end)
 
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""
@@ -202,13 +201,13 @@ class LiveCommands(Screen[None]):
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""
 
         def build(name: str) -> None:
-            self.bench.in_compose(lambda: self.bench.compose_place.pick(name))
+            self.bench.places.in_compose(lambda: self.bench.places.compose.pick(name))
 
         if self.bench.connection is None:
             self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
         elif name := self.view.function_under_cursor():
             build(name)
         elif names := self.view.functions_on_screen():
-            dialogs.pick(self.bench, "a probe on which function?", names, lambda row: build(names[row]))
+            dialogs.pick(self.app, "a probe on which function?", names, lambda row: build(names[row]))
         else:
             self.notify(f"no function is on the screen: {SHOW_CALLS}", markup=False)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView
+    from tui.workbench import Workbench
 
 _TRACED: Final = "calls are traced: g; no probe is armed"
 _SOON: Final = 0.01
@@ -58,8 +59,8 @@ class LiveScreen(LiveCommands):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("live"), Binding("slash", "no_search", show=False)]
     AUTO_FOCUS = "TailTable"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
         self._top = TopLine()
         self._line = LiveLine()
         self.filter = Filter()
@@ -120,7 +121,7 @@ class LiveScreen(LiveCommands):
     @property
     def seen(self) -> Watch | None:
         """Where what is on the screen comes from."""
-        graph, watching = self.bench.graphing.watching, self.bench.watching
+        graph, watching = self.bench.tracing.watching, self.bench.watching
         if not self._view.of_graph or graph is None:
             return watching
         # Where one has ended and was cleared, calls come of probes at both ends alone.
@@ -163,7 +164,7 @@ class LiveScreen(LiveCommands):
         elif bench.connection is None:
             self._top.status = Status(bench.opening.spec, "opening")
         else:
-            self._top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
+            self._top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
         self._show_line()
 
     def _show_line(self) -> None:
@@ -175,7 +176,7 @@ class LiveScreen(LiveCommands):
             self._line.state = self._state(note_of_preview(self._preview[1]))
             return
         if watching is None or store is None:
-            hosts = self.bench.hosting.note if self.bench.hosting is not None else ""
+            hosts = self.bench.hosts.note if self.bench.hosts is not None else ""
             note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
@@ -209,7 +210,7 @@ class LiveScreen(LiveCommands):
 
     def _losses(self, watching: Watch) -> LossTotals | None:
         """Those of the tracer, where it lost something; those of the probes are in the top line."""
-        graphing = self.bench.graphing
+        graphing = self.bench.tracing
         losses = losses_of(watching, graphing.counts) if watching is graphing.watching else LossTotals()
         return losses if losses != LossTotals() else None
 
@@ -217,7 +218,7 @@ class LiveScreen(LiveCommands):
     def _only_traced(self) -> bool:
         """Whether calls are traced, no probe is armed, and the view shows what probes record."""
         armed = self.bench.watching is not None and bool(self.bench.watching.armed)
-        return self.bench.graphing.runs and not self._view.of_graph and not armed
+        return self.bench.tracing.runs and not self._view.of_graph and not armed
 
     # -- requests of a view -------------------------------------------------------------------------------------
 
@@ -256,7 +257,7 @@ class LiveScreen(LiveCommands):
         clause = event.clause
 
         def filter_it(meant: Armed) -> None:
-            self.bench.remedy(lambda watching: kernel_jobs.add_to_filter(watching, meant, clause))
+            self.bench.arming.remedy(lambda watching: kernel_jobs.add_to_filter(watching, meant, clause))
 
         self.with_meant(f"record only {clause} of", filter_it)
 
@@ -278,7 +279,7 @@ class LiveScreen(LiveCommands):
         before, self._filtered = self._filtered, self.filter.text
         if before != self._filtered:
             said = f"filter: {self._filtered}" if self._filtered else "no filter"
-            self.bench.can_take_back(said, lambda: self._filter_again(before))
+            self.bench.undo.add(said, lambda: self._filter_again(before))
         self.tick()
 
     def _filter_again(self, text: str) -> None:
@@ -356,9 +357,7 @@ class LiveScreen(LiveCommands):
             return
         if summary is not None and summary.counts_in_kernel:
             details = ("What the kernel has counted can't be taken back.",)
-            dialogs.ask(
-                self.bench, "Count from 0 on?", details, "Clear", lambda: self._clear(watching, summary.clear)
-            )
+            dialogs.ask(self.app, "Count from 0 on?", details, "Clear", lambda: self._clear(watching, summary.clear))
         elif len(watching.store):
             self._clear(watching)
 
@@ -367,7 +366,7 @@ class LiveScreen(LiveCommands):
         watching.forget()
         also()
         self._begin_anew()
-        self.bench.can_take_back(gone, lambda: self._recall(watching))
+        self.bench.undo.add(gone, lambda: self._recall(watching))
 
     def _recall(self, watching: Watch) -> None:
         watching.recall()
