@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PartMessage(Message):
-    """A message that one part of the application handles: `Probewright` has the table of handlers."""
+    """A message for one part of the application, or of a screen; that has the table of handlers."""
 
 
 class UndoOffered(Message):
@@ -79,7 +79,7 @@ class TypesDamaged(PartMessage):
         self.error = error
 
 
-class TypesRead(Message):
+class TypesRead(PartMessage):
     """The types that a function of a module is read with are there, or there are none."""
 
     def __init__(self, connection: Connection, function: str) -> None:
@@ -88,7 +88,7 @@ class TypesRead(Message):
         self.function = function
 
 
-class TextRead(Message):
+class TextRead(PartMessage):
     """The target was asked about a text that was typed."""
 
     def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
@@ -98,7 +98,7 @@ class TextRead(Message):
         self.found = found
 
 
-class AttachExplained(Message):
+class AttachExplained(PartMessage):
     """A function was looked at closely: what can attach, why not, what instead."""
 
     def __init__(self, attaching: AttachExplainer, about: Attachability) -> None:
@@ -107,7 +107,7 @@ class AttachExplained(Message):
         self.about = about
 
 
-class CodeRead(Message):
+class CodeRead(PartMessage):
     """So much of the kernel's code was read, to find a function's callers in."""
 
     def __init__(self, attaching: AttachExplainer, function: str, share: float) -> None:
@@ -117,7 +117,7 @@ class CodeRead(Message):
         self.share = share
 
 
-class CallersFound(Message):
+class CallersFound(PartMessage):
     """The callers of a function were looked for."""
 
     def __init__(self, attaching: AttachExplainer, callers: Callers) -> None:
@@ -183,7 +183,7 @@ class ProbeRejected(PartMessage):
         self.remedy = remedy
 
 
-class LinesRead(Message):
+class LinesRead(PartMessage):
     """Lines that were pasted into the specification were judged; `left_out` of them had no probe."""
 
     def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:

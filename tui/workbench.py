@@ -37,21 +37,29 @@ class Arming(Protocol):
         """Change what is armed in a worker; see `tui.kernel_jobs`."""
 
 
-class Composing(Protocol):
-    """The place where probes are built."""
+class BuiltProbe(Protocol):
+    """The probe that is being built."""
 
     @property
     def current(self) -> Armable | None:
-        """The probe that is being built."""
-
-    def pick(self, name: str) -> None:
-        """Show the signature of a function."""
+        """The probe, where its text is one."""
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that are armed with a probe."""
 
     def triggers_meant(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that another tool's text had for the subject of a probe."""
+
+
+class Composing(Protocol):
+    """The place where probes are built."""
+
+    @property
+    def specification(self) -> BuiltProbe:
+        """The probe that is being built."""
+
+    def pick(self, name: str) -> None:
+        """Show the signature of a function."""
 
 
 class PlaceSwitch(Protocol):
@@ -132,3 +140,10 @@ class Workbench(Protocol):
     @property
     def hosts(self) -> HostNotes | None:
         """The hosts, where there are several."""
+
+
+def open_connection(bench: Workbench) -> Connection:
+    """Return the connection to the target, where a function was picked: that is after the target was opened."""
+    connection = bench.connection
+    assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
+    return connection

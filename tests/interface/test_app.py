@@ -249,7 +249,7 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
             )
         )
         app.places.compose.refresh_state()
-        app.places.compose.show_specification()
+        app.places.compose.specification.show()
         assert spec.shown.verdict is not None and spec.shown.verdict.error is not None
 
 

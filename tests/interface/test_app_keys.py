@@ -321,8 +321,8 @@ async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):
         await pilot.press("p")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "a probe on which function?"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.places.compose.panes()[0].probe is not None, pilot)
-        assert app.places.compose.panes()[0].probe.place.symbol == first
+        await until(lambda: app.places.compose.panes.editor.probe is not None, pilot)
+        assert app.places.compose.panes.editor.probe.place.symbol == first
 
 
 async def test_a_graph_of_no_function_offers_those_in_the_list(kernel_only):

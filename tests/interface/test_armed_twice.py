@@ -26,7 +26,10 @@ async def again(app, pilot, text: str) -> None:
     await until(lambda: isinstance(app.focused, SpecEditor), pilot)
     app.focused.put(text, len(text))
     await until(
-        lambda: app.places.compose.current is not None and app.places.compose.panes()[1].shown.text == text, pilot
+        lambda: (
+            app.places.compose.specification.current is not None and app.places.compose.panes.spec.shown.text == text
+        ),
+        pilot,
     )
     await pilot.press("enter")
     await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)

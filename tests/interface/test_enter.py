@@ -120,7 +120,7 @@ async def test_a_search_for_a_function_takes_none_that_is_only_like_it(kernel_on
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         functions = app.places.compose.query_one(FunctionList)
-        editor, _ = app.places.compose.panes()
+        editor = app.places.compose.panes.editor
         for text in ("vfs_raed", "vfsrd", "vfs_readx"):
             functions.query_text = text
             await until(lambda: functions.current, pilot)

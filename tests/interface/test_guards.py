@@ -227,7 +227,7 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
         await pilot.press("ctrl+r")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
-        await until(lambda: app.places.compose.panes()[1].has_class("-filtering"), pilot)
+        await until(lambda: app.places.compose.panes.spec.has_class("-filtering"), pilot)
         assert app.places.compose.focused is not None
 
 

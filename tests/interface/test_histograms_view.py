@@ -224,7 +224,7 @@ async def test_a_measured_time_is_shown_among_the_events(living):
         await pilot.press("f6")
         await until(lambda: isinstance(app.focused, SpecEditor), pilot)
         await paste(pilot, "lat:slow {f vfs_read count} to {f vfs_read%return} by common_pid")
-        await until(lambda: app.places.compose.current is not None, pilot)
+        await until(lambda: app.places.compose.specification.current is not None, pilot)
         await pilot.press("enter")
         await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         await pilot.pause()

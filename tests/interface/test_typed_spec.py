@@ -218,8 +218,8 @@ async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
         await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
         assert editor.probe is None
-        assert app.places.compose.current is not None
-        assert getattr(app.places.compose.current, "kind", None) is ProbeKind.TRACEPOINT
+        assert app.places.compose.specification.current is not None
+        assert getattr(app.places.compose.specification.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()
         await typed(pilot, "common_pid > 1")
         await pilot.press("enter")

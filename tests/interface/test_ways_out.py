@@ -111,7 +111,7 @@ async def from_presets(app: Any, pilot: Any, way: Way) -> None:
 
 
 async def show_lines(app: Any, pilot: Any, way: Way) -> None:
-    _, spec = app.places.compose.panes()
+    spec = app.places.compose.panes.spec
     await pilot.press("f6")
     spec.editor.put("f vfs_read count", 16)
     await take(pilot, way)
@@ -121,7 +121,7 @@ async def show_lines(app: Any, pilot: Any, way: Way) -> None:
 async def search_functions(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("f2", *"zzqq")
     functions = app.places.compose.query_one(FunctionList)
-    await until(lambda: functions.query_text == "zzqq" and not app.places.compose.functions_on_screen(), pilot)
+    await until(lambda: functions.query_text == "zzqq" and not app.places.compose._functions.on_screen, pilot)
     app.places.compose.action_graph()
     await until(lambda: says(app, str(way)), pilot)
     await pilot.press("f6")

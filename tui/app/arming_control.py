@@ -106,7 +106,7 @@ class ArmingControl:
         self._notices.notify_until_forgotten(f"arming {probe} …", f"arm {probe}")
         self._keyboard.begins(f"arm {probe}")
         self._being_armed = (*self._being_armed, probe)
-        triggers = self._places.compose.triggers_of(probe)
+        triggers = self._places.compose.specification.triggers_of(probe)
 
         def arm() -> None:
             from tui import kernel_jobs
@@ -133,7 +133,7 @@ class ArmingControl:
         """Return the text about other hosts on which a probe was not armed; empty: there are none."""
         connection = self._target.connection
         here = connection.target.name if connection is not None else ""
-        built = probe == self._places.compose.current
+        built = probe == self._places.compose.specification.current
         return self._hosts.not_elsewhere(here, built=built) if self._hosts is not None else ""
 
     def _no_longer_arming(self, probe: Armable) -> None:
@@ -156,7 +156,8 @@ class ArmingControl:
     def rejected(self, event: ProbeRejected) -> None:
         """Notify of why a probe was not armed, with a correction where one is known."""
         self._no_longer_arming(event.probe)
-        better = self._places.compose.refused(event.probe, event.verdict) if event.verdict is not None else ""
+        specification, verdict = self._places.compose.specification, event.verdict
+        better = specification.refused(event.probe, verdict) if verdict is not None else ""
         self._notices.notify_not_armed(better or f"{event.text}\n{event.remedy}".strip())
 
     # -- changes ---------------------------------------------------------------------------------------------------

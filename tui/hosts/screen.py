@@ -193,9 +193,10 @@ class HostsScreen(Screen[None]):
         """Arm on all hosts what was built or typed in the place where probes are built."""
         from kernel.hosts.arm_request import ArmRequest
 
-        probe = self.bench.places.compose.current
+        built = self.bench.places.compose.specification
+        probe = built.current
         if probe is not None:
-            self.order(ArmRequest((str(probe),), triggers=self.bench.places.compose.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=built.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 

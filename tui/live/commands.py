@@ -124,7 +124,7 @@ class LiveCommands(Screen[None]):
         elif watching is not None:
 
             def show(meant: Armed) -> None:
-                of_text = self.bench.places.compose.triggers_meant(meant.plan.probe)
+                of_text = self.bench.places.compose.specification.triggers_meant(meant.plan.probe)
                 self.app.push_screen(TriggerScreen(self.bench, watching, meant, of_text))
 
             self.with_meant("triggers of", show)
