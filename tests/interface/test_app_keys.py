@@ -292,7 +292,7 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("e")
-        events = app.places.live.view.pane
+        events = app.places.live.views.current.pane
         await until(lambda: events.shown is not None and events.table.on_screen, pilot)
         assert events.record is None
         newest = events.shown.record(events.table.on_screen[-1]).seq
@@ -316,8 +316,8 @@ async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("g")
-        await until(app.places.live.view.functions_on_screen, pilot)
-        first = app.places.live.view.functions_on_screen()[0]
+        await until(app.places.live.views.current.functions_on_screen, pilot)
+        first = app.places.live.views.current.functions_on_screen()[0]
         await pilot.press("p")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "a probe on which function?"), pilot)
         await pilot.press("enter")
@@ -342,9 +342,9 @@ async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-        monkeypatch.setattr(app.places.live, "_event_under_cursor", lambda: "ftrace/kernel_stack")
+        monkeypatch.setattr(app.places.live.views, "event_under_cursor", lambda: "ftrace/kernel_stack")
         found: list[object] = []
-        app.places.live.with_meant("look at", found.append)
+        app.places.live.with_probe("look at", found.append)
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)
@@ -366,7 +366,8 @@ async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
         await until(lambda: foot(app)[:2] == ["Find", "End search"] and "Search" not in foot(app), pilot)
         await pilot.press(*"cat", "enter")
         await until(
-            lambda: not isinstance(app.focused, SearchLine) and app.places.live.view.pane.table.cursor > 0, pilot
+            lambda: not isinstance(app.focused, SearchLine) and app.places.live.views.current.pane.table.cursor > 0,
+            pilot,
         )
         assert "Search" in foot(app) and "Find" not in foot(app)
         await pilot.press("escape")

@@ -71,11 +71,11 @@ async def test_its_newest_event_has_the_cursor(living):
             page = struct.pack("<QQ", 1000 + ts, len(data)) + data
             app.watching.store.feed(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
         await pilot.press("x")
-        await until(lambda: app.places.live.view.name == "calls", pilot)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
         await again(app, pilot, "f vfs_read")
         await pilot.press("enter")
-        await until(lambda: app.places.live.is_current and app.places.live.view.name == "events", pilot)
-        view = app.places.live.view
+        await until(lambda: app.places.live.is_current and app.places.live.views.current.name == "events", pilot)
+        view = app.places.live.views.current
         await until(lambda: view.record_under_cursor(app.watching.store) is not None, pilot)
         shown = view.record_under_cursor(app.watching.store)
         assert shown.event.endswith("/vfs_read__entry")

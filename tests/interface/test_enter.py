@@ -11,7 +11,7 @@ from probes.command import Armable
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, says
 from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
-from tui.app.app import Probewright
+from tui.app.arming_control import ArmingControl
 from widgets.dialogs.preset_chooser import ListedPreset, PresetChooser
 from widgets.fields.field_list import FieldList
 from widgets.fields.function_list import FunctionList
@@ -26,10 +26,10 @@ def armed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Texts of the probes that were to be armed; nothing is."""
     texts: list[str] = []
 
-    def arm(_: Probewright, probe: Armable, **__: object) -> None:
+    def arm(_: ArmingControl, probe: Armable, **__: object) -> None:
         texts.append(str(probe))
 
-    monkeypatch.setattr(Probewright, "arm", arm)
+    monkeypatch.setattr(ArmingControl, "arm", arm)
     return texts
 
 

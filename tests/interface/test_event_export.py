@@ -217,10 +217,10 @@ async def test_the_table_of_a_view_is_what_the_command_line_writes(recording, tm
         if text:
             app.places.live.filter.choose(text, app.watching)
         await pilot.press(key)
-        await until(lambda: app.places.live.view.name in (view, "graph"), pilot)
+        await until(lambda: app.places.live.views.current.name in (view, "graph"), pilot)
         if view == "hot-spots":
             await pilot.press("h")
-            await until(lambda: app.places.live.view.table_name == view, pilot)
+            await until(lambda: app.places.live.views.current.table_name == view, pilot)
         for place, (name, suffix) in enumerate((("jsonl", ".jsonl"), ("csv", ".csv"))):
             dialog = await opened(app, pilot)
             in_here(dialog, tmp_path)

@@ -99,7 +99,7 @@ async def let_go(app: Probewright, pilot: Pilot[Any], opening: Held) -> None:
     opening.free.set()
     await until(lambda: app.watching and app.watching.ended and app.counts is not None, pilot)
     assert app.places.live is not None
-    await until(lambda: app.places.live.view.pane.shown is not None or not app.places.live.is_current, pilot)
+    await until(lambda: app.places.live.views.current.pane.shown is not None or not app.places.live.is_current, pilot)
 
 
 async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
@@ -127,7 +127,7 @@ async def test_the_place_of_the_events_is_there_before_its_rows(preview):
         assert app.screen.query_one(TopLine).status.kernel == "opening"
         read.finish()
         await until(lambda: table_of(app).rows.next == preview.events.next, pilot)
-        assert list(app.places.live._views) == ["events"], "other views are made when they are shown"
+        assert list(app.places.live.views.by_name) == ["events"], "other views are made when they are shown"
 
 
 async def test_functions_stay_where_the_target_has_no_events(preview):
@@ -186,7 +186,7 @@ async def test_a_search_begun_early_ends_in_the_open_recording(preview):
         assert table.following
         await let_go(app, pilot, opening)
         await until(lambda: not table.following, pilot)
-        assert app.places.live.view.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
+        assert app.places.live.views.current.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
 
 
 async def test_rows_that_were_not_read_say_that_they_come(preview):

@@ -37,7 +37,7 @@ async def open_graph(app, pilot) -> GraphView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
     await until(lambda: app.watching.ended and app.connection.loaded_symbols is not None, pilot)
     await pilot.press("g")
-    view = app.places.live.view
+    view = app.places.live.views.current
     assert isinstance(view, GraphView)
     await until(lambda: view.shown is not None and not view.shown.growing.behind, pilot)
     return view
@@ -253,8 +253,11 @@ async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
         await until(lambda: app.watching.ended, pilot)
         await pilot.press("g")
-        await until(lambda: app.places.live.view.name == "graph" and app.places.live.view.shown is not None, pilot)
-        view = app.places.live.view
+        await until(
+            lambda: app.places.live.views.current.name == "graph" and app.places.live.views.current.shown is not None,
+            pilot,
+        )
+        view = app.places.live.views.current
         await until(lambda: view.note(app.watching) == "reading symbols", pilot)
         assert view.shown.next == view.shown.first
         read.set()

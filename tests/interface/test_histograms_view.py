@@ -228,7 +228,7 @@ async def test_a_measured_time_is_shown_among_the_events(living):
         await pilot.press("enter")
         await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         await pilot.pause()
-        assert app.places.live.view.name == "events"
+        assert app.places.live.views.current.name == "events"
     app.watching.close()
 
 
@@ -252,4 +252,4 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
         await pilot.press("enter")
-        await until(lambda: len(app.watching.armed) == 2 and app.places.live.view.name == "events", pilot)
+        await until(lambda: len(app.watching.armed) == 2 and app.places.live.views.current.name == "events", pilot)

@@ -13,6 +13,7 @@ from tests.interface.test_app import application, kernel_only, open_compose, pic
 from tests.interface.widget_host import screen_text, until
 from tui.app import target_control
 from tui.app.app import Probewright
+from tui.app.arming_control import ArmingControl
 from tui.dialogs import preset_model as decisions
 from tui.dialogs.preset_screen import PresetScreen
 from tui.opening import Opening
@@ -202,12 +203,12 @@ async def test_the_summary_opens_on_its_first_column_although_others_were_there_
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("s")
-        view = app.places.live.view
+        view = app.places.live.views.current
         await until(lambda: view.name == "summary" and "vfs_read" in view._subject.event, pilot)
         await pilot.press("v")  # what was picked before is of another question
         await pilot.press("e")
         await armed(app, pilot, "reads")
-        await until(lambda: app.places.live.view is view, pilot)
+        await until(lambda: app.places.live.views.current is view, pilot)
         await until(lambda: "vfs_write__exit ret  " in text(app), pilot)
         await pilot.press("v")
         await until(lambda: " count  " in text(app) and "vfs_write__exit ret  " not in text(app), pilot)
@@ -224,7 +225,7 @@ async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders)
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await armed(app, pilot, "reads")
-        await until(lambda: app.places.live.view.name == "calls", pilot)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
         pane = app.places.live.query_one(CallsPane)
         await until(lambda: pane.shown and pane.shown.chosen_by and not pane.shown.behind, pilot)
         assert pane.condition == "latency >= 50us"
@@ -256,7 +257,7 @@ async def test_what_is_on_the_screen_is_saved_and_found_again(kernel_only, folde
 
 async def test_enter_goes_through_the_lines_and_saves_in_the_last(kernel_only, folders, monkeypatch):
     armed: list[object] = []
-    monkeypatch.setattr(Probewright, "arm_all", lambda _, probes: armed.append(probes))
+    monkeypatch.setattr(ArmingControl, "arm_all", lambda _, probes: armed.append(probes))
     app = application(kernel_only)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_compose(app, pilot)

@@ -24,7 +24,7 @@ Walk = Callable[[Pilot[Any]], Awaitable[None]]
 async def events(pilot: Pilot[Any]) -> None:
     app = pilot.app
     await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-    await until(lambda: app.places.live.view.pane.table.rows.next == app.watching.store.next_seq, pilot)
+    await until(lambda: app.places.live.views.current.pane.table.rows.next == app.watching.store.next_seq, pilot)
     await app.workers.wait_for_complete()
     await pilot.press("space")
 
@@ -32,7 +32,7 @@ async def events(pilot: Pilot[Any]) -> None:
 async def calls(pilot: Pilot[Any]) -> None:
     await events(pilot)
     await pilot.press("x")
-    view = pilot.app.places.live.view
+    view = pilot.app.places.live.views.current
     await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
 
 

@@ -68,7 +68,7 @@ async def test_every_view_shows_again_what_was_cleared(recording, view):
         await at_events(app, pilot)
         await pilot.press(view)
         await pilot.pause(0.5)
-        await until(lambda: not app.places.live.view.tick(app.watching, app.watching.store, ()), pilot)
+        await until(lambda: not app.places.live.views.current.tick(app.watching, app.watching.store, ()), pilot)
         rows = screen_text(app)[2:-2]
         await pilot.press("c")
         await until(lambda: screen_text(app)[2:-2] != rows, pilot)
@@ -99,9 +99,9 @@ async def test_after_arming_a_view_that_cannot_show_the_probe_gives_way_to_the_e
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press(shown)
-        await until(lambda: app.places.live.view.name != "events", pilot)
+        await until(lambda: app.places.live.views.current.name != "events", pilot)
         await arm(app, pilot, "vfs_write")
-        await until(lambda: app.places.live.view.name == then, pilot)
+        await until(lambda: app.places.live.views.current.name == then, pilot)
 
 
 async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes(recording):
@@ -124,7 +124,7 @@ async def test_after_arming_both_ends_the_calls_stay(living):
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press("x")
-        await until(lambda: app.places.live.view.name == "calls", pilot)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
@@ -132,7 +132,7 @@ async def test_after_arming_both_ends_the_calls_stay(living):
         await until(partial(_is_armed, app, 2), pilot)
         await until(lambda: app.places.live.is_current, pilot)
         await pilot.pause()
-        assert app.places.live.view.name == "calls"
+        assert app.places.live.views.current.name == "calls"
 
 
 async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):

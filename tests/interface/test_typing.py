@@ -243,10 +243,12 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
         await until(lambda: app.watching and app.watching.armed and app.places.live.is_current, pilot)
         clock.pause()
         await pilot.press("s")
-        await until(lambda: app.places.live.view.name == "summary", pilot)
+        await until(lambda: app.places.live.views.current.name == "summary", pilot)
         clock.pause()
         await pilot.press("/")
         await until(lambda: says(app, "nothing to search in this view"), pilot)
         type_at_once(app, *"dog")
         await until(lambda: any("for no text line: dog" in one.text for one in app.said), pilot)
-        assert app.screen is app.places.live and app.places.live.view.name == "summary" and app.watching.armed
+        assert (
+            app.screen is app.places.live and app.places.live.views.current.name == "summary" and app.watching.armed
+        )

@@ -148,7 +148,7 @@ async def test_a_recording_offers_what_can_be_done_there(recording):
         await until(lambda: says(app, f"no probe has a hist trigger: {ways_out.SUM_UP}"), pilot)
         await pilot.pause(PAUSE + 0.05)
         await take(pilot, ways_out.SUM_UP)
-        await until(lambda: app.places.live.view.name == "summary", pilot)
+        await until(lambda: app.places.live.views.current.name == "summary", pilot)
 
 
 async def test_what_a_view_lacks_is_read_whole_on_a_narrow_screen(living):
@@ -200,7 +200,7 @@ async def show_calls(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("p")
     await until(lambda: says(app, str(way)), pilot)
     await take(pilot, way)
-    await until(lambda: isinstance(app.places.live.view, GraphView), pilot)
+    await until(lambda: isinstance(app.places.live.views.current, GraphView), pilot)
 
 
 async def give_trigger(app: Any, pilot: Any, way: Way) -> None:
@@ -222,7 +222,7 @@ async def add_trigger(app: Any, pilot: Any, way: Way) -> None:
 
 
 def shows_view(app: Any, name: str) -> bool:
-    return app.places.live.view.name == name
+    return app.places.live.views.current.name == name
 
 
 async def search_events(app: Any, pilot: Any, way: Way) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.notifications import SeverityLevel
 
+from tui.dialogs import dialogs
 from tui.messages import RecordingChanged
 from tui.notifications import Notices
 
@@ -30,6 +33,20 @@ class RecorderControl:
         """Recording that is being begun; its types and symbols go in first."""
         self._to_end: Watch | None = None
         """Watch of the recording that is being begun, where it shall end as soon as it can; None: it goes on."""
+
+    def ask(self, watching: Watch) -> None:
+        """Ask whether to begin a recording in the working directory, or to end the one that is written."""
+        recorder, beginning = watching.recorder, self.beginning
+        if recorder is None and beginning is None:
+            if not self.notify_change():
+                path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
+                details = ["Events go in from now on; w ends it."]
+                start = partial(self.toggle, path, watching)
+                dialogs.ask(self._app, f"Record to {path}?", details, "Record", start)
+            return
+        name = recorder.path.name if recorder else beginning.name if beginning else ""
+        details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
+        dialogs.ask(self._app, f"End the recording {name}?", details, "End it", partial(self.end, watching))
 
     def toggle(self, path: Path, watching: Watch) -> None:
         """Write events to a recording from now on, or finish the one that is written."""
