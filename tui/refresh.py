@@ -1,6 +1,6 @@
-"""The rhythm of a watch: bytes wake it, a tick brings them to the screen, each second the kernel is asked for losses.
+"""Timers of a watch: data that arrives is shown in a tick, and each second the kernel is asked for losses.
 
-With nothing armed no timer runs.
+With nothing armed no timer runs. One `TickTimer` paces the pictures of a watch, of the tracer, and of all hosts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,35 @@ COUNT_EVERY = 1.0
 
 
 def pause_after(cost: float) -> float:
-    """Seconds to the next tick after one that cost, with what it painted, so many seconds of CPU time."""
+    """Return the seconds to the next tick after one that cost, with what it painted, so many seconds of CPU time."""
     return min(max(TICK, cost / SHARE), SLOWEST)
+
+
+class TickTimer:
+    """Calls a function soon after data arrived, the less often the more CPU time its pictures take."""
+
+    def __init__(self, app: App[None], tick: Callable[[], None]) -> None:
+        """Take the function; it is not called while the application ends."""
+        self._app = app
+        self._tick = tick
+        self._timer: Timer | None = None
+        self._spent = time.thread_time()
+        """CPU time of the screen's thread up to the last tick, in seconds."""
+        self._cost = 0.0
+        """CPU time from the tick before to the last one, with the picture that it made, in seconds."""
+
+    def due(self, *, soon: bool = False) -> None:
+        """Have a tick called after a pause; `soon`: the last one left data over, whatever its pictures cost."""
+        if self._timer is None:
+            self._timer = self._app.set_timer(SOON if soon else pause_after(self._cost), self.run)
+
+    def run(self) -> None:
+        """Call the tick now."""
+        self._timer = None
+        now = time.thread_time()
+        self._spent, self._cost = now, now - self._spent
+        if self._app.screen_stack:
+            self._tick()
 
 
 class RefreshLoop:
@@ -54,7 +81,7 @@ class RefreshLoop:
         self._ticked = ticked
         self._late = late
         self._watching: Watch | None = None
-        self._tick_timer: Timer | None = None
+        self.ticks = TickTimer(app, self._tick)
         self._count_timer: Timer | None = None
         self._asking: Watch | None = None
         """Whose losses a worker asks for; one that is followed no more may keep its worker waiting."""
@@ -62,10 +89,6 @@ class RefreshLoop:
         """Whether this watch has shown nothing yet."""
         self._shown = 0.0
         """Time of the last picture, in seconds."""
-        self._spent = time.thread_time()
-        """CPU time of the screen's thread up to the last tick, in seconds."""
-        self._cost = 0.0
-        """The same from the tick before to the last one: with the picture that it made."""
 
     def follow(self, watching: Watch | None) -> None:
         """Drive this watch from now on; None: nothing."""
@@ -80,17 +103,12 @@ class RefreshLoop:
         self._app.post_message(DataArrived())
 
     def data_came(self) -> None:
-        """A tick is due."""
-        if self._tick_timer is None:
-            behind = self._watching is not None and self._watching.behind
-            self._tick_timer = self._app.set_timer(SOON if behind else pause_after(self._cost), self._tick)
+        """Have the next tick called."""
+        self.ticks.due(soon=self._watching is not None and self._watching.behind)
 
     def _tick(self) -> None:
-        self._tick_timer = None
-        now = time.thread_time()
-        self._spent, self._cost = now, now - self._spent
         watching = self._watching
-        if watching is None or not self._app.screen_stack:  # the application ends
+        if watching is None:
             return
         watching.tick(BUDGET)
         # Where one tick is not enough for what came, there is one picture of several.

@@ -344,7 +344,7 @@ async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         monkeypatch.setattr(app.places.live.views, "event_under_cursor", lambda: "ftrace/kernel_stack")
         found: list[object] = []
-        app.places.live.with_probe("look at", found.append)
+        app.places.live.armed.with_probe("look at", found.append)
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)

@@ -64,7 +64,7 @@ async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> No
     side.event(2000, id_of(watching.armed[0]))
     side.cut()
     assert eventually(lambda: watching.error is not None)
-    app.refresh_loop._tick()
+    app.refresh_loop.ticks.run()
     assert watching.take_error() is not None, "nobody was told"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import actions, events, on
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
@@ -28,7 +28,7 @@ from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
 from tui.app.ways_out import DISARM_ALL, WHAT_HELPS
-from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
+from tui.commands import WHY_NOT, bindings, excuses
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
@@ -314,13 +314,9 @@ class Probewright(App[None]):
         return self.reconnect.trying or self.tracing.begins or of_hosts if action == "give_up" else True
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the commands for the palette: those that have keys here, and can be done."""
-        for command in COMMANDS:
-            if command.place in ("app", self.current_mode) and command.action != "command_palette":
-                node = self if command.place == "app" else screen
-                _, name, parameters = actions.parse(command.action)
-                if node.check_action(name, parameters):
-                    yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
+        from tui.app.palette import commands_of
+
+        return commands_of(self, screen)
 
     def action_command_palette(self) -> None:
         from tui.app.palette import Palette

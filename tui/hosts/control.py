@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from textual.app import App
-from textual.timer import Timer
 
 from events.store.outage_mark import gap_seconds
 from kernel.errors import KernelError
@@ -25,7 +23,7 @@ from tui.app.ways_out import (
 from tui.hosts.host_text import NOTHING_MISSING, clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
 from tui.opening import Opening
-from tui.refresh import SOON, pause_after
+from tui.refresh import TickTimer
 from widgets.events.host_table import HostLine
 from widgets.events.status_bar import LossTotals
 
@@ -56,15 +54,13 @@ class HostControl:
         self._app = app
         self._bench = bench
         self._place: HostsScreen | None = None
-        self._timer: Timer | None = None
+        self._ticks = TickTimer(app, self._tick)
         self._told_of: dict[Host, tuple[str, int]] = {}
         """What was said of hosts: the state, and how often the line came back."""
         self._tried = False
         """`can_try` as the keys are shown."""
         self._told = threading.Event()
         """A message is on its way already."""
-        self._spent = time.thread_time()
-        self._cost = 0.0
 
     def place(self) -> HostsScreen:
         """The screen; made when it is first gone to."""
@@ -158,17 +154,11 @@ class HostControl:
             self._app.post_message(HostsChanged())
 
     def changed(self) -> None:
-        """A tick is due."""
+        """Have the next tick called."""
         self._told.clear()
-        if self._timer is None:
-            self._timer = self._app.set_timer(max(SOON, pause_after(self._cost)), self._tick)
+        self._ticks.due()
 
     def _tick(self) -> None:
-        self._timer = None
-        if not self._app.screen_stack:  # the application ends
-            return
-        now = time.thread_time()
-        self._spent, self._cost = now, now - self._spent
         fleet = self.fleet
         renamed = any(host.names is not None for host in fleet.hosts)
         fleet.tick(_BUDGET)

@@ -17,7 +17,7 @@ from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
-from tui.live.cursor_probe import probes_of_event
+from tui.live.armed_control import ArmedControl
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
@@ -31,7 +31,6 @@ from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
-    from kernel.session.session import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
@@ -58,6 +57,7 @@ class LiveScreen(Screen[None]):
         self.views = ViewSwitch(self, bench, self.filter)
         self.status = StatusLines(bench, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
+        self.armed = ArmedControl(self, bench, self.views)
         self._more: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -153,15 +153,8 @@ class LiveScreen(Screen[None]):
         self.views.events.pane.only(joined(self.filter.text, event.condition))
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
-        from tui import kernel_jobs
-
         event.stop()
-        clause = event.clause
-
-        def filter_it(meant: Armed) -> None:
-            self.bench.arming.remedy(lambda watching: kernel_jobs.add_to_filter(watching, meant, clause))
-
-        self.with_probe(f"record only {clause} of", filter_it)
+        self.armed.add_to_filter(event.clause)
 
     @on(FilteredPane.FilterChanged)
     def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
@@ -207,7 +200,7 @@ class LiveScreen(Screen[None]):
             self.tick()
 
     async def show_preset(self, picked: PickedPreset) -> None:
-        """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
+        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""
         from probes.presets.substitute import least_latency
 
         preset = picked.preset
@@ -247,7 +240,7 @@ class LiveScreen(Screen[None]):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """The views show another store."""
+        """Show another store in all views."""
         self.views.forget()
         self.tick()
         self.refresh_state()
@@ -265,27 +258,16 @@ class LiveScreen(Screen[None]):
         self.notify(f"times: {face.words}{f', which is not known{why}' if unknown else ''}", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What can be taken back is offered where there is something."""
+        """Offer to undo where a step can be undone."""
         return action != "take_back" or len(self.bench.undo) > 0
 
     def action_take_back(self) -> None:
-        """Take back what destroyed something last."""
+        """Undo the newest step."""
         self.bench.undo.take_back()
 
     def action_disarm(self) -> None:
         """Disarm the probe whose event is under the cursor; without a cursor one that is chosen."""
-        if self.views.current.of_graph and self.bench.tracing.runs:
-            self._ask_to_end_graph(lambda: None)
-        else:
-            self.with_probe("disarm", lambda meant: self.bench.arming.disarm([meant]))
-
-    def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
-        def end() -> None:
-            self.bench.tracing.end()
-            then()
-
-        details = ["Its calls stay until another one is begun."]
-        dialogs.ask(self.app, "End the call graph?", details, "End it", end)
+        self.armed.disarm()
 
     def action_no_search(self) -> None:
         """Say that this view has no rows with words; what is typed behind the key is for no command."""
@@ -294,54 +276,17 @@ class LiveScreen(Screen[None]):
         self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
 
     def action_losses(self) -> None:
-        """What was lost, and what helps."""
+        """Show the losses, and the remedies."""
         from tui.live.losses import LossScreen
 
         self.app.push_screen(LossScreen(self.bench))
 
     def action_triggers(self) -> None:
-        """Triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
-        from tui.live.triggers import TriggerScreen
-
-        watching = self.bench.watching
-        if watching is not None and not watching.connection.target.is_kernel:
-            self.notify("a recording takes no triggers", markup=False)
-        elif watching is not None:
-
-            def show(meant: Armed) -> None:
-                of_text = self.bench.places.compose.specification.triggers_meant(meant.plan.probe)
-                self.app.push_screen(TriggerScreen(self.bench, watching, meant, of_text))
-
-            self.with_probe("triggers of", show)
-
-    def with_probe(self, what: str, then: Callable[[Armed], object]) -> None:
-        """Do something with the armed probe that a key is about; where that may be several, have one chosen.
-
-        Args:
-            what: is done, for the question.
-            then: does it.
-        """
-        watching = self.bench.watching
-        armed = watching.armed if watching is not None else ()
-        recorded = watching is not None and not watching.connection.target.is_kernel
-        probes, reason = probes_of_event(armed, self.views.event_under_cursor(), recorded=recorded)
-        if len(probes) == 1:
-            then(probes[0])
-        elif reason:
-            self.notify(reason, markup=False)
-        else:
-            rows = [str(one.plan.probe) for one in probes]
-            dialogs.pick(self.app, f"{what} which probe?", rows, lambda row: then(probes[row]))
+        """Show the triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
+        self.armed.show_triggers()
 
     def action_disarm_all(self) -> None:
-        if self.bench.tracing.runs:
-            self._ask_to_end_graph(self._disarm_probes)
-        else:
-            self._disarm_probes()
-
-    def _disarm_probes(self) -> None:
-        if self.bench.watching is not None:
-            self.bench.arming.disarm(self.bench.watching.armed)
+        self.armed.disarm_all()
 
     def action_record(self) -> None:
         """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
