@@ -1,4 +1,4 @@
-"""What a worker does to the kernel for the application: values in, a message out; no widget is touched."""
+"""Changes the kernel in workers of the application: values in, a message out; no widget is touched."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def arm(
 
 
 def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
-    """What is armed already and differs from a probe in its filter alone; None: nothing."""
+    """Return the armed probe that differs from a probe in its filter alone; None: there is none."""
     if not isinstance(probe, Probe | UserProbe):
         return None
     plain = replace(probe, filter="")
@@ -180,7 +180,7 @@ def add_to_filter(watching: Watch, armed: Armed, clause: str) -> Remedied:
 
 
 def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:
-    """Have the kretprobes of a probe follow so many calls at once; waits for the kernel."""
+    """Set the maxactive of a probe's kretprobes; waits for the kernel."""
     name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
     try:
         watching.rearm(armed, with_maxactive(armed.plan, number))

@@ -71,7 +71,7 @@ class ConnectFailed(PartMessage):
 
 
 class TypesDamaged(PartMessage):
-    """A target's types lie."""
+    """Types of a target are damaged."""
 
     def __init__(self, connection: Connection, error: str) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class TypesDamaged(PartMessage):
 
 
 class TypesRead(PartMessage):
-    """The types that a function of a module is read with are there, or there are none."""
+    """The types of a module were read, for one of its functions, or there are none."""
 
     def __init__(self, connection: Connection, function: str) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class AttachExplained(PartMessage):
 
 
 class CodeRead(PartMessage):
-    """So much of the kernel's code was read, to find a function's callers in."""
+    """A share of the kernel's code was searched for a function's callers."""
 
     def __init__(self, attaching: AttachExplainer, function: str, share: float) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ class Disarmed(PartMessage):
         self.failures = failures
         self.gone = gone
         self.watching = watching
-        """They were armed there; None: nothing can be armed again."""
+        """Watch on which the probes were armed; None: none can be armed again."""
 
 
 class RecordingChanged(PartMessage):
@@ -226,7 +226,7 @@ class LossesCounted(Message):
 
 
 class ConnectionRestored(PartMessage):
-    """A watch whose line was cut is there again."""
+    """A connection is restored."""
 
     def __init__(self, watching: Watch, back: Reconnected) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ class ConnectionRestored(PartMessage):
 
 
 class ConnectionLost(PartMessage):
-    """A line that was cut is not tried any more."""
+    """A connection is lost for good."""
 
     def __init__(self, watching: Watch, error: KernelError) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ class GraphStarted(Message):
         super().__init__()
         self.watching = watching
         self.failures = failures
-        """What the one before could not put back."""
+        """Settings that the tracer before could not put back."""
 
 
 class GraphFailed(PartMessage):

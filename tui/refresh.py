@@ -25,7 +25,7 @@ TICK = 0.1
 SLOWEST = 0.25
 """Seconds from data to its picture where pictures cost much."""
 SHARE = 0.055
-"""Of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
+"""Share of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
 BUDGET = 0.010
 """Seconds of CPU time for the events of a tick, after which the screen has its turn."""
 SOON = 0.01
@@ -53,7 +53,7 @@ class TickTimer:
         """CPU time from the tick before to the last one, with the picture that it made, in seconds."""
 
     def due(self, *, soon: bool = False) -> None:
-        """Have a tick called after a pause; `soon`: the last one left data over, whatever its pictures cost."""
+        """Call the tick after a pause; `soon`: data is left over from the last one, whatever its pictures cost."""
         if self._timer is None:
             self._timer = self._app.set_timer(SOON if soon else pause_after(self._cost), self.run)
 
@@ -67,7 +67,7 @@ class TickTimer:
 
 
 class RefreshLoop:
-    """Drives one watch at a time."""
+    """The timers of one watch at a time."""
 
     def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
         """Take what is called on the screen's thread.
@@ -84,9 +84,9 @@ class RefreshLoop:
         self.ticks = TickTimer(app, self._tick)
         self._count_timer: Timer | None = None
         self._asking: Watch | None = None
-        """Whose losses a worker asks for; one that is followed no more may keep its worker waiting."""
+        """Watch whose losses a worker asks for; a worker may still wait for a watch that was left."""
         self._fresh = False
-        """Whether this watch has shown nothing yet."""
+        """True until the first picture of this watch."""
         self._shown = 0.0
         """Time of the last picture, in seconds."""
 
@@ -99,11 +99,11 @@ class RefreshLoop:
             watching.on_data = self._wake
 
     def _wake(self) -> None:
-        """Called from the pump's thread."""
+        """Post `DataArrived`; the pump's thread calls."""
         self._app.post_message(DataArrived())
 
     def data_came(self) -> None:
-        """Have the next tick called."""
+        """Call the next tick after a pause."""
         self.ticks.due(soon=self._watching is not None and self._watching.behind)
 
     def _tick(self) -> None:

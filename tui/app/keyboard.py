@@ -66,7 +66,7 @@ class Keyboard:
     # -- from the application --------------------------------------------------------------------------------------
 
     def place_changed(self, screen: Screen[object]) -> None:  # noqa: ARG002 - what a signal brings
-        """Another screen is on top."""
+        """Note that another screen is on top."""
         self.rule.place_changed()
 
     def begins(self, operation: str) -> None:
@@ -74,7 +74,7 @@ class Keyboard:
         self.rule.begins(operation)
 
     def ends(self, operation: str) -> None:
-        """That has ended; the screen changes now, if it does."""
+        """Mark the end of an operation; the screen changes now, if at all."""
         self.rule.ends(operation)
         if self._held:
             self._look_in(PAUSE)
@@ -86,7 +86,7 @@ class Keyboard:
         await self._go_on()
 
     async def key_done(self) -> None:
-        """The key that was given has had its effect, or one more of its messages has."""
+        """Give the next key: the last one, or one more of its messages, has had its effect."""
         self._under_way = bool(self._rounds) and self._rounds.pop().post_message(KeyDone())
         await self._go_on()
 
@@ -144,7 +144,7 @@ class Keyboard:
         self._timer = self._app.set_timer(seconds, self._look)
 
     async def _look(self) -> None:
-        """Nobody types any more, or a key did not come back."""
+        """Give the held keys, after a pause in typing or for want of a reply to the last key."""
         self._timer, self._under_way, self._rounds = None, False, []
         if not self._app.screen_stack:  # the application ends
             return

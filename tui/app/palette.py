@@ -36,12 +36,12 @@ class Palette(CommandPalette):
     """Another place is not shown instead of it by itself."""
 
     def compose(self) -> ComposeResult:
-        """Have the keys at the foot that work here, in place of those of the screen behind."""
+        """Show the keys that work here at the foot, in place of those of the screen behind."""
         yield from super().compose()
         yield KeyFooter()
 
     def _action_command_list(self, action: str) -> None:
-        """Have the list do something; while no row of it is drawn it knows of no page
+        """Pass an action to the list; while no row of it is drawn it knows of no page
         (`widgets.lists.option_rows`).
         """
         if self.query_one(CommandList).scrollable_content_region or not action.startswith("page_"):

@@ -31,7 +31,7 @@ class Places:
         self.live: LiveScreen | None = None
         """Made when it is first gone to."""
         self._led_to_events = False
-        """Whether the live place was gone to for a recording that was not open yet."""
+        """True where the live place was shown for a recording that was not open yet."""
         app.add_mode("compose", lambda: self.compose)
         app.add_mode("live", self.make_live)
 
@@ -61,7 +61,7 @@ class Places:
 
     @property
     def stay(self) -> bool:
-        """Whether the place on the screen is kept when the target is open."""
+        """True where the place on the screen is kept when the target is open."""
         of_start = self._led_to_events and not self._bench.opening.by_hand
         return self._app.current_mode == "compose" or of_start
 

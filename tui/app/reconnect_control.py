@@ -25,7 +25,7 @@ _LOOK_EVERY = 1.0
 
 
 class ReconnectControl:
-    """One connection at a time; `ConnectionRestored` or `ConnectionLost` reports how an attempt ends."""
+    """Attempts to reconnect, one at a time; `ConnectionRestored` or `ConnectionLost` reports the end of each."""
 
     def __init__(
         self, app: App[None], notices: Notices, refresh: Callable[[], None], changed: Callable[[], None]
@@ -47,7 +47,7 @@ class ReconnectControl:
         self._given_up: Watch | None = None
         self._timer: Timer | None = None
         self._key_shown = False
-        """Whether the footer has F7 because the connection is silent."""
+        """True while the footer has F7 because the connection is silent."""
 
     def follow(self, watching: Watch | None) -> None:
         """Concern this watch from now on; None: the target is left."""
@@ -62,12 +62,12 @@ class ReconnectControl:
 
     @property
     def trying(self) -> bool:
-        """Whether the connection is lost, and an attempt to reconnect is under way."""
+        """True while an attempt to reconnect is under way."""
         return self._reconnecting is not None
 
     @property
     def can_try(self) -> bool:
-        """Whether the connection is lost and not given up for good."""
+        """True where the connection is lost and an attempt to reconnect can be made, or is under way."""
         if self.trying or self._given_up is None:
             return self.trying
         from kernel.watch.reconnect import can_come_back
@@ -76,7 +76,7 @@ class ReconnectControl:
 
     @property
     def silent(self) -> bool:
-        """Whether the connection owes an answer, and another one can be made in its place."""
+        """True where the connection owes an answer, and another one can be made in its place."""
         if self._watching is None or self._watching.silent is None:
             return False
         from kernel.watch.reconnect import can_be_cut  # a connection that answers needs none of it

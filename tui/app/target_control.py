@@ -35,7 +35,7 @@ PATIENCE_WITH_FUNCTIONS = 3.0
 
 
 class TargetControl:
-    """One target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
+    """The one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
 
     def __init__(
         self, app: App[None], notices: Notices, keyboard: Keyboard, opening: Opening, preview: PreviewReader | None
@@ -149,7 +149,7 @@ class TargetControl:
         return True
 
     def take(self, event: Connected) -> None:
-        """Have the target that was opened, in place of none."""
+        """Set the target that was opened, in place of none."""
         self.connection = connection = event.connection
         self.opened = event.opening.spec
         connection.damage.listen(lambda error: self._app.post_message(TypesDamaged(connection, error)))

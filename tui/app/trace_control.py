@@ -12,6 +12,7 @@ from textual.app import App
 from kernel.errors import KernelError
 from tui.app.keyboard import Keyboard
 from tui.app.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
+from tui.dialogs import dialogs
 from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
 from tui.notifications import Notices
 from tui.refresh import RefreshLoop
@@ -29,7 +30,7 @@ _PATIENCE = 2
 
 
 class TraceControl:
-    """One tracer at a time; what it saw stays when it has ended."""
+    """The function_graph tracer, one at a time; its calls stay when it has ended."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class TraceControl:
             refresh: shows the places anew; also while the kernel owes an answer.
         """
         self.watching: GraphWatch | None = None
-        """None until one was begun on this target."""
+        """The watch of the tracer; None: none was begun on this target."""
         self.counts: LossCounts | None = None
         """Losses, at most a second old."""
         self._app = app
@@ -60,24 +61,35 @@ class TraceControl:
         self._connection: Connection | None = None
         """The connection on which a tracer was asked for; None: none was since the target was left."""
         self._asked = 0
-        """How often one was asked for, or another target chosen."""
+        """Number of requests so far: a worker whose request is not the newest does nothing."""
         self._changing = threading.Lock()
-        """Held by the worker that begins one or ends it."""
+        """Lock of the worker that begins or ends a tracer."""
         self.begins = False
-        """Whether one is asked for, and neither runs nor has failed yet."""
+        """True while a tracer is asked for, and neither runs nor has failed yet."""
         self.given_up = False
-        """Whether nobody waits any more for the last that was asked for."""
+        """True where the last tracer that was asked for was given up."""
         self.ends = False
-        """Whether the one that ran is being taken out of the kernel."""
+        """True while the tracer is being ended in the kernel."""
         self._begun: GraphWatch | None = None
-        """The last that a worker began; the screen may not know of it yet."""
+        """The tracer that a worker began last; the screen may not know of it yet."""
 
     @property
     def runs(self) -> bool:
-        """Whether the tracer is on, and nobody has asked for its end."""
+        """True while the tracer is on, and its end was not asked for."""
         return self.watching is not None and self.watching.live and not self.ends
 
     # -- on the screen ---------------------------------------------------------------------------------------------
+
+    def ask_depth(self, connection: Connection, name: str) -> None:
+        """Ask for the depth of a function's call graph, and begin to trace."""
+        from probes.plans.graph_plan import GraphPlan
+
+        def trace(depth: int) -> None:
+            # Interrupts without a handler show by the functions in which they enter.
+            plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
+            self.begin(connection, plan)
+
+        dialogs.ask_depth(self._app, name, trace)
 
     def begin(self, connection: Connection, plan: GraphPlan) -> None:
         """Begin to trace, and notify of how long that takes; on a recording say why not."""
@@ -153,7 +165,7 @@ class TraceControl:
     # -- the tracer ------------------------------------------------------------------------------------------------
 
     def start(self, connection: Connection, plan: GraphPlan) -> None:
-        """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
+        """Begin a tracer in a worker, and end the one before; `GraphStarted` or `GraphFailed` reports it."""
         self._connection = connection
         self._asked += 1
         self.begins, self.given_up = True, False
@@ -161,7 +173,7 @@ class TraceControl:
         self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
 
     def give_up(self) -> None:
-        """Wait no longer for the one that was asked for: it ends as soon as the kernel has begun it."""
+        """Give up the tracer that was asked for: it is ended as soon as the kernel has begun it."""
         self._asked += 1
         self.begins, self.given_up = False, True
 
@@ -190,7 +202,7 @@ class TraceControl:
             self._app.post_message(GraphStarted(watching, failures))
 
     def started(self, watching: GraphWatch) -> None:
-        """It runs, and none that ran before."""
+        """Set the tracer that runs now, and end the one before."""
         self.begins = self.ends = False
         earlier = self.watching
         if earlier is not None and earlier is not watching and earlier.live:
@@ -201,7 +213,7 @@ class TraceControl:
         self._refresh_loop.data_came()
 
     def stop(self) -> None:
-        """Stop the tracer and put everything back; what it saw stays."""
+        """Stop the tracer and put everything back, in a worker; its calls stay."""
         watching = self.watching
         if watching is not None and watching.live and not self.ends:
             self.ends = True
@@ -218,12 +230,12 @@ class TraceControl:
         self._app.post_message(Disarmed(words_of(failures)))
 
     def data_came(self) -> None:
-        """A tick is due."""
+        """Call the next tick after a pause, where a tracer runs."""
         if self.watching is not None:
             self._refresh_loop.data_came()
 
     def counted(self, event: LossesCounted) -> bool:
-        """Take counts and names, where they are of this tracer."""
+        """Take counts and names of tasks; return False where they are not of this tracer."""
         if event.watching is not self.watching or self.watching is None:
             return False
         self.counts = event.counts
@@ -231,13 +243,13 @@ class TraceControl:
         return True
 
     def last(self) -> GraphWatch | None:
-        """The newest there is, also where the screen was never told of it; waits for a worker that begins one."""
+        """Return the newest tracer, also one that the screen does not know of; wait for a worker that begins one."""
         self._asked += 1
         with self._changing:
             return self._begun or self.watching
 
     def leave(self) -> GraphWatch | None:
-        """Another target will be open; gives what has to be closed."""
+        """Leave the target; return the watch that has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
         self.ends, self._connection = False, None
         watching, self.watching, self.counts = self.watching, None, None

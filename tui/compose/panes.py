@@ -79,10 +79,10 @@ class ProbePanes:
 
     @property
     def typing(self) -> bool:
-        """Whether the specification has the keyboard."""
+        """True while the specification has the keyboard."""
         return self._spec is not None and self._screen.focused is self._spec.editor
 
     @property
     def lowered(self) -> bool:
-        """Whether the lines are shown that would be written."""
+        """True while the lines are shown that would be written."""
         return self._spec is not None and self._spec.lowered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -72,7 +73,7 @@ class ComposeScreen(Screen[None]):
 
     @property
     def untouched(self) -> bool:
-        """Whether no function was searched or picked yet."""
+        """True where no function was searched or picked yet."""
         return not (self._functions.query_text or self._wanted or self.panes.probe)
 
     def compose(self) -> ComposeResult:
@@ -169,8 +170,7 @@ class ComposeScreen(Screen[None]):
         if isinstance(probe, Probe) and is_function(probe):
             self.pick(probe.place.symbol, probe)
         else:
-            spec.editor.take_over(str(probe))
-            self.specification.read(str(probe))
+            self.specification.take_over(str(probe))
         spec.action_filter()
 
     def _explained(self, event: messages.AttachExplained) -> None:
@@ -275,14 +275,10 @@ class ComposeScreen(Screen[None]):
         """Arm the probe of the specification; where that can't be, notify of why."""
         if not self._target_is_open():
             return
-        probe, error = self.specification.current, None
-        if probe is not None:
+        if (probe := self.specification.current) is not None:
             self.bench.arming.arm_all((probe,))
-            return
-        if (verdict := self.panes.spec.shown.verdict) is not None:
-            error = verdict.error
-        why = self.specification.way_out(error) if error else "there is no probe yet"
-        self.bench.notices.notify_not_armed(why)
+        else:
+            self.bench.notices.notify_not_armed(self.specification.refusal)
 
     def action_edit(self) -> None:
         if self._target_is_open():
@@ -309,24 +305,14 @@ class ComposeScreen(Screen[None]):
         """Trace the calls of the function, as deep as a person chooses."""
         if not self._target_is_open():
             return
+        trace = partial(self.bench.tracing.ask_depth, open_connection(self.bench))
         probe, names = self.panes.editor.probe, self._functions.on_screen
         if probe is not None and probe.place.symbol:
-            self._trace(probe.place.symbol)
+            trace(probe.place.symbol)
         elif names:
-            dialogs.pick(self.app, "trace the calls of which function?", names, lambda row: self._trace(names[row]))
+            dialogs.pick(self.app, "trace the calls of which function?", names, lambda row: trace(names[row]))
         else:
             self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
-
-    def _trace(self, name: str) -> None:
-        from probes.plans.graph_plan import GraphPlan
-
-        def trace(depth: int) -> None:
-            # Interrupts without a handler show by the functions in which they enter.
-            plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
-            if (connection := self.bench.connection) is not None:
-                self.bench.tracing.begin(connection, plan)
-
-        dialogs.ask_depth(self.app, name, trace)
 
     def action_export(self) -> None:
         """Show the probe in the words of other tools."""

@@ -30,7 +30,7 @@ class SignatureControl:
 
     @property
     def unread(self) -> bool:
-        """Whether types are being read, without which there is no verdict."""
+        """True while types are being read, without which there is no verdict."""
         return bool(self._unread)
 
     def forget(self) -> None:

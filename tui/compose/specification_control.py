@@ -56,7 +56,7 @@ class SpecificationControl:
         self._completer: Completer | None = None
         self._kernels: Mapping[str, TargetFacts] | None = None
         self._typed: TypedText | None = None
-        """What was typed, where that is not what is ticked."""
+        """The text that was typed, where no ticked fields equal it."""
         self._asked = ""
         self._meant: dict[Armable, tuple[str, ...]] = {}
         """Hist triggers by the probes that the last text of another tool came to."""
@@ -83,7 +83,7 @@ class SpecificationControl:
         )
 
     def mean(self, text: str) -> None:
-        """Have the triggers of another tool's text armed with its probes."""
+        """Keep the hist triggers of another tool's text, to be armed with its probes."""
         from tui.compose.specification import counted_by
 
         if counted := counted_by(open_connection(self._bench), text):
@@ -111,9 +111,7 @@ class SpecificationControl:
 
         editor, spec = self._panes.editor, self._panes.spec
         if self._typed is not None:
-            text = filtered(spec.shown, condition)
-            spec.editor.take_over(text)
-            self.read(text)
+            self.take_over(filtered(spec.shown, condition))
         elif editor.probe is not None:
             editor.probe = replace(editor.probe, filter=condition)
             self.show()
@@ -127,10 +125,17 @@ class SpecificationControl:
             return ""
         spec.shown = refused(spec.shown, verdict)
         error = spec.shown.verdict.error if spec.shown.verdict else None
-        return self.way_out(error) if error is not None and error.corrected else ""
+        return self._way_out(error) if error is not None and error.corrected else ""
 
-    def way_out(self, error: Refusal) -> str:
-        """Return a refusal in a line, with the keys that take what puts it right."""
+    @property
+    def refusal(self) -> str:
+        """Reason for which the text is no probe, with the correction where one is known."""
+        verdict = self._panes.spec.shown.verdict
+        error = verdict.error if verdict is not None else None
+        return self._way_out(error) if error is not None else "there is no probe yet"
+
+    def _way_out(self, error: Refusal) -> str:
+        """Return a refusal in a line, with the keys that take its correction."""
         from widgets.spec.layout import advice
 
         keys = "tab" if self._panes.typing else "F6, tab"
@@ -139,7 +144,7 @@ class SpecificationControl:
     # -- what is typed ---------------------------------------------------------------------------------------------
 
     def complete(self, text: str, cursor: int) -> Completions:
-        """What may stand at a place of the text."""
+        """Return the words that may stand at a place of the text."""
         from probes.completion.choice import NOTHING
         from probes.translation.translate import translate
         from tui.compose.completer import Completer
@@ -150,8 +155,13 @@ class SpecificationControl:
             self._completer = Completer(open_connection(self._bench), self.known)
         return self._completer.complete(text, cursor)
 
+    def take_over(self, text: str) -> None:
+        """Put a text in the place of the one that was typed, and read it."""
+        self._panes.spec.editor.take_over(text)
+        self.read(text)
+
     def read(self, text: str) -> None:
-        """Tick what a text says, and show what this kernel says of it."""
+        """Tick the fields of a text, and show the verdict of this kernel on it."""
         from tui.compose import specification
 
         connection = open_connection(self._bench)

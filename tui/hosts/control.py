@@ -56,14 +56,14 @@ class HostControl:
         self._place: HostsScreen | None = None
         self._ticks = TickTimer(app, self._tick)
         self._told_of: dict[Host, tuple[str, int]] = {}
-        """What was said of hosts: the state, and how often the line came back."""
+        """State and number of reconnections of each host, as last notified of."""
         self._tried = False
-        """`can_try` as the keys are shown."""
+        """The value of `can_try` by which the keys are shown."""
         self._told = threading.Event()
-        """A message is on its way already."""
+        """Set while a message is on its way."""
 
     def place(self) -> HostsScreen:
-        """The screen; made when it is first gone to."""
+        """Return the hosts' place; make it the first time."""
         from tui.hosts.screen import HostsScreen
 
         if self._place is None:
@@ -72,49 +72,49 @@ class HostControl:
 
     @property
     def connection(self) -> Connection | None:
-        """Of the first host that is open: what it makes of a preset is seen before that is armed on all."""
+        """The connection of the first host that is open: it judges a preset before that is armed on all."""
         watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
         return next((watch.connection for watch in watches if watch is not None), None)
 
     def arm_preset(self, picked: PickedPreset) -> None:
-        """On all hosts, each by the alternative that its kernel takes."""
+        """Arm a preset on all hosts, each by the alternative that its kernel takes."""
         from kernel.hosts.arm_request import ArmRequest
         from probes.presets.schema import PresetChoice
 
         self.place().order(ArmRequest((PresetChoice(picked.preset, picked.given),)))
 
     def not_elsewhere(self, here: str, *, built: bool) -> str:
-        """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
+        """Return the text about hosts without a probe; `built`: the hosts' place can arm the same one."""
         if len(self.fleet.hosts) < 2:
             return ""
         return f"armed on {here} only; {ARM_BUILT_EVERYWHERE if built else ARM_PRESET_EVERYWHERE}"
 
     @property
     def note(self) -> str:
-        """What is said of them in the other places; empty: no probe is on any."""
+        """Text about the hosts for the other places; empty: no probe is armed on any."""
         armed = sum(host.state == "armed" for host in self.fleet.hosts)
         return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes; {SEE_HOSTS}" if armed else ""
 
     def start(self) -> None:
-        """Begin to open them, and to look."""
+        """Begin to open the hosts, and to poll them."""
         self.fleet.on_change = self._wake
         self._app.set_interval(_LOOK_EVERY, self._look)
         self.fleet.open()
 
     @property
     def trying(self) -> bool:
-        """A host's line is cut, and somebody tries to make another."""
+        """True while a host is being reconnected."""
         return any(host.trying is not None for host in self.fleet.hosts)
 
     @property
     def can_try(self) -> bool:
-        """A host's line is cut, or silent and another one can be made in its place."""
+        """True where a host is being reconnected, or is silent and another connection can be made."""
         from kernel.watch.reconnect import can_be_cut
 
         return self.trying or any(host.watch is not None and can_be_cut(host.watch) for host in self.fleet.hosts)
 
     def _tell_of_lines(self) -> None:
-        """Which hosts went away or came back since the last time."""
+        """Notify of hosts that were lost, disconnected or reconnected since the last call."""
         hosts = self.fleet.hosts
         for host in hosts:
             cuts = host.watch.cuts if host.watch is not None else ()
@@ -148,13 +148,13 @@ class HostControl:
         self.changed()  # rates go down also where nothing comes
 
     def _wake(self) -> None:
-        """Called from any thread."""
+        """Post `HostsChanged`, once until a tick is due; any thread may call."""
         if not self._told.is_set():
             self._told.set()
             self._app.post_message(HostsChanged())
 
     def changed(self) -> None:
-        """Have the next tick called."""
+        """Call the next tick after a pause."""
         self._told.clear()
         self._ticks.due()
 
@@ -173,11 +173,11 @@ class HostControl:
 
 
 _TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
-"""In the place of the remedy that names options of other commands."""
+"""Text in place of a remedy that names options of other commands."""
 
 
 def host_line(fleet: Fleet, host: Host) -> HostLine:
-    """What is shown of a host."""
+    """Return the row of a host."""
     store = host.watch.store if host.watch is not None else None
     live = host.state == "armed" and store is not None
     silent = host.watch.silent if live and host.watch is not None else None
@@ -213,7 +213,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
 
 
 class BorrowedTarget:
-    """A target of a host as the workbench has it: all of it, but for its end, which is the host's."""
+    """A host's target, lent to the workbench: all of it except `close`, which is the host's."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -222,7 +222,7 @@ class BorrowedTarget:
         return getattr(self._target, name)
 
     def close(self) -> None:
-        """It goes on."""
+        """Leave the target open: the host closes it."""
 
 
 class BorrowedOpening(Opening):

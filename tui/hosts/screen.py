@@ -72,7 +72,7 @@ class HostsScreen(Screen[None]):
         self.tick()
 
     def tick(self) -> None:
-        """There may be news."""
+        """Show the hosts and their events anew."""
         fields = self._shown.fields()
         if fields != self._fields:
             self._fields = fields
@@ -116,11 +116,11 @@ class HostsScreen(Screen[None]):
 
     @property
     def shows_histograms(self) -> bool:
-        """Whether the tables of hist triggers stand in the place of the events."""
+        """True while the tables of hist triggers stand in the place of the events."""
         return bool(self._histograms.display)
 
     def _show_histograms(self) -> None:
-        """Show them as they were read last."""
+        """Show the histograms as they were read last."""
         if not self.shows_histograms:
             return
         from tui.hosts.tables import lines_of_hosts
@@ -139,7 +139,7 @@ class HostsScreen(Screen[None]):
         self.tick()
 
     def _show_rows(self, fields: tuple[str, ...]) -> None:
-        """In other columns; who does not follow stays where he is."""
+        """Show rows in other columns; a table that does not follow keeps its place."""
         table = self._events.table
         following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
         table.show(self._shown.rows(fields))
@@ -147,7 +147,7 @@ class HostsScreen(Screen[None]):
             table.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
-        """Tasks have names now that they had not before."""
+        """Show names of tasks that are known only now."""
         if self._shown.names_changed():
             self._events.table.show(self._shown.rows(self._fields or ()))
             self._look_on()
@@ -175,7 +175,7 @@ class HostsScreen(Screen[None]):
     # -- commands --------------------------------------------------------------------------------------------------
 
     def order(self, order: ArmRequest) -> None:
-        """Have something armed on all hosts."""
+        """Arm probes on all hosts."""
         asked, every = self._fleet.arm(order), len(self._fleet.hosts)
         if asked:
             hosts = "1 host" if asked == 1 else f"{asked} hosts"

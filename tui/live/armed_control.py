@@ -70,7 +70,7 @@ class ArmedControl:
         dialogs.ask(self._screen.app, "End the call graph?", details, "End it", end)
 
     def add_to_filter(self, clause: str) -> None:
-        """Have a probe record only events that also pass a condition."""
+        """Add a condition to the filter of a probe."""
         from tui import kernel_jobs
 
         def add(probe: Armed) -> None:

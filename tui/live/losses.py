@@ -1,4 +1,4 @@
-"""What was lost and what helps, over the live place."""
+"""The dialog with the losses and their remedies, over the live place."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class LossScreen(ModalScreen[None]):
 
     @on(LossPanel.Remedy)
     def _remedy(self, event: LossPanel.Remedy) -> None:
-        """Do it, or say why not."""
+        """Apply the remedy, or notify of why it can't be."""
         event.stop()
         if not self._buffer_kb:
             self.notify("nothing is armed on a kernel that runs", markup=False)

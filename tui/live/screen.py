@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
@@ -18,20 +18,18 @@ from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
+from tui.live.clear_control import ClearControl
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
-from tui.present.event_times import ClockFace
 from tui.present.status import fields_of
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
 from widgets.footer import KeyFooter
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
-    from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
     from tui.preview import FirstRows, Preview
@@ -58,6 +56,7 @@ class LiveScreen(Screen[None]):
         self.status = StatusLines(bench, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
+        self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -218,44 +217,14 @@ class LiveScreen(Screen[None]):
             self.notify("no event of it is on the list yet", markup=False)
 
     def action_clear(self) -> None:
-        """Show only what comes from now on."""
-        watching, summary = self.views.watch, cast("SummaryView | None", self.views.by_name.get("summary"))
-        if watching is None or watching.store is None:
-            return
-        if summary is not None and summary.counts_in_kernel:
-            details = ("What the kernel has counted can't be taken back.",)
-            dialogs.ask(self.app, "Count from 0 on?", details, "Clear", lambda: self._clear(watching, summary.clear))
-        elif len(watching.store):
-            self._clear(watching)
-
-    def _clear(self, watching: Watch, also: Callable[[], object] = lambda: None) -> None:
-        gone = f"cleared: {grouped(len(watching.store or ()))} events"
-        watching.forget()
-        also()
-        self._begin_anew()
-        self.bench.undo.add(gone, lambda: self._recall(watching))
-
-    def _recall(self, watching: Watch) -> None:
-        watching.recall()
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        """Show another store in all views."""
-        self.views.forget()
-        self.tick()
-        self.refresh_state()
+        """Show only events that arrive from now on."""
+        self._clearing.clear()
 
     # -- commands --------------------------------------------------------------------------------------------------
 
     def action_clock(self) -> None:
         """Show the time of day beside the kernel's seconds, or no more."""
-        self.bench.face = face = self.bench.face.after
-        self.views.show_times()
-        watching = self.views.watch
-        clock = watching.clock if watching is not None else None
-        unknown = clock is not None and not clock.known and face is not ClockFace.KERNEL
-        why = ": the recording does not say it" if watching and watching.connection.holds_events else " yet"
-        self.notify(f"times: {face.words}{f', which is not known{why}' if unknown else ''}", markup=False)
+        self.notify(self.views.next_clock(), markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to undo where a step can be undone."""

@@ -100,6 +100,6 @@ class StatusLines:
 
     @property
     def _only_traced(self) -> bool:
-        """Whether calls are traced, no probe is armed, and the view shows the events of probes."""
+        """True where calls are traced, no probe is armed, and the view shows the events of probes."""
         armed = self._bench.watching is not None and bool(self._bench.watching.armed)
         return self._bench.tracing.runs and not self._views.current.of_graph and not armed

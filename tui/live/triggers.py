@@ -45,7 +45,7 @@ class TriggerScreen(TriggerDialog):
         return tuple(TriggerRow(event.event, text) for event, text in self._there())
 
     def _there(self) -> tuple[tuple[PlannedEvent, str], ...]:
-        """Those that somebody asked for; counting in the kernel has others, and takes them away itself."""
+        """Return the triggers that a person asked for; counting in the kernel removes its own."""
         session = self._watching.session
         found = session.triggers(self._armed) if session is not None else ()
         return tuple(one for one in found if not is_own(one[1]))

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from tui.filter.bar import LiveFilterBar
 from tui.filter.filter import Filter
 from tui.live.registry import make_view
-from tui.present.event_times import stamp_of
+from tui.present.event_times import ClockFace, stamp_of
 from tui.views.events.view import EventsView
 from tui.views.view import View
 from tui.workbench import Workbench
@@ -67,6 +67,16 @@ class ViewSwitch:
             view.pane.display = False
             await self._screen.mount(view.pane, before=self._screen.query_one(LiveFilterBar))
         return self.by_name[name]
+
+    def next_clock(self) -> str:
+        """Write the times of rows by the next clock; return the text that names it."""
+        self._bench.face = face = self._bench.face.after
+        self.show_times()
+        watching = self.watch
+        if watching is None or watching.clock is None or watching.clock.known or face is ClockFace.KERNEL:
+            return f"times: {face.words}"
+        why = ": the recording does not say it" if watching.connection.holds_events else " yet"
+        return f"times: {face.words}, which is not known{why}"
 
     def show_times(self) -> None:
         """Write the times of rows by the clock that was chosen."""
