@@ -27,7 +27,7 @@ from tui.app.ways_out import WAYS
 from tui.dialogs import dialogs
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
-from tui.hosts.control import host_line
+from tui.hosts.host_row import host_line
 from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.losses import LossScreen

@@ -14,7 +14,7 @@ from tui.app.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECO
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar, HostsFilterBar
-from tui.hosts.control import host_line
+from tui.hosts.host_row import host_line
 from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
