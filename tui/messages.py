@@ -27,6 +27,19 @@ if TYPE_CHECKING:
     from tui.preview import PreviewReader
 
 
+class PartMessage(Message):
+    """A message for one part of the application, or of a screen; that has the table of handlers."""
+
+
+class UndoOffered(Message):
+    """A person took a step that can be undone; `back` undoes it."""
+
+    def __init__(self, what: str, back: Callable[[], object]) -> None:
+        super().__init__()
+        self.what = what
+        self.back = back
+
+
 class EventsExpected(Message):
     """The target being opened is a recording with events."""
 
@@ -48,7 +61,7 @@ class Connected(Message):
         self.connection = connection
 
 
-class ConnectFailed(Message):
+class ConnectFailed(PartMessage):
     """A target could not be opened."""
 
     def __init__(self, opening: Opening, error: KernelError) -> None:
@@ -57,7 +70,7 @@ class ConnectFailed(Message):
         self.error = error
 
 
-class TypesDamaged(Message):
+class TypesDamaged(PartMessage):
     """The target's types are damaged."""
 
     def __init__(self, connection: Connection, error: str) -> None:
@@ -66,7 +79,7 @@ class TypesDamaged(Message):
         self.error = error
 
 
-class TypesRead(Message):
+class TypesRead(PartMessage):
     """The types for a function of a module are loaded, or there are none."""
 
     def __init__(self, connection: Connection, function: str) -> None:
@@ -75,7 +88,7 @@ class TypesRead(Message):
         self.function = function
 
 
-class TextRead(Message):
+class TextRead(PartMessage):
     """The target has checked a typed text."""
 
     def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
@@ -85,7 +98,7 @@ class TextRead(Message):
         self.found = found
 
 
-class AttachExplained(Message):
+class AttachExplained(PartMessage):
     """The probes that can attach to a function are known, with reasons and alternatives."""
 
     def __init__(self, attaching: AttachExplainer, about: Attachability) -> None:
@@ -94,7 +107,7 @@ class AttachExplained(Message):
         self.about = about
 
 
-class CodeRead(Message):
+class CodeRead(PartMessage):
     """Part of the kernel's code was searched for a function's callers; `share` is that part, from 0 to 1."""
 
     def __init__(self, attaching: AttachExplainer, function: str, share: float) -> None:
@@ -104,7 +117,7 @@ class CodeRead(Message):
         self.share = share
 
 
-class CallersFound(Message):
+class CallersFound(PartMessage):
     """The search for a function's callers has ended."""
 
     def __init__(self, attaching: AttachExplainer, callers: Callers) -> None:
@@ -120,7 +133,7 @@ class DataArrived(Message):
         return isinstance(message, DataArrived)
 
 
-class ProbeArmed(Message):
+class ProbeArmed(PartMessage):
     """A probe is armed; `losses`: data that this kernel can't provide, `rate`: hits measured just before."""
 
     def __init__(
@@ -134,7 +147,7 @@ class ProbeArmed(Message):
         self.rate = rate
 
 
-class ProbeTooFast(Message):
+class ProbeTooFast(PartMessage):
     """A probe was not armed: its rate exceeds the limit."""
 
     def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
@@ -144,7 +157,7 @@ class ProbeTooFast(Message):
         self.cost_of_counting = cost_of_counting
 
 
-class Remedied(Message):
+class Remedied(PartMessage):
     """An armed probe or the buffer was changed, or that failed; `back` is the opposite change."""
 
     def __init__(self, text: str, *, failed: bool = False, back: Callable[[Watch], Remedied] | None = None) -> None:
@@ -159,7 +172,7 @@ class Remedied(Message):
         return self
 
 
-class ProbeRejected(Message):
+class ProbeRejected(PartMessage):
     """A probe was rejected by the kernel, or could not be armed for another reason."""
 
     def __init__(self, probe: Armable, verdict: Verdict | None, text: str, remedy: str = "") -> None:
@@ -170,7 +183,7 @@ class ProbeRejected(Message):
         self.remedy = remedy
 
 
-class LinesRead(Message):
+class LinesRead(PartMessage):
     """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 
     def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
@@ -180,7 +193,7 @@ class LinesRead(Message):
         self.left_out = left_out
 
 
-class Disarmed(Message):
+class Disarmed(PartMessage):
     """Probes were disarmed; `failures`: those that could not be, `gone`: those that can be armed again in their
     former state.
     """
@@ -195,7 +208,7 @@ class Disarmed(Message):
         """Watch in which they were armed; None: nothing can be armed again."""
 
 
-class RecordingChanged(Message):
+class RecordingChanged(PartMessage):
     """A recording was begun or ended, or that failed."""
 
     def __init__(self, text: str, *, failed: bool = False) -> None:
@@ -214,7 +227,7 @@ class LossesCounted(Message):
         self.names = names
 
 
-class ConnectionRestored(Message):
+class ConnectionRestored(PartMessage):
     """A disconnected watch is connected again."""
 
     def __init__(self, watch: Watch, back: Reconnected) -> None:
@@ -223,7 +236,7 @@ class ConnectionRestored(Message):
         self.back = back
 
 
-class ConnectionLost(Message):
+class ConnectionLost(PartMessage):
     """Reconnecting a watch was given up."""
 
     def __init__(self, watch: Watch, error: KernelError) -> None:
@@ -246,7 +259,7 @@ class GraphStarted(Message):
         """Settings that the former tracer could not restore."""
 
 
-class GraphFailed(Message):
+class GraphFailed(PartMessage):
     """The function_graph tracer could not be started."""
 
     def __init__(self, plan: str, why: str, remedy: str) -> None:

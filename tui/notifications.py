@@ -1,10 +1,11 @@
-"""Notifications at the foot of the screen instead of in a box over its content."""
+"""Notifications at the foot of the screen: each stays for as long as it takes to read, and covers nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import App
 from textual.notifications import SeverityLevel
-from textual.reactive import var
 
 from widgets.notice import Notice
 
@@ -12,14 +13,19 @@ _SECONDS = 3.0
 _SECONDS_PER_LETTER = 0.05
 """Reading speed: some 20 letters a second while doing something else."""
 _URGENT = 3
-"""Factor for the time that an error stays."""
+"""Factor by which an error stays longer."""
+_WHOLE_DAY = 86400.0
+"""Seconds; longer than any operation that a notification waits for."""
 
 
-class SayingApp(App[None]):
-    """Application whose key lines (`widgets.footer`) show `said`."""
+class Notices:
+    """The notifications that are still to be read, the oldest first; the footer of each screen shows them."""
 
-    said: var[tuple[Notice, ...]] = var(())
-    """Notices still to be read, the oldest first."""
+    def __init__(self, app: App[None], show: Callable[[tuple[Notice, ...]], object]) -> None:
+        """Take the application, for its timers, and the function that gets all notices after each change."""
+        self.app = app
+        self._show = show
+        self._unread: tuple[Notice, ...] = ()
 
     def notify(
         self,
@@ -28,26 +34,31 @@ class SayingApp(App[None]):
         title: str = "",
         severity: SeverityLevel = "information",
         timeout: float | None = None,
-        markup: bool = True,
         topic: str = "",
     ) -> None:
-        """Show a message at the foot of the screen for its reading time, or until `topic` has other news.
-
-        A message with markup is Textual's own (for example, a screenshot was saved), and shown as Textual does.
-        """
-        if markup:
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
-            return
+        """Show a message until it is read, `timeout` seconds have passed, or `topic` has another message."""
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
         notice = Notice(message, title, urgent, topic)
         self.forget(topic)
-        self.said = (*(one for one in self.said if one != notice), notice)
-        self.set_timer(timeout or seconds, lambda: self._remove_notice(notice))
+        self._change((*(one for one in self._unread if one != notice), notice))
+        self.app.set_timer(timeout or seconds, lambda: self._remove(notice))
+
+    def notify_until_forgotten(self, message: str, topic: str) -> None:
+        """Show what a worker does until `forget`, or until the topic has another message."""
+        self.notify(message, timeout=_WHOLE_DAY, topic=topic)
+
+    def notify_not_armed(self, why: str) -> None:
+        """Show why a probe was not armed, until one is armed."""
+        self.notify(why, title="not armed", severity="error", topic="arming")
 
     def forget(self, topic: str) -> None:
-        """Remove the notices of a topic, which are outdated."""
-        self.said = tuple(notice for notice in self.said if not topic or notice.topic != topic)
+        """Remove the notices of a topic."""
+        self._change(tuple(one for one in self._unread if not topic or one.topic != topic))
 
-    def _remove_notice(self, notice: Notice) -> None:
-        self.said = tuple(other for other in self.said if other is not notice)
+    def _remove(self, notice: Notice) -> None:
+        self._change(tuple(one for one in self._unread if one is not notice))
+
+    def _change(self, unread: tuple[Notice, ...]) -> None:
+        self._unread = unread
+        self._show(unread)

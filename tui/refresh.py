@@ -1,7 +1,6 @@
-"""Timing of a live watch: data triggers ticks, ticks update the screen, and losses are read from the kernel each
-second.
+"""Timers of a watch: data that arrives is shown in a tick, and each second the kernel is asked for losses.
 
-With nothing armed no timer runs.
+With nothing armed no timer runs. One `TickTimer` paces the pictures of a watch, of the tracer, and of all hosts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TICK = 0.1
 SLOWEST = 0.25
 """Seconds from data to its picture where pictures are expensive."""
 SHARE = 0.055
-"""Share of a core for ticks and pictures; above it they become rarer."""
+"""Share of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
 BUDGET = 0.010
 """Seconds of CPU time for the events of a tick, before the screen is updated."""
 SOON = 0.01
@@ -36,12 +35,39 @@ COUNT_EVERY = 1.0
 
 
 def pause_after(cost: float) -> float:
-    """Return the seconds to the next tick after one that took `cost` seconds of CPU time, including its picture."""
+    """Return the seconds to the next tick after one that cost, with what it painted, so many seconds of CPU time."""
     return min(max(TICK, cost / SHARE), SLOWEST)
 
 
+class TickTimer:
+    """Calls a function soon after data arrived, the less often the more CPU time its pictures take."""
+
+    def __init__(self, app: App[None], tick: Callable[[], None]) -> None:
+        """Take the function; it is not called while the application ends."""
+        self._app = app
+        self._tick = tick
+        self._timer: Timer | None = None
+        self._spent = time.thread_time()
+        """CPU time of the screen's thread up to the last tick, in seconds."""
+        self._cost = 0.0
+        """CPU time from the tick before to the last one, with the picture that it made, in seconds."""
+
+    def due(self, *, soon: bool = False) -> None:
+        """Call the tick after a pause; `soon`: data is left over from the last one, whatever its pictures cost."""
+        if self._timer is None:
+            self._timer = self._app.set_timer(SOON if soon else pause_after(self._cost), self.run)
+
+    def run(self) -> None:
+        """Call the tick now."""
+        self._timer = None
+        now = time.thread_time()
+        self._spent, self._cost = now, now - self._spent
+        if self._app.screen_stack:
+            self._tick()
+
+
 class RefreshLoop:
-    """Timers and ticks of one watch at a time."""
+    """The timers of one watch at a time."""
 
     def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
         """Set the functions to call on the screen's thread.
@@ -56,43 +82,34 @@ class RefreshLoop:
         self._ticked = ticked
         self._late = late
         self._watching: Watch | None = None
-        self._tick_timer: Timer | None = None
+        self.ticks = TickTimer(app, self._tick)
         self._count_timer: Timer | None = None
         self._watch_being_read: Watch | None = None
-        """Watch whose losses a worker reads; a former watch may keep its worker waiting."""
-        self._is_unshown = False
-        """True if this watch has not been shown yet."""
+        """Watch whose losses a worker asks for; a worker may still wait for a watch that was left."""
+        self._fresh = False
+        """True until the first picture of this watch."""
         self._shown = 0.0
-        """Time of the last picture, by time.monotonic()."""
-        self._spent = time.thread_time()
-        """CPU time of the screen's thread up to the last tick, in seconds."""
-        self._cost = 0.0
-        """CPU time from the tick before to the last one, in seconds: including its picture."""
+        """Time of the last picture, in seconds."""
 
     def follow(self, watch: Watch | None) -> None:
         """Drive this watch from now on; None: stop."""
         self._watching = watch
         self._stop_counting()
-        self._is_unshown = True
+        self._fresh = True
         if watch is not None:
             watch.on_data = self._wake
 
     def _wake(self) -> None:
-        """Request a tick, from the pump's thread."""
+        """Post `DataArrived`; the pump's thread calls."""
         self._app.post_message(DataArrived())
 
     def data_came(self) -> None:
-        """Schedule a tick."""
-        if self._tick_timer is None:
-            behind = self._watching is not None and self._watching.behind
-            self._tick_timer = self._app.set_timer(SOON if behind else pause_after(self._cost), self._tick)
+        """Call the next tick after a pause."""
+        self.ticks.due(soon=self._watching is not None and self._watching.behind)
 
     def _tick(self) -> None:
-        self._tick_timer = None
-        now = time.thread_time()
-        self._spent, self._cost = now, now - self._spent
         watch = self._watching
-        if watch is None or not self._app.screen_stack:  # the application ends
+        if watch is None:
             return
         watch.tick(BUDGET)
         # If one tick is not enough for the new events, several ticks share one picture.
@@ -104,9 +121,9 @@ class RefreshLoop:
     def _show(self) -> None:
         self._shown = time.monotonic()
         self._ticked()
-        if self._is_unshown:
+        if self._fresh:
             # A live view stays as long as its watch: scanning it at each collection would delay pictures.
-            self._is_unshown = False
+            self._fresh = False
             self._app.call_after_refresh(gc.freeze)
 
     def count(self) -> None:

@@ -233,9 +233,9 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         while not sessions:
             time.sleep(0.05)
         if view:
-            while app.live_place is None or not app.live_place.is_current:
+            while app.places.live is None or not app.places.live.is_current:
                 time.sleep(0.05)
-            app.call_from_thread(app.live_place.action_view, view)
+            app.call_from_thread(app.places.live.action_view, view)
         while not durations["tick"].seen:
             time.sleep(0.05)
         stream = sessions[0].stream

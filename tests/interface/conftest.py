@@ -26,7 +26,7 @@ from tests.shared_work import (
     recordings_packed_once,
     types_indexed_once,
 )
-from tui.notifications import SayingApp
+from tui.notifications import Notices
 
 FRAME = 1 / 250
 """Seconds between two paints of a screen in tests."""
@@ -67,14 +67,14 @@ def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def messages_kept() -> Iterator[None]:
     """Keep the last messages of each application for `widget_host.until`: on the screen they stay for seconds."""
-    notify = SayingApp.notify
+    notify = Notices.notify
 
-    def notify_and_keep(app: SayingApp, message: str, **more: Any) -> None:
-        vars(app).setdefault(SAID_LATELY, deque(maxlen=8)).append(message)
-        notify(app, message, **more)
+    def notify_and_keep(notices: Notices, message: str, **more: Any) -> None:
+        vars(notices.app).setdefault(SAID_LATELY, deque(maxlen=8)).append(message)
+        notify(notices, message, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SayingApp, "notify", notify_and_keep)
+        patch.setattr(Notices, "notify", notify_and_keep)
         yield
 
 

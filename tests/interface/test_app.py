@@ -74,15 +74,15 @@ def says(app: Probewright, text: str) -> bool:
 
 
 async def open_compose(app: Probewright, pilot) -> None:
-    await until(lambda: app.connection is not None and app.compose_place.query_one(ProbeEditor), pilot)
+    await until(lambda: app.connection is not None and app.places.compose.query_one(ProbeEditor), pilot)
 
 
 async def pick(app: Probewright, pilot, name: str) -> ProbeEditor:
-    functions = app.compose_place.query_one(FunctionList)
+    functions = app.places.compose.query_one(FunctionList)
     functions.query_text = name
     await until(lambda: functions.current == name, pilot)
     await pilot.press("enter")
-    editor = app.compose_place.query_one(ProbeEditor)
+    editor = app.places.compose.query_one(ProbeEditor)
     await until(lambda: editor.probe is not None and editor.probe.place.symbol == name, pilot)
     return editor
 
@@ -119,14 +119,14 @@ async def test_a_recording_does_not_take_the_screen_from_who_types(recording):
         await pilot.press("f2", *"vfs")
         free.set()
         await until(lambda: app.watching and app.watching.ended, pilot)
-        assert app.compose_place.is_current
-        assert app.compose_place.query_one(FunctionList).query_text.endswith("vfs")
+        assert app.places.compose.is_current
+        assert app.places.compose.query_one(FunctionList).query_text.endswith("vfs")
 
 
 async def test_a_recording_opens_at_its_events(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await until(lambda: app.watching and app.watching.ended, pilot)
         assert app.watching and app.watching.store
         assert len(app.watching.store) == app.watching.store.next_seq > 100
@@ -147,9 +147,9 @@ async def test_a_recording_that_is_cut_short_says_so_in_the_live_place(recording
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.watching is not None, pilot)
         await pilot.press("f3")
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
-        assert app.live_place
-        line = app.live_place.query_one(LiveLine)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
+        assert app.places.live
+        line = app.places.live.query_one(LiveLine)
         await until(lambda: line.state.note == note, pilot)
 
 
@@ -180,7 +180,7 @@ async def test_nine_keys_from_a_name_to_a_probe(kernel_only):
         assert editor.probe is not None
         assert editor.probe.when is ProbeEnds.EXIT
         assert str(editor.probe) == "f vfs_read%return file->f_pos count $retval"
-        shown = app.compose_place.query_one(SpecPane).shown
+        shown = app.places.compose.query_one(SpecPane).shown
         assert shown.verdict is not None and shown.verdict.ok
         assert shown.lowered[0].endswith("vfs_read%return f_pos=file->f_pos count ret=$retval")
 
@@ -188,30 +188,30 @@ async def test_nine_keys_from_a_name_to_a_probe(kernel_only):
 async def test_what_a_recording_does_not_hold_is_refused(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_fsync")
         await pilot.pause(0.3)
         await pilot.press("enter")
-        shown = app.compose_place.query_one(SpecPane)
+        shown = app.places.compose.query_one(SpecPane)
         await until(lambda: shown.shown.verdict and shown.shown.verdict.error, pilot)
         assert shown.shown.verdict is not None and shown.shown.verdict.error is not None
         assert shown.shown.verdict.error.code == "not_recorded"
         assert "vfs_read" in shown.shown.verdict.error.hint
-        assert app.compose_place.is_current
+        assert app.places.compose.is_current
 
 
 async def test_what_it_holds_is_shown_again(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         await pilot.pause(0.3)
         await pilot.press("x", "enter")
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         assert app.watching is not None
         assert [armed.plan.probe.subject for armed in app.watching.armed].count("vfs_read") == 1
         await until(lambda: any("vfs_read__exit" in line for line in screen_text(app)), pilot)
@@ -225,7 +225,7 @@ async def test_a_function_that_cannot_be_probed_says_why(kernel_only):
         assert connection is not None
         name = next(name for name in connection.catalog.names if not connection.function(name).kinds)
         await pick(app, pilot, name)
-        shown = app.compose_place.query_one(SpecPane).shown
+        shown = app.places.compose.query_one(SpecPane).shown
         assert shown.verdict is not None and shown.verdict.error is not None
         assert shown.verdict.error.hint or shown.verdict.error.message
 
@@ -239,7 +239,7 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
         await pilot.press("3", "f")
         await pilot.press(*"count > 4096", "enter")
         await until(lambda: editor.probe and editor.probe.filter == "count > 4096", pilot)
-        spec = app.compose_place.query_one(SpecPane)
+        spec = app.places.compose.query_one(SpecPane)
         assert spec.shown.verdict is not None and spec.shown.verdict.ok
         editor.probe = (
             None
@@ -248,8 +248,8 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
                 **{**{f: getattr(editor.probe, f) for f in editor.probe.__slots__}, "filter": "nonsense > 1"}
             )
         )
-        app.compose_place.refresh_state()
-        app.compose_place.show_specification()
+        app.places.compose.refresh_state()
+        app.places.compose.specification.show()
         assert spec.shown.verdict is not None and spec.shown.verdict.error is not None
 
 
@@ -266,7 +266,7 @@ async def test_details_of_an_event(recording):
         assert f"{newest.event} of {newest.comm}-{newest.pid} on CPU {newest.cpu}" in text
         assert all(name in text for name in newest.values)
         await pilot.press("escape")
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         assert "common_pid" not in "\n".join(screen_text(app))
 
 
@@ -320,7 +320,7 @@ async def test_pause_and_follow(recording):
 async def test_help_is_on_every_screen(recording, size):
     app = application(recording)
     async with app.run_test(size=size) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         for place, title in (("f3", "Watch events"), ("f2", "Build a probe")):
             await pilot.press(place)
             await pilot.pause()
@@ -334,19 +334,19 @@ async def test_help_is_on_every_screen(recording, size):
 async def test_the_choice_of_targets_says_what_each_can(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f4")
         await until(lambda: app.screen.query(TargetChooser), pilot)
         for text in ("this machine", "lab 7.2", "lab arm64:6.12", "nothing can be armed that it does not hold"):
             await until(partial(says, app, text), pilot)
         await pilot.press("escape")
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
 
 
 async def test_the_choice_of_targets_begins_on_the_one_that_is_open(recording, kernel_only):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f4")
         await until(lambda: any("▌✓ default.pwr" in line for line in screen_text(app)), pilot)
         await pilot.press("escape")
@@ -360,7 +360,7 @@ async def test_the_choice_of_targets_begins_on_the_one_that_is_open(recording, k
 async def test_an_open_target_with_probes_is_not_left_by_mistake(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         first = app.connection
         with monkeypatch.context() as patch:
             patch.setattr(Watch, "live", True)  # as if its probes were on a kernel that runs
@@ -431,7 +431,7 @@ async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
 async def test_another_target_can_be_opened(recording, kernel_only):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         app.open_target(str(kernel_only))
         await until(lambda: app.connection and app.connection.target.name == kernel_only.name, pilot)
         assert app.watching is not None and app.watching.store is None

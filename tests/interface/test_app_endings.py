@@ -85,8 +85,8 @@ async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recordin
 async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(slow, recording_path):
     app = application(recording_path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching is not None and app.watching.ended and app.live_place, pilot)
-        app.say_not_armed("This recording does not hold that")
+        await until(lambda: app.watching is not None and app.watching.ended and app.places.live, pilot)
+        app.notices.notify_not_armed("This recording does not hold that")
         await pilot.press("f4")
         await until(lambda: "▌✓ default.pwr" in "\n".join(screen_text(app)), pilot)
         await pilot.press(*"endless", "enter")
@@ -96,7 +96,7 @@ async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(sl
         assert "esc Stop" in screen_text(app)[-1]
         await pilot.press("escape")
         await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
-        assert app.connection.target.name == recording_path.name and app.opened == str(recording_path)
+        assert app.connection.target.name == recording_path.name and app.target.opened == str(recording_path)
 
 
 async def test_the_box_of_a_target_that_is_not_wanted_any_more_does_not_come(slow, recording_path):
@@ -107,7 +107,7 @@ async def test_the_box_of_a_target_that_is_not_wanted_any_more_does_not_come(slo
         left.is_alive = lambda: True  # it takes its time to end
         app.open_target(str(recording_path))
         await until(lambda: app.connection is not None, pilot)
-        app._show_progress(left)
+        app.target.show_progress(left)
         await pilot.pause()
         assert not app.screen.is_modal
 

@@ -40,7 +40,7 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
         assert isinstance(app.focused, PickLine) and app.focused.selected_text == "vfs_read"
         assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
         await pilot.press("k")
-        await until(lambda: app.compose_place.query_one(FunctionList).query_text == "k", pilot)
+        await until(lambda: app.places.compose.query_one(FunctionList).query_text == "k", pilot)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
 async def test_a_key_that_can_do_nothing_says_why(recording, key, why):
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert "Target" in offered and not {"Hosts", "Reconnect", "Give up"} & offered
         await pilot.press(key)
@@ -74,10 +74,10 @@ async def test_the_question_of_the_depth_has_its_own_keys_at_the_foot(kernel_onl
 async def test_the_specification_is_typed_from_the_live_place(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         for key in ("f6", "f6"):  # the second one finds it edited already
             await pilot.press(key)
-            await until(lambda: app.compose_place.is_current and isinstance(app.focused, SpecEditor), pilot)
+            await until(lambda: app.places.compose.is_current and isinstance(app.focused, SpecEditor), pilot)
         await pilot.press(*"f vfs_fsync")
         assert isinstance(app.focused, SpecEditor)
         assert app.focused.value == "f vfs_fsync"
@@ -86,17 +86,17 @@ async def test_the_specification_is_typed_from_the_live_place(recording):
 async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         watching = app.watching
         assert watching and watching.store
         await pilot.press("d")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "disarm which probe?"), pilot)
         await pilot.press(*"cdDk", "escape")
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         first, all_armed = watching.store.record(0).event, len(watching.armed)
         await pilot.press("home", "d")
         await until(lambda: len(watching.armed) == all_armed - 1, pilot)
-        app.disarm(watching.armed[1:])
+        app.arming.disarm(watching.armed[1:])
         await until(lambda: len(watching.armed) == 1, pilot)
         assert first not in {event.path for event in watching.armed[0].plan.events}
         await pilot.press("d")
@@ -107,7 +107,7 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
 async def test_a_recording_is_not_recorded_again(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("w")
         await until(lambda: "this is a recording" in screen_text(app)[-2], pilot)
 
@@ -122,7 +122,7 @@ async def test_it_is_said_that_a_probe_is_being_armed_until_it_is(recording, mon
     monkeypatch.setattr(kernel_jobs, "arm", slow)
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await pick(app, pilot, "vfs_read")
         await pilot.press("enter")
@@ -142,22 +142,22 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
     monkeypatch.setattr(kernel_jobs, "record", slow)
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         for name in ("a.pwr", "b.pwr"):
-            app.toggle_recording(Path(name), app.watching)
+            app.recorder.toggle(Path(name), app.watching)
             await until(lambda: says(app, "• beginning a.pwr: types and symbols go in first …"), pilot)
         go_on.set()
         await until(lambda: "• recording to a.pwr" in screen_text(app), pilot)
         assert begun == [Path("a.pwr")]
         assert "beginning" not in "\n".join(screen_text(app))
-        app.toggle_recording(Path("b.pwr"), app.watching)
+        app.recorder.toggle(Path("b.pwr"), app.watching)
         await until(lambda: "• recording to b.pwr" in screen_text(app), pilot)
 
 
 async def test_how_many_pairs_there_are_is_said_while_following(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("x")
         await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
         source = CallTexts(app.watching, app.watching.store)
@@ -170,7 +170,7 @@ async def test_how_many_pairs_there_are_is_said_while_following(recording):
 async def test_what_is_true_no_more_is_said_no_more(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_fsync")
@@ -179,7 +179,7 @@ async def test_what_is_true_no_more_is_said_no_more(recording):
         await pilot.press("f2")
         await pick(app, pilot, "vfs_read")
         await pilot.press("x", "enter")
-        await until(lambda: app.live_place and app.live_place.is_current and not app.said, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current and not app.said, pilot)
         for text in ("recording to a.pwr", "written: a.pwr", "recording to b.pwr"):
             app.post_message(RecordingChanged(text))
             await pilot.pause()
@@ -215,7 +215,7 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
 async def test_a_condition_that_is_none_says_why(recording, text, why):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("slash")
         assert "count > 4096" in screen_text(app)[-2]
         await pilot.press(*text, "enter")
@@ -225,9 +225,9 @@ async def test_a_condition_that_is_none_says_why(recording, text, why):
 async def test_calls_are_put_in_the_order_of_their_latency(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("x")
-        pane = app.live_place.query_one(CallsPane)
+        pane = app.places.live.query_one(CallsPane)
         await until(lambda: pane.shown and pane.shown.every.calls.paired and not pane.shown.every.calls.behind, pilot)
 
         def latencies():
@@ -250,7 +250,7 @@ async def test_calls_are_put_in_the_order_of_their_latency(recording):
 async def test_a_key_of_the_events_says_among_calls_what_to_do_instead(recording, key, words):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("x", key)
         await until(lambda: words in screen_text(app)[-2], pilot)
 
@@ -261,7 +261,7 @@ async def test_escape_closes_the_lines_first(kernel_only, place):
     async with app.run_test(size=(80, 24)) as pilot:
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
-        functions, spec = app.compose_place.query_one(FunctionList), app.compose_place.query_one(SpecPane)
+        functions, spec = app.places.compose.query_one(FunctionList), app.places.compose.query_one(SpecPane)
         await pilot.press("l")
         await until(lambda: spec.lowered, pilot)
         if place != "fields":
@@ -277,7 +277,7 @@ async def test_escape_closes_the_lines_first(kernel_only, place):
 async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("S")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "which column?"), pilot)
         await pilot.press("down", "down", "enter")
@@ -290,9 +290,9 @@ async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
 async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key, asked):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("e")
-        events = app.live_place.view.pane
+        events = app.places.live.views.current.pane
         await until(lambda: events.shown is not None and events.table.on_screen, pilot)
         assert events.record is None
         newest = events.shown.record(events.table.on_screen[-1]).seq
@@ -314,25 +314,25 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
 async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("g")
-        await until(app.live_place.view.functions_on_screen, pilot)
-        first = app.live_place.view.functions_on_screen()[0]
+        await until(app.places.live.views.current.functions_on_screen, pilot)
+        first = app.places.live.views.current.functions_on_screen()[0]
         await pilot.press("p")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "a probe on which function?"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.compose_place.panes()[0].probe is not None, pilot)
-        assert app.compose_place.panes()[0].probe.place.symbol == first
+        await until(lambda: app.places.compose.panes.editor.probe is not None, pilot)
+        assert app.places.compose.panes.editor.probe.place.symbol == first
 
 
 async def test_a_graph_of_no_function_offers_those_in_the_list(kernel_only):
     app = application(kernel_only)
     async with app.run_test(size=(120, 40)) as pilot:
         await open_compose(app, pilot)
-        functions = app.compose_place.query_one(FunctionList)
+        functions = app.places.compose.query_one(FunctionList)
         functions.query_text = "vfs_rea"
         await until(lambda: functions.on_screen[:1] == ["vfs_read"], pilot)
-        app.compose_place.action_graph()
+        app.places.compose.action_graph()
         await until(lambda: isinstance(app.screen, PickList) and says(app, "which function?"), pilot)
         await pilot.press("enter")
         await until(lambda: says(app, "Trace what vfs_read calls"), pilot)
@@ -341,10 +341,10 @@ async def test_a_graph_of_no_function_offers_those_in_the_list(kernel_only):
 async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
-        monkeypatch.setattr(app.live_place, "_event_under_cursor", lambda: "ftrace/kernel_stack")
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        monkeypatch.setattr(app.places.live.views, "event_under_cursor", lambda: "ftrace/kernel_stack")
         found: list[object] = []
-        app.live_place.with_meant("look at", found.append)
+        app.places.live.armed.with_probe("look at", found.append)
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)
@@ -360,13 +360,14 @@ async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
         await until(lambda: "Pick" in foot(app) and "Search" not in foot(app), pilot)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place is not None and "Search" in foot(app), pilot)
+        await until(lambda: app.places.live is not None and "Search" in foot(app), pilot)
         await until(lambda: app.watching and app.watching.ended, pilot)
         await pilot.press("/")
         await until(lambda: foot(app)[:2] == ["Find", "End search"] and "Search" not in foot(app), pilot)
         await pilot.press(*"cat", "enter")
         await until(
-            lambda: not isinstance(app.focused, SearchLine) and app.live_place.view.pane.table.cursor > 0, pilot
+            lambda: not isinstance(app.focused, SearchLine) and app.places.live.views.current.pane.table.cursor > 0,
+            pilot,
         )
         assert "Search" in foot(app) and "Find" not in foot(app)
         await pilot.press("escape")

@@ -30,7 +30,7 @@ async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path)
         await until(lambda: pane.display and "no tracer's call" in text_of(app), pilot)
         assert not editor.query_one("FieldPane").display
         assert app.focused is pane.query_one(LineList)
-        functions = app.compose_place.query_one(FunctionList)
+        functions = app.places.compose.query_one(FunctionList)
         assert "notrace" in lines_of(functions), "the row says it too, now that it is known"
         await until(lambda: "esc Functions  i Instead" in text_of(app), pilot)
         foot = text_of(app).splitlines()[-1]

@@ -26,7 +26,10 @@ async def again(app, pilot, text: str) -> None:
     await until(lambda: isinstance(app.focused, SpecEditor), pilot)
     app.focused.put(text, len(text))
     await until(
-        lambda: app.compose_place.current is not None and app.compose_place.panes()[1].shown.text == text, pilot
+        lambda: (
+            app.places.compose.specification.current is not None and app.places.compose.panes.spec.shown.text == text
+        ),
+        pilot,
     )
     await pilot.press("enter")
     await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
@@ -37,16 +40,16 @@ async def test_the_one_that_is_armed_is_shown_or_another_has_its_own_name(living
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: armed(app) == ["f vfs_read"], pilot)
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await again(app, pilot, "f  vfs_read ")
         assert says(app, "f vfs_read is armed already")
         assert says(app, "f:vfs_read_2 vfs_read")
         await pilot.press("escape")
-        await until(lambda: app.compose_place.is_current, pilot)
+        await until(lambda: app.places.compose.is_current, pilot)
         assert armed(app) == ["f vfs_read"]
         await again(app, pilot, "f vfs_read")
         await pilot.press("enter")
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         assert armed(app) == ["f vfs_read"]
         await again(app, pilot, "f vfs_read")
         await pilot.press("a")
@@ -60,7 +63,7 @@ async def test_its_newest_event_has_the_cursor(living):
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: armed(app) and app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: armed(app) and app.places.live and app.places.live.is_current, pilot)
         (number,) = app.watching.armed[0].formats
         await until(lambda: number in app.watching.store.decoder.formats, pilot)
         for ts in range(50):
@@ -68,11 +71,11 @@ async def test_its_newest_event_has_the_cursor(living):
             page = struct.pack("<QQ", 1000 + ts, len(data)) + data
             app.watching.store.feed(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
         await pilot.press("x")
-        await until(lambda: app.live_place.view.name == "calls", pilot)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
         await again(app, pilot, "f vfs_read")
         await pilot.press("enter")
-        await until(lambda: app.live_place.is_current and app.live_place.view.name == "events", pilot)
-        view = app.live_place.view
+        await until(lambda: app.places.live.is_current and app.places.live.views.current.name == "events", pilot)
+        view = app.places.live.views.current
         await until(lambda: view.record_under_cursor(app.watching.store) is not None, pilot)
         shown = view.record_under_cursor(app.watching.store)
         assert shown.event.endswith("/vfs_read__entry")
@@ -99,10 +102,10 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: armed(app) == ["f vfs_read"], pilot)
-        app.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read", "f vfs_write")])
+        app.arming.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read", "f vfs_write")])
         await until(lambda: len(armed(app)) == 2, pilot)
         assert any(one.text == "armed already: f vfs_read, f vfs_write" for one in app.said)
-        app.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read")])
+        app.arming.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read")])
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         assert says(app, "2 of these are armed already")
         await pilot.press("escape")
@@ -112,7 +115,7 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
 async def test_a_recording_is_asked_for_what_it_holds(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
-        app.arm_all([one.plan.probe for one in app.watching.armed])
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        app.arming.arm_all([one.plan.probe for one in app.watching.armed])
         await pilot.pause(0.3)
         assert not isinstance(app.screen, ChoiceDialog)

@@ -37,14 +37,14 @@ def recorded(path: Path, types: bytes) -> Path:
 
 async def look_around(app: Probewright, pilot) -> None:
     """Go through the functions, their fields, the specification, and the events with all their views."""
-    functions = app.compose_place.query_one(FunctionList)
+    functions = app.places.compose.query_one(FunctionList)
     for name in [one for one in app.connection.catalog.names if one.startswith("record")][:3]:
         await pilot.press("f2")
         await pick(app, pilot, name)
         await pilot.press("right", "down", "right", "x", "down", "right", "x", "w", "escape", "escape", "escape")
     functions.query_text = "record_read"
     await pilot.press("f2", "enter", "f6")
-    spec = app.compose_place.query_one(SpecPane)
+    spec = app.places.compose.query_one(SpecPane)
     for text in TEXTS:
         spec.editor.value = ""
         await paste(pilot, text)

@@ -11,7 +11,7 @@ from probes.command import Armable
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, says
 from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
-from tui.app.app import Probewright
+from tui.app.arming_control import ArmingControl
 from widgets.dialogs.preset_chooser import ListedPreset, PresetChooser
 from widgets.fields.field_list import FieldList
 from widgets.fields.function_list import FunctionList
@@ -26,10 +26,10 @@ def armed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Texts of the probes that were to be armed; nothing is."""
     texts: list[str] = []
 
-    def arm(_: Probewright, probe: Armable, **__: object) -> None:
+    def arm(_: ArmingControl, probe: Armable, **__: object) -> None:
         texts.append(str(probe))
 
-    monkeypatch.setattr(Probewright, "arm", arm)
+    monkeypatch.setattr(ArmingControl, "arm", arm)
     return texts
 
 
@@ -119,8 +119,8 @@ async def test_a_search_for_a_function_takes_none_that_is_only_like_it(kernel_on
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions = app.compose_place.query_one(FunctionList)
-        editor, _ = app.compose_place.panes()
+        functions = app.places.compose.query_one(FunctionList)
+        editor = app.places.compose.panes.editor
         for text in ("vfs_raed", "vfsrd", "vfs_readx"):
             functions.query_text = text
             await until(lambda: functions.current, pilot)
@@ -138,7 +138,7 @@ async def test_a_whole_probe_in_the_search_becomes_a_specification(kernel_only, 
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions, spec = app.compose_place.query_one(FunctionList), app.compose_place.query_one(SpecPane)
+        functions, spec = app.places.compose.query_one(FunctionList), app.places.compose.query_one(SpecPane)
         functions.query_text = text
         await until(lambda: says(app, "a whole probe: Enter"), pilot)
         await pilot.press("enter")

@@ -27,7 +27,7 @@ SIZE = (80, 24)
 
 
 async def opened(app: Probewright, pilot) -> EventExportScreen:
-    await until(lambda: app.live_place and app.live_place.is_current, pilot)
+    await until(lambda: app.places.live and app.places.live.is_current, pilot)
     await until(lambda: app.watching and app.watching.ended, pilot)
     await pilot.press("o")
     await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
@@ -200,7 +200,7 @@ async def test_a_full_disk_is_said(recording, tmp_path, monkeypatch):  # noqa: F
 async def test_without_events_there_is_nothing_to_give_out(recording):  # noqa: F811
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await until(lambda: app.watching and app.watching.ended, pilot)
         await pilot.press("c", "o")
         await until(lambda: any("no events" in said.text for said in app.said), pilot)
@@ -212,15 +212,15 @@ async def test_without_events_there_is_nothing_to_give_out(recording):  # noqa: 
 async def test_the_table_of_a_view_is_what_the_command_line_writes(recording, tmp_path, capsys, key, view, text):  # noqa: F811
     app = application(recording)
     async with app.run_test(size=(110, 30)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await until(lambda: app.watching and app.watching.ended, pilot)
         if text:
-            app.live_place.filter.choose(text, app.watching)
+            app.places.live.filter.choose(text, app.watching)
         await pilot.press(key)
-        await until(lambda: app.live_place.view.name in (view, "graph"), pilot)
+        await until(lambda: app.places.live.views.current.name in (view, "graph"), pilot)
         if view == "hot-spots":
             await pilot.press("h")
-            await until(lambda: app.live_place.view.table_name == view, pilot)
+            await until(lambda: app.places.live.views.current.table_name == view, pilot)
         for place, (name, suffix) in enumerate((("jsonl", ".jsonl"), ("csv", ".csv"))):
             dialog = await opened(app, pilot)
             in_here(dialog, tmp_path)

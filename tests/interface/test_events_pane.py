@@ -32,8 +32,8 @@ async def live():
     """(pilot, pane, every event) with the picture held and the cursor on the newest."""
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
-        pane = app.live_place.query_one(EventsPane)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        pane = app.places.live.query_one(EventsPane)
         store = app.watching.store
         await until(lambda: pane.table.rows.next == store.next_seq, pilot)
         yield pilot, pane, [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
@@ -109,7 +109,7 @@ async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
         pane.show(EventTable(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
         assert rows(pane) == chosen != every
         assert pane.condition == "count > 1024"
-        assert pilot.app.live_place._filter_bar.text == "count > 1024 && nosuch", "and who types is not disturbed"
+        assert pilot.app.places.live.filtering.bar.text == "count > 1024 && nosuch", "and who types is not disturbed"
 
 
 async def test_columns_of_what_is_disarmed_go_with_clear():
@@ -129,12 +129,12 @@ async def test_the_line_above_says_how_many_are_shown_and_what_else_there_is(siz
     async with live() as (pilot, pane, every):
         await pilot.resize_terminal(*size)
         app = pilot.app
-        state = app.live_place._line.state
+        state = app.places.live.status.line.state
         assert (state.shown, state.of) == (len(every), 0)
         pane.only("count == 123456789")
-        app.live_place.tick()
+        app.places.live.tick()
         await pilot.pause()
-        assert app.live_place._line.state.shown == 0 and app.live_place._line.state.of == len(every)
+        assert app.places.live.status.line.state.shown == 0 and app.places.live.status.line.state.of == len(every)
         assert all(f"{name}" in screen_text(app)[1] for name in ("[events]", " graph ", " entry→exit ", " summary "))
 
 
@@ -161,13 +161,13 @@ async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatc
         app = pilot.app
         await pilot.press("D")
         await until(lambda: not app.watching.armed, pilot)
-        monkeypatch.setattr(type(app.graphing), "runs", True)
+        monkeypatch.setattr(type(app.tracing), "runs", True)
         for key in ("s", "e", "x"):
             await pilot.press(key)
             assert "calls are traced: g" in screen_text(app)[1], key
         monkeypatch.undo()
-        app.live_place.tick()
-        assert "calls are traced" not in app.live_place._line.state.note
+        app.places.live.tick()
+        assert "calls are traced" not in app.places.live.status.line.state.note
 
 
 async def test_what_was_lost_is_said_once():
@@ -180,12 +180,12 @@ async def test_what_was_lost_is_said_once():
 
 async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
     async with live() as (pilot, _, _):
-        place, graphing = pilot.app.live_place, pilot.app.graphing
+        place, graphing = pilot.app.places.live, pilot.app.tracing
         tracer = SimpleNamespace(store=SimpleNamespace(lost=7, undecodable=0), cuts=(), live=False)
         graphing.watching = tracer
-        assert place._losses(tracer) == LossTotals(lost=7)
+        assert place.status.losses(tracer) == LossTotals(lost=7)
         tracer.store.lost = 0
-        assert place._losses(tracer) is None and place._losses(pilot.app.watching) is None
+        assert place.status.losses(tracer) is None and place.status.losses(pilot.app.watching) is None
         graphing.watching = None
 
 
@@ -304,7 +304,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
 async def test_who_reads_a_call_stays_there_when_tasks_get_names():
     async with live() as (pilot, _, every):
         await pilot.press("x")
-        pane = pilot.app.live_place.view.pane
+        pane = pilot.app.places.live.views.current.pane
         await until(lambda: pane.shown and pane.shown.counts[0] > 0 and not pane.tick(), pilot)
         store, table = pane.shown._store, pane.table
         names = [
@@ -357,7 +357,7 @@ async def test_a_search_stays_within_what_is_chosen():
 async def test_calls_are_chosen_by_latency_and_by_fields_of_either_end():
     async with live() as (pilot, _, _):
         await pilot.press("x")
-        view = pilot.app.live_place.view
+        view = pilot.app.places.live.views.current
         await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
         shown = view.pane.shown
         every = [shown.records(row) for row in range(shown.first, shown.next)]

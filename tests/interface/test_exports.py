@@ -43,7 +43,7 @@ async def test_every_tool_is_shown(kernel_only, size):
         assert "bpftrace THIS" in seen["bpftrace script"]
         assert "boot-time tracing, made by probewright" in seen["boot-time tracing"]
         await pilot.press("escape")
-        await until(lambda: app.compose_place.is_current, pilot)
+        await until(lambda: app.places.compose.is_current, pilot)
 
 
 async def test_a_text_is_copied_whole(kernel_only):
@@ -105,6 +105,6 @@ async def test_without_a_probe_it_says_so(kernel_only):
     app = application(kernel_only)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_compose(app, pilot)
-        app.compose_place.action_export()
+        app.places.compose.action_export()
         await until(lambda: any("there is no probe yet" in line for line in screen_text(app)), pilot)
-        assert app.screen is app.compose_place
+        assert app.screen is app.places.compose

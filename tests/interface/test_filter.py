@@ -30,12 +30,12 @@ async def choose(pilot, text: str) -> None:
     await pilot.press("f", "ctrl+u")
     await paste(pilot, text)
     await pilot.press("enter")
-    await until(lambda: pilot.app.live_place.view.focus.has_focus, pilot)
+    await until(lambda: pilot.app.places.live.views.current.focus.has_focus, pilot)
 
 
 async def settled(pilot) -> None:
     await pilot.pause()
-    await until(lambda: pilot.app.live_place._more is None, pilot)
+    await until(lambda: pilot.app.places.live._more is None, pilot)
     await pilot.pause()
 
 
@@ -44,7 +44,7 @@ async def test_every_view_says_how_many_pass(size):
     async with live() as (pilot, pane, every):
         await pilot.resize_terminal(*size)
         app = pilot.app
-        place = app.live_place
+        place = app.places.live
         await choose(pilot, "comm == cat")
         wanted = [record for record in every if record.comm == "cat"]
         await until(lambda: rows(pane) == wanted, pilot)
@@ -53,19 +53,19 @@ async def test_every_view_says_how_many_pass(size):
             await place.action_view(name)
             await settled(pilot)
             said[name] = line_of(app)
-            found = place.view.filtered
+            found = place.views.current.filtered
             assert isinstance(found, str) or found.of > found.passing > 0
             assert (found if isinstance(found, str) else found.text)[:20] in said[name], name
         assert all(line.startswith("filter comm == cat ") for line in said.values())
         assert f"{len(wanted)} of {len(every)} events" in said["events"] and said["summary"] == said["events"]
         assert "not filtered: the kernel counts all" in said["histograms"]
-        assert f"on the screen: {len(wanted)} events" in place._views["summary"].pane._shown.head
-        calls = place._views["calls"].pane.shown
+        assert f"on the screen: {len(wanted)} events" in place.views.by_name["summary"].pane._shown.head
+        calls = place.views.by_name["calls"].pane.shown
         shown = [[end for end in calls.records(row) if end] for row in range(calls.first, calls.next)]
         assert shown and all(any(end.comm == "cat" for end in ends) for ends in shown)
-        graph = place._views["graph"]
+        graph = place.views.by_name["graph"]
         await place.action_view("graph")
-        assert place.view.filtered.passing == len(shown)
+        assert place.views.current.filtered.passing == len(shown)
         await pilot.press("h")
         await until(lambda: graph._hot_calls > 0, pilot)
         await settled(pilot)
@@ -76,7 +76,7 @@ async def test_every_view_says_how_many_pass(size):
         await until(lambda: graph._hot_calls > len(shown), pilot)
         await pilot.press("s")
         await settled(pilot)
-        assert place.view.filtered == PassCount(len(every), len(every))
+        assert place.views.current.filtered == PassCount(len(every), len(every))
 
 
 async def test_escape_restores_what_was_and_takes_its_error_along():
@@ -143,13 +143,13 @@ async def test_fields_operators_and_values_are_completed():
         await pilot.press("f", "r", "e")
         await until(lambda: any("ret " in line and "a number" in line for line in screen_text(pilot.app)), pilot)
         await pilot.press("tab")
-        await until(lambda: pilot.app.live_place._filter_bar.text == "ret ", pilot)
+        await until(lambda: pilot.app.places.live.filtering.bar.text == "ret ", pilot)
         await pilot.press("tab", "down")
-        await until(lambda: pilot.app.live_place._filter_bar._list.chosen is not None, pilot)
-        value = pilot.app.live_place._filter_bar._list.chosen.text
+        await until(lambda: pilot.app.places.live.filtering.bar._list.chosen is not None, pilot)
+        value = pilot.app.places.live.filtering.bar._list.chosen.text
         await pilot.press("enter")
         text = f"ret == {value}"
-        await until(lambda: pilot.app.live_place._filter_bar.text == text, pilot)
+        await until(lambda: pilot.app.places.live.filtering.bar.text == text, pilot)
         assert rows(pane) == every, "Enter took the value, and no filter yet"
         await pilot.press("enter")
         await until(lambda: pane.condition == text and 0 < len(rows(pane)) < len(every), pilot)
@@ -180,7 +180,7 @@ async def test_a_value_of_the_summary_narrows_what_is_filtered_already():
         await choose(pilot, "comm == cat")
         await pilot.press("s")
         await settled(pilot)
-        summary = pilot.app.live_place.view.pane
+        summary = pilot.app.places.live.views.current.pane
         summary.post_message(SummaryPane.EventsWanted("ret < 0"))
         wanted = [record for record in every if record.comm == "cat" and (record.values.get("ret") or 0) < 0]
         await until(lambda: rows(pane) == wanted, pilot)

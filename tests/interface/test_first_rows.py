@@ -91,22 +91,24 @@ async def starting(read: Read) -> AsyncIterator[tuple[Probewright, Pilot[Any], H
 
 
 def table_of(app: Probewright) -> TailTable:
-    return app.live_place.query_one(TailTable)
+    return app.places.live.query_one(TailTable)
 
 
 async def let_go(app: Probewright, pilot: Pilot[Any], opening: Held) -> None:
     """Open the recording, and wait until its rows come from the store and the kernel's losses are known."""
     opening.free.set()
     await until(lambda: app.watching and app.watching.ended and app.counts is not None, pilot)
-    assert app.live_place is not None
-    await until(lambda: app.live_place.view.pane.shown is not None or not app.live_place.is_current, pilot)
+    assert app.places.live is not None
+    await until(lambda: app.places.live.views.current.pane.shown is not None or not app.places.live.is_current, pilot)
 
 
 async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
     read = Read(preview, events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
-        await until(lambda: app.live_place and app.live_place.is_current and "exe-384" in screen_text(app)[-2], pilot)
+        await until(
+            lambda: app.places.live and app.places.live.is_current and "exe-384" in screen_text(app)[-2], pilot
+        )
         assert app.connection is None and app.watching is None
         before = screen_text(app)
         assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "armed 4  lost 0" in before[0]
@@ -119,13 +121,13 @@ async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
 async def test_the_place_of_the_events_is_there_before_its_rows(preview):
     read = Read(preview, events=True)
     async with starting(read) as (app, pilot, _):
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         line = app.screen.query_one(LiveLine)
         assert line.state.note == "", "nothing is said of a recording that is not read"
         assert app.screen.query_one(TopLine).status.kernel == "opening"
         read.finish()
         await until(lambda: table_of(app).rows.next == preview.events.next, pilot)
-        assert list(app.live_place._views) == ["events"], "other views are made when they are shown"
+        assert list(app.places.live.views.by_name) == ["events"], "other views are made when they are shown"
 
 
 async def test_functions_stay_where_the_target_has_no_events(preview):
@@ -133,7 +135,7 @@ async def test_functions_stay_where_the_target_has_no_events(preview):
     read.finish()
     async with starting(read) as (app, pilot, _):
         await until(lambda: "functions" in screen_text(app)[0], pilot)
-        assert app.compose_place.is_current and app.live_place is None
+        assert app.places.compose.is_current and app.places.live is None
 
 
 async def test_who_types_a_name_is_not_taken_to_the_events(preview):
@@ -143,18 +145,18 @@ async def test_who_types_a_name_is_not_taken_to_the_events(preview):
         read.finish()
         await until(lambda: "functions" in screen_text(app)[0], pilot)
         await let_go(app, pilot, opening)
-        assert app.compose_place.is_current
+        assert app.places.compose.is_current
 
 
 async def test_who_leaves_for_the_functions_is_not_taken_back(preview):
     read = Read(preview, events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
-        await until(lambda: app.compose_place.is_current, pilot)
+        await until(lambda: app.places.compose.is_current, pilot)
         await let_go(app, pilot, opening)
-        assert app.compose_place.is_current
+        assert app.places.compose.is_current
         await pilot.press("f3")
         await until(lambda: "exe-384" in screen_text(app)[-2], pilot)
 
@@ -163,7 +165,7 @@ async def test_a_held_row_stays_under_the_cursor(preview):
     read = Read(preview, events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
-        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current and table_of(app).rows.next, pilot)
         table = table_of(app)
         await pilot.press("space", "up", "up", "up")
         assert not table.following
@@ -171,20 +173,20 @@ async def test_a_held_row_stays_under_the_cursor(preview):
         await let_go(app, pilot, opening)
         assert (table.cursor, table.top, table.following) == (cursor, top, False)
         await pilot.press("enter")
-        await until(lambda: app.screen is not app.live_place, pilot)
+        await until(lambda: app.screen is not app.places.live, pilot)
 
 
 async def test_a_search_begun_early_ends_in_the_open_recording(preview):
     read = Read(preview, events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
-        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current and table_of(app).rows.next, pilot)
         await pilot.press("slash", *"bprm", "enter")
         table = table_of(app)
         assert table.following
         await let_go(app, pilot, opening)
         await until(lambda: not table.following, pilot)
-        assert app.live_place.view.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
+        assert app.places.live.views.current.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
 
 
 async def test_rows_that_were_not_read_say_that_they_come(preview):
@@ -192,7 +194,7 @@ async def test_rows_that_were_not_read_say_that_they_come(preview):
     read = Read(preview._replace(events=first), events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
-        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current and table_of(app).rows.next, pilot)
         await pilot.press("home")
         assert "…" in screen_text(app)[3] and "vfs_" not in screen_text(app)[3]
         await let_go(app, pilot, opening)

@@ -34,10 +34,10 @@ def recording(request, tmp_path_factory):
 
 
 async def open_graph(app, pilot) -> GraphView:
-    await until(lambda: app.live_place is not None and app.live_place.is_current, pilot)
+    await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
     await until(lambda: app.watching.ended and app.connection.loaded_symbols is not None, pilot)
     await pilot.press("g")
-    view = app.live_place.view
+    view = app.places.live.views.current
     assert isinstance(view, GraphView)
     await until(lambda: view.shown is not None and not view.shown.growing.behind, pilot)
     return view
@@ -46,7 +46,7 @@ async def open_graph(app, pilot) -> GraphView:
 async def open_hot_spots(app, pilot) -> tuple[GraphView, GraphPane]:
     view = await open_graph(app, pilot)
     await pilot.press("h")
-    pane = app.live_place.query_one(GraphPane)
+    pane = app.places.live.query_one(GraphPane)
     await until(lambda: pane.hot.spots.spots, pilot)
     return view, pane
 
@@ -187,8 +187,8 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
         await pilot.press("home", "n")
         await until(lambda: view.function_under_cursor() == "vfs_read", pilot)
         await pilot.press("p")
-        await until(lambda: app.compose_place.is_current, pilot)
-        editor = app.compose_place.query_one(ProbeEditor)
+        await until(lambda: app.places.compose.is_current, pilot)
+        editor = app.places.compose.query_one(ProbeEditor)
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "vfs_read", pilot)
 
 
@@ -250,11 +250,14 @@ async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
     monkeypatch.setattr(Connection, "load_symbols", slow)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place is not None and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
         await until(lambda: app.watching.ended, pilot)
         await pilot.press("g")
-        await until(lambda: app.live_place.view.name == "graph" and app.live_place.view.shown is not None, pilot)
-        view = app.live_place.view
+        await until(
+            lambda: app.places.live.views.current.name == "graph" and app.places.live.views.current.shown is not None,
+            pilot,
+        )
+        view = app.places.live.views.current
         await until(lambda: view.note(app.watching) == "reading symbols", pilot)
         assert view.shown.next == view.shown.first
         read.set()
@@ -303,13 +306,13 @@ async def test_a_recording_traces_nothing(recording):
     async with app.run_test(size=SIZE) as pilot:
         await open_graph(app, pilot)
         await pilot.press("f2")
-        app.compose_place.pick("vfs_read")
+        app.places.compose.pick("vfs_read")
         await pilot.press("G")
         await until(lambda: "Trace what vfs_read calls" in "\n".join(screen_text(app)), pilot)
         await pilot.press("5")
         await until(lambda: "is a recording" in "\n".join(screen_text(app)), pilot)
-        assert not app.graphing.runs
-        assert app.screen is app.compose_place
+        assert not app.tracing.runs
+        assert app.screen is app.places.compose
 
 
 async def test_a_call_took_as_long_in_its_details_as_on_the_list(recording):

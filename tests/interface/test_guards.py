@@ -128,7 +128,7 @@ async def test_a_trigger_is_judged_as_typed_and_only_a_good_one_is_added():
 async def test_a_recording_shows_its_losses_and_takes_no_remedies():
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
         await pilot.press("L")
         await until(lambda: isinstance(app.screen, LossScreen), pilot)
         text = "\n".join(screen_text(app))
@@ -136,7 +136,7 @@ async def test_a_recording_shows_its_losses_and_takes_no_remedies():
         assert "a recording" in text
         await pilot.press("b")
         await pilot.press("escape")
-        await until(lambda: app.screen is app.live_place, pilot)
+        await until(lambda: app.screen is app.places.live, pilot)
         await pilot.press("T")
         await until(lambda: any("takes no triggers" in one.text for one in app.said), pilot)
 
@@ -210,7 +210,7 @@ async def test_what_is_too_fast_is_asked_about(living, key, mode):
         await until(lambda: app.watching.armed, pilot)
         (armed,) = app.watching.armed
         assert app.watching.session.mode(armed) is mode
-        await until(lambda: app.screen is app.live_place, pilot)
+        await until(lambda: app.screen is app.places.live, pilot)
     app.watching.close()
     assert not found.traces
     assert not found.guarded
@@ -222,20 +222,20 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
         await ask_for(app, pilot)
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("escape")
-        await until(lambda: app.screen is app.compose_place, pilot)
+        await until(lambda: app.screen is app.places.compose, pilot)
         assert not app.watching.armed
         await pilot.press("ctrl+r")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
-        await until(lambda: app.compose_place.panes()[1].has_class("-filtering"), pilot)
-        assert app.compose_place.focused is not None
+        await until(lambda: app.places.compose.panes.spec.has_class("-filtering"), pilot)
+        assert app.places.compose.focused is not None
 
 
 async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         found.overrun = 4321
         await pilot.press("L")
         await until(lambda: isinstance(app.screen, LossScreen) and "1.4 MB" in "\n".join(screen_text(app)), pilot)
@@ -260,7 +260,7 @@ async def test_a_trigger_is_added_and_taken_away_by_hand(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         (armed,) = app.watching.armed
         event = armed.plan.events[0]
         trigger = f"{ROOT}/instances/probewright-{found.owner}/events/{event.path}/trigger"
@@ -284,7 +284,7 @@ async def test_a_storm_is_told(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         app.watching.guard.limit = 1000
         end = time.monotonic() + 60
         (armed,) = app.watching.armed

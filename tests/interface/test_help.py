@@ -101,7 +101,7 @@ async def asked(app, pilot) -> str:
 async def test_every_view_of_the_live_place_is_explained(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         for key, own in (
             ("e", "Only events with this value"),
             ("x", "Go to a time, as 12.304 or +0.5 or -2"),
@@ -118,7 +118,7 @@ async def test_every_view_of_the_live_place_is_explained(recording):
 async def test_every_screen_over_the_live_place_is_explained(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         for keys, kind in (
             (["home", "enter"], DetailScreen),
             (["L"], LossScreen),
@@ -130,13 +130,13 @@ async def test_every_screen_over_the_live_place_is_explained(recording):
             await until(partial(over, app, kind), pilot)
             assert about(kind).title in await asked(app, pilot)
             await pilot.press("escape")
-            await until(lambda: app.live_place.is_current, pilot)
+            await until(lambda: app.places.live.is_current, pilot)
 
 
 async def test_the_place_where_probes_are_built_is_explained(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await asked(app, pilot)
@@ -148,7 +148,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
             await until(partial(over, app, kind), pilot)
             assert about(kind).title in await asked(app, pilot)
             await pilot.press("escape")
-            await until(lambda: app.compose_place.is_current, pilot)
+            await until(lambda: app.places.compose.is_current, pilot)
         await pilot.press("i")
         await until(lambda: "What to take instead" in {one.title for one in help_of(app.screen)}, pilot)
         await asked(app, pilot)
@@ -208,18 +208,18 @@ async def test_keys_that_choose_a_tool_are_explained(kernel_only):
 async def test_enter_leaves_the_details(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("home", "enter")
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
         await pilot.press("enter")
-        await until(lambda: app.live_place.is_current, pilot)
-        assert not app.live_place.query_one(EventsPane).table.following, "the event is still under the cursor"
+        await until(lambda: app.places.live.is_current, pilot)
+        assert not app.places.live.query_one(EventsPane).table.following, "the event is still under the cursor"
 
 
 async def test_the_palette_offers_what_has_keys_here(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Losses", "Target", "Quit"} <= offered and not {"Lines", "Palette"} & offered
         await pilot.press("ctrl+p", *"losses")

@@ -42,7 +42,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         (armed,) = app.watching.armed
         event = armed.plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
@@ -82,7 +82,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid.execname"]
         await pilot.press("k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)
-        app.disarm(app.watching.armed)
+        app.arming.disarm(app.watching.armed)
         await until(lambda: not app.watching.armed, pilot)
         await until(lambda: not said(app, "counting in the kernel"), pilot)
     app.watching.close()
@@ -102,13 +102,13 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
         await pilot.press(*["down"] * place)
         await until(lambda: dialog._list.cursor == place, pilot)
         await pilot.press("enter")
-        await until(lambda: app.screen is app.live_place and path.exists(), pilot)
+        await until(lambda: app.screen is app.places.live and path.exists(), pilot)
         return [json.loads(line) for line in path.read_text().splitlines()]
 
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         event = app.watching.armed[0].plan.events[0]
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
@@ -152,7 +152,7 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
         await pilot.press(*["backspace"] * 6)
         await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         await until(lambda: said(app, "[histograms]") and said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
         event = app.watching.armed[0].plan.events[0]
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid"]
@@ -165,7 +165,7 @@ async def test_what_a_changed_program_counted_is_one_key_away(living):
         await paste_a_count_and_change_it(app, pilot)
         await until(lambda: said(app, f"hist:keys=common_pid is left out; once it is armed {ADD_TRIGGER}"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         event = app.watching.armed[0].plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
         assert not living.on(event.path)
@@ -188,9 +188,9 @@ async def test_another_trigger_is_typed_over_the_one_that_is_offered(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         (armed,) = app.watching.armed
-        app.push_screen(TriggerScreen(app.watching, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
+        app.push_screen(TriggerScreen(app, app.watching, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
         await until(lambda: said(app, "✓ this kernel takes it: Enter"), pilot)
         assert app.screen._input.value == "hist:keys=common_pid", "the first that this kernel takes"
         await pilot.press(*"stacktrace")
@@ -224,18 +224,18 @@ async def test_a_measured_time_is_shown_among_the_events(living):
         await pilot.press("f6")
         await until(lambda: isinstance(app.focused, SpecEditor), pilot)
         await paste(pilot, "lat:slow {f vfs_read count} to {f vfs_read%return} by common_pid")
-        await until(lambda: app.compose_place.current is not None, pilot)
+        await until(lambda: app.places.compose.specification.current is not None, pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         await pilot.pause()
-        assert app.live_place.view.name == "events"
+        assert app.places.live.views.current.name == "events"
     app.watching.close()
 
 
 async def test_a_recording_has_no_tables():
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "no probe has a hist trigger"), pilot)
 
@@ -244,7 +244,7 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)
         assert not any("/s " in line for line in screen_text(app)[:2])
@@ -252,4 +252,4 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
         await pilot.press("enter")
-        await until(lambda: len(app.watching.armed) == 2 and app.live_place.view.name == "events", pilot)
+        await until(lambda: len(app.watching.armed) == 2 and app.places.live.views.current.name == "events", pilot)

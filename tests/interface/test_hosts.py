@@ -78,7 +78,7 @@ def has_rows(fleet: Fleet, number: int) -> bool:
 
 async def test_states_side_by_side_and_one_list(lan, monkeypatch):
     async with running(lan, "web1", "web2.example.com", "ssh://gone") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 3 armed, 1 failed" in text(app), pilot)
         rows = text(app).splitlines()
@@ -106,7 +106,7 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
 
 async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_come(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for number, host in enumerate(("web1", "web2.example.com", "web1", "web2.example.com")):
@@ -140,7 +140,7 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
 
 async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.now(), pid=1)
@@ -160,7 +160,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
     monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         assert not app.check_action("reconnect", ())
@@ -187,7 +187,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
 async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
+        app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app) and text(app).count("● armed") == 2, pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
         await until(lambda: re.search(r"web1 .*✗ silent 12\d s +0", text(app)), pilot)
@@ -201,9 +201,9 @@ async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):
     from probes.check import armable
-    from tui.compose.screen import ComposeScreen
+    from tui.compose.specification_control import SpecificationControl
 
-    monkeypatch.setattr(ComposeScreen, "current", property(lambda self: armable("f vfs_open")))
+    monkeypatch.setattr(SpecificationControl, "current", property(lambda self: armable("f vfs_open")))
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: text(app).count("○ open") == 2, pilot)
         await pilot.press("a")
@@ -229,7 +229,7 @@ class HistHost(HistKernel, FakeHost):
 async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_out(tmp_path):
     lan = Lan(HistHost("web1"), HistHost("web2"))
     async with running(lan, "web1", "web2") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
 
         async def given_out(title: str) -> str:
             await pilot.press("o")
@@ -278,7 +278,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
 
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for pid in range(1, 22):
@@ -326,7 +326,7 @@ async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
 
 async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
     async with running(lan, "web1") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "1 of 1 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.now(), pid=11)
@@ -350,14 +350,14 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
 
 async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
     from probes.check import armable
-    from tui.compose.screen import ComposeScreen
+    from tui.compose.specification_control import SpecificationControl
     from tui.messages import ProbeArmed
 
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: app.watching is not None, pilot)
         await pilot.press("f3")
         await until(lambda: "nothing is armed: F2, a function, Enter, Enter arms one" in text(app), pilot)
-        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
+        app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
         await pilot.press("f9")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("o")
@@ -365,7 +365,7 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
         await pilot.press("escape", "f3")
         await until(lambda: "2 hosts have probes; F9 shows the hosts" in text(app), pilot)
         built = armable("f vfs_open")
-        monkeypatch.setattr(ComposeScreen, "current", property(lambda self: built))
+        monkeypatch.setattr(SpecificationControl, "current", property(lambda self: built))
         app.post_message(ProbeArmed(built, ()))
         await until(lambda: "armed on web1 only; F9, a arms on all hosts" in text(app), pilot)
         app.post_message(ProbeArmed(armable("f vfs_read"), ()))
@@ -408,7 +408,7 @@ async def test_it_ends_while_a_host_is_being_opened(lan):
     async with running(lan, "web1", "slow") as (app, pilot):
         await until(lambda: "… opening" in text(app) and "○ open" in text(app), pilot)
         await pilot.press("ctrl+q")
-    assert [host.state for host in app.hosting.fleet.hosts] == [HostState.CLOSED, HostState.UNREACHABLE]
+    assert [host.state for host in app.hosts.fleet.hosts] == [HostState.CLOSED, HostState.UNREACHABLE]
 
 
 def test_nothing_hostile_reaches_the_screen():

@@ -49,7 +49,7 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
         await until(lambda: app.watching is not None, pilot)
         assert app.watching is not None
         armed = await asyncio.to_thread(app.watching.arm, probe("vfs_read"))
-        app.look()
+        app.refresh_loop.count()
         await pilot.press("f3")
         side.event(1000, id_of(armed))
         await until(lambda: "vfs_read" in shown(app), pilot)
@@ -64,7 +64,7 @@ async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> No
     side.event(2000, id_of(watching.armed[0]))
     side.cut()
     assert eventually(lambda: watching.error is not None)
-    app._feed._tick()
+    app.refresh_loop.ticks.run()
     assert watching.take_error() is not None, "nobody was told"
 
 
@@ -173,7 +173,7 @@ async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest
         graph = GraphWatch(app.watching.connection, GraphPlan())
         errors = iter([TargetLost("the line was cut")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
-        app.graphing.watching = graph
+        app.tracing.watching = graph
         for _ in range(2):
             app._ticked()
         (told,) = (one for one in app.said if one.title == "the call graph has ended")

@@ -51,7 +51,7 @@ def line(monkeypatch):
 
 
 async def search(app, pilot, name: str) -> None:
-    functions = app.compose_place.query_one(FunctionList)
+    functions = app.places.compose.query_one(FunctionList)
     functions.query_text = name
     await until(lambda: functions.current == name, pilot)
     functions.focus_search()
@@ -59,7 +59,7 @@ async def search(app, pilot, name: str) -> None:
 
 
 def text_of(app) -> str:
-    return str(app.compose_place.query_one(FieldHint).render())
+    return str(app.places.compose.query_one(FieldHint).render())
 
 
 async def test_the_types_of_a_module_are_read_while_the_screen_goes_on(kernel, line):
@@ -67,7 +67,7 @@ async def test_the_types_of_a_module_are_read_while_the_screen_goes_on(kernel, l
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         await search(app, pilot, "net_failover_open")
-        editor, spec = app.compose_place.query_one(ProbeEditor), app.compose_place.query_one(SpecPane)
+        editor, spec = app.places.compose.query_one(ProbeEditor), app.places.compose.query_one(SpecPane)
         await until(lambda: "reading the types of module net_failover" in text_of(app), pilot)
         await until(lambda: line.asked == ["net_failover"], pilot)
         assert editor.probe is not None and editor.probe.place.symbol == "net_failover_open"
@@ -93,7 +93,7 @@ async def test_another_one_picked_meanwhile_stays(kernel, line):
         await search(app, pilot, "net_failover_open")
         await until(lambda: line.asked, pilot)
         await search(app, pilot, "vfs_read")
-        editor, spec = app.compose_place.query_one(ProbeEditor), app.compose_place.query_one(SpecPane)
+        editor, spec = app.places.compose.query_one(ProbeEditor), app.places.compose.query_one(SpecPane)
         await until(lambda: spec.shown.verdict is not None and spec.shown.verdict.ok, pilot)
         assert editor.probe is not None and editor.probe.place.symbol == "vfs_read"
         line.free.set()

@@ -60,7 +60,7 @@ async def test_a_recording_that_opens_takes_nobody_from_the_palette(recording):
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
         app.action_command_palette()
-        app.replayed()
+        app.places.replayed()
         await until(lambda: isinstance(app.focused, Input), pilot)
         assert isinstance(app.screen, Palette)
 

@@ -13,6 +13,7 @@ from tests.interface.test_app import application, kernel_only, open_compose, pic
 from tests.interface.widget_host import screen_text, until
 from tui.app import target_control
 from tui.app.app import Probewright
+from tui.app.arming_control import ArmingControl
 from tui.dialogs import preset_model as decisions
 from tui.dialogs.preset_screen import PresetScreen
 from tui.opening import Opening
@@ -136,7 +137,7 @@ async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_
 async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         chooser = await open_presets(app, pilot)
         await pilot.press(*name)
         await until(lambda: chooser.current and chooser.current.name == name, pilot)
@@ -149,7 +150,7 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
     (folders / "reads.toml").write_text(OWN.replace(" if count > ${least}", ""))
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         chooser = await open_presets(app, pilot)
         await pilot.press(*"reads")
         await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
@@ -159,19 +160,19 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
         await until(lambda: "least: 100x is no int" in text(app), pilot)
         await pilot.press("backspace", "enter")
         # A recording arms what it holds: this probe is one of its own.
-        await until(lambda: app.live_place.is_current and not isinstance(app.screen, FormDialog), pilot)
+        await until(lambda: app.places.live.is_current and not isinstance(app.screen, FormDialog), pilot)
         assert "not armed" not in text(app)
 
 
 async def armed(app, pilot, name: str) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+    await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
     chooser = await open_presets(app, pilot)
     await pilot.press(*name)
     await until(lambda: chooser.current and chooser.current.name == name, pilot)
     await pilot.press("enter")
     await until(lambda: isinstance(app.screen, FormDialog), pilot)
     await pilot.press("enter")
-    await until(lambda: app.live_place.is_current and not isinstance(app.screen, FormDialog), pilot)
+    await until(lambda: app.places.live.is_current and not isinstance(app.screen, FormDialog), pilot)
 
 
 async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(recording, folders):
@@ -183,7 +184,7 @@ async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await armed(app, pilot, "reads")
-        pane = app.live_place.query_one(EventsPane)
+        pane = app.places.live.query_one(EventsPane)
 
         def shown() -> list[str]:
             return [column.name for column in pane.choice.shown if not column.of_all]
@@ -200,18 +201,18 @@ async def test_the_summary_opens_on_its_first_column_although_others_were_there_
     (folders / "reads.toml").write_text(own.replace('"events"', '"summary"\ncolumns = ["ret", "count"]'))
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("s")
-        view = app.live_place.view
+        view = app.places.live.views.current
         await until(lambda: view.name == "summary" and "vfs_read" in view._subject.event, pilot)
         await pilot.press("v")  # what was picked before is of another question
         await pilot.press("e")
         await armed(app, pilot, "reads")
-        await until(lambda: app.live_place.view is view, pilot)
+        await until(lambda: app.places.live.views.current is view, pilot)
         await until(lambda: "vfs_write__exit ret  " in text(app), pilot)
         await pilot.press("v")
         await until(lambda: " count  " in text(app) and "vfs_write__exit ret  " not in text(app), pilot)
-        app.live_place.tick()
+        app.places.live.tick()
         assert "vfs_write" in view._subject.event and view._subject.field == "count", "picked, so that it stays"
 
 
@@ -224,8 +225,8 @@ async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders)
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await armed(app, pilot, "reads")
-        await until(lambda: app.live_place.view.name == "calls", pilot)
-        pane = app.live_place.query_one(CallsPane)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
+        pane = app.places.live.query_one(CallsPane)
         await until(lambda: pane.shown and pane.shown.chosen_by and not pane.shown.behind, pilot)
         assert pane.condition == "latency >= 50us"
         took = [pane.shown.call(row).latency for row in range(pane.shown.first, pane.shown.next)]
@@ -256,7 +257,7 @@ async def test_what_is_on_the_screen_is_saved_and_found_again(kernel_only, folde
 
 async def test_enter_goes_through_the_lines_and_saves_in_the_last(kernel_only, folders, monkeypatch):
     armed: list[object] = []
-    monkeypatch.setattr(Probewright, "arm_all", lambda _, probes: armed.append(probes))
+    monkeypatch.setattr(ArmingControl, "arm_all", lambda _, probes: armed.append(probes))
     app = application(kernel_only)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_compose(app, pilot)

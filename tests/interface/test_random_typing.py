@@ -123,14 +123,14 @@ async def taken_back(app: Probewright, pilot: Pilot[None], clock: Clock) -> None
         await pilot.press("escape")
     dialogs.close_all(app)
     await pilot.press("f3")
-    await until(lambda: app.live_place is not None and app.live_place.is_current, pilot)
+    await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
 
     def idle() -> bool:
         return not any(one.group in ("arm", "histograms") and not one.is_finished for one in app.workers)
 
     await until(idle, pilot)
     while app.undo:
-        app.undo_last()
+        app.undo.take_back()
         await until(idle, pilot)
 
 
@@ -185,7 +185,7 @@ async def test_on_a_recording_nothing_is_lost_and_no_file_is_written(recording, 
     with still() as folder:
         app = application(recording)
         async with app.run_test(size=SIZE) as pilot:
-            await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+            await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
             await in_every_state(app, pilot, (*EVERYWHERE, *BUILDING), random.Random(seed), folder)
             before = state_of(app, folder)
             app.open_target(str(recording))
@@ -246,5 +246,5 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
 
 
 def _armed(app: Probewright, number: int) -> bool:
-    here = app.live_place is not None and app.live_place.is_current
+    here = app.places.live is not None and app.places.live.is_current
     return here and app.watching is not None and len(app.watching.armed) == number

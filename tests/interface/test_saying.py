@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.reactive import var
 from textual.widgets import Static
 from textual.widgets._toast import Toast
 
 from tests.interface.widget_host import screen_text, until
-from tui.notifications import SayingApp
+from tui.notifications import Notices
 from widgets.footer import KeyFooter, laid_out
 from widgets.notice import MOST_LINES, Notice, lines
 
 ROWS = 23
 
 
-class Bench(SayingApp):
+class Bench(App[None]):
+    said: var[tuple[Notice, ...]] = var(())
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f5", "act", "Act")]
 
     def __init__(self) -> None:
         super().__init__()
         self.acted = 0
+        self.notices = Notices(self, partial(setattr, self, "said"))
 
     def compose(self) -> ComposeResult:
         yield Static("\n".join(f"row {n}" for n in range(100)), id="rows")
@@ -38,7 +42,7 @@ class Bench(SayingApp):
 async def test_every_row_is_shown_while_something_is_said():
     app = Bench()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.notify("x" * 30 + " " + "y" * 60, title="left behind", markup=False, timeout=3)
+        app.notices.notify("x" * 30 + " " + "y" * 60, title="left behind", timeout=3)
         await pilot.pause()
         text = screen_text(app)
         assert text[-3:-1] == ["• left behind: " + "x" * 30, "  " + "y" * 60]
@@ -51,9 +55,9 @@ async def test_every_row_is_shown_while_something_is_said():
 async def test_what_went_wrong_stays_longer_and_the_newest_is_seen():
     app = Bench()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.notify("no\x1b[31m[/bad]\nway out", severity="error", markup=False, timeout=60)
-        app.notify("recording", markup=False, timeout=2)
-        app.notify("recording", markup=False, timeout=2)
+        app.notices.notify("no\x1b[31m[/bad]\nway out", severity="error", timeout=60)
+        app.notices.notify("recording", timeout=2)
+        app.notices.notify("recording", timeout=2)
         await pilot.pause()
         assert screen_text(app)[-3:-1] == [r"! no\x1b[31m[/bad] way out", "• recording"]
         await until(lambda: screen_text(app)[-2] == r"! no\x1b[31m[/bad] way out", pilot)
@@ -62,7 +66,7 @@ async def test_what_went_wrong_stays_longer_and_the_newest_is_seen():
 async def test_a_click_on_what_is_said_presses_no_key():
     app = Bench()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.notify("something", markup=False)
+        app.notices.notify("something")
         await pilot.pause()
         line = app.query_one(KeyFooter)
         (span, *_) = [span for span in laid_out(line.keys, line.size.width) if span.key.label == "Act"]

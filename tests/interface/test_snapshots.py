@@ -23,8 +23,8 @@ Walk = Callable[[Pilot[Any]], Awaitable[None]]
 
 async def events(pilot: Pilot[Any]) -> None:
     app = pilot.app
-    await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
-    await until(lambda: app.live_place.view.pane.table.rows.next == app.watching.store.next_seq, pilot)
+    await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+    await until(lambda: app.places.live.views.current.pane.table.rows.next == app.watching.store.next_seq, pilot)
     await app.workers.wait_for_complete()
     await pilot.press("space")
 
@@ -32,7 +32,7 @@ async def events(pilot: Pilot[Any]) -> None:
 async def calls(pilot: Pilot[Any]) -> None:
     await events(pilot)
     await pilot.press("x")
-    view = pilot.app.live_place.view
+    view = pilot.app.places.live.views.current
     await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
 
 
@@ -40,7 +40,7 @@ async def signature(pilot: Pilot[Any]) -> None:
     await events(pilot)
     await pilot.press("f2")
     await paste(pilot, "vfs_read")
-    place = pilot.app.compose_place
+    place = pilot.app.places.compose
     await until(lambda: place.query_one(FunctionList).current == "vfs_read", pilot)
     await pilot.press("enter")
     editor = place.query_one(ProbeEditor)

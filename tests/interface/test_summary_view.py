@@ -14,9 +14,9 @@ from widgets.events.summary_panel import SummaryPanel
 
 
 async def _summary(app, pilot) -> SummaryPanel:
-    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
     await pilot.press("s")
-    panel = app.live_place.query_one(SummaryPanel)
+    panel = app.places.live.query_one(SummaryPanel)
     await until(lambda: "790 events" in "\n".join(screen_text(app)), pilot)
     return panel
 
@@ -49,7 +49,7 @@ async def test_what_is_on_the_screen_is_what_a_count_gives(size):
         assert ("process  " in text) == (size[0] == 120)
         assert ("v, V: fields, processes; on the screen" in text) == (size[0] == 80), "what has no place has a way"
         rates = next(line for line in text.splitlines() if "events over" in line)
-        timeline = app.live_place.view._summary.timeline
+        timeline = app.places.live.views.current._summary.timeline
         told = float(rates.split(", ")[1].removesuffix(" a column").removesuffix(" ms").strip())
         drawn = next(line for line in text.splitlines() if line[1:].startswith("vfs_read__exit") and " max " in line)
         assert told % (timeline.width / 1e6) == 0, "a column is so many intervals"
@@ -61,7 +61,7 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
     app = application(shipped_recording())
     async with app.run_test(size=(120, 40)) as pilot:
         panel = await _summary(app, pilot)
-        view = app.live_place.view
+        view = app.places.live.views.current
         paths = {event.path: n for n, event in enumerate(e for plan in app.watching.known.plans for e in plan.events)}
         assert paths[view._subject.event] == 0
         app.watching.disarm(app.watching.armed[0])
@@ -70,7 +70,7 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
         picked = view._subjects[2]
         await pilot.press("s", "v", "v")
         assert view._subject == picked and panel.display
-        app.live_place.tick()
+        app.places.live.tick()
         assert view._subject == picked, "although it has no values yet"
 
 
@@ -78,13 +78,13 @@ async def test_what_was_picked_stays_when_events_are_cleared():
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:
         await _summary(app, pilot)
-        view = app.live_place.view
+        view = app.places.live.views.current
         await pilot.press("v", "v")
         picked = view._subject
         assert picked.field and picked != view._subjects[0]
         await pilot.press("c")
         await until(lambda: not len(app.watching.store), pilot)
-        app.live_place.tick()
+        app.places.live.tick()
         assert view._subject == picked
         values = view._summary.values
         assert (values.event, values.field) == (picked.event, picked.field), "and it is counted"
@@ -114,7 +114,7 @@ async def test_enter_on_a_value_shows_the_events_that_have_it():
         panel = await _summary(app, pilot)
         await pilot.press("down", "enter")
         value = int(panel.values.rows.bars[1].label)
-        await until(lambda: app.live_place.view.name == "events", pilot)
+        await until(lambda: app.places.live.views.current.name == "events", pilot)
         shown = f"event == vfs_read__exit && f_pos == {value}"
         await until(lambda: shown in "\n".join(screen_text(app)), pilot)
         hits = sum(record.values.get("f_pos") == value for record in _records(app))

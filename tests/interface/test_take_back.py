@@ -21,7 +21,7 @@ __all__ = ["living", "recording"]
 
 
 async def at_events(app, pilot) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
 
 
 async def arm(app, pilot, *names: str) -> None:
@@ -33,11 +33,11 @@ async def arm(app, pilot, *names: str) -> None:
         await pick(app, pilot, name)
         await pilot.press("enter")
         await until(partial(_is_armed, app, there + 1), pilot)
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
 
 
 def _is_filtered(app, text: str) -> bool:
-    return app.live_place.filter.text == text and (not text or says(app, f"filter {text}"))
+    return app.places.live.filter.text == text and (not text or says(app, f"filter {text}"))
 
 
 def _is_armed(app, number: int) -> bool:
@@ -68,7 +68,7 @@ async def test_every_view_shows_again_what_was_cleared(recording, view):
         await at_events(app, pilot)
         await pilot.press(view)
         await pilot.pause(0.5)
-        await until(lambda: not app.live_place.view.tick(app.watching, app.watching.store, ()), pilot)
+        await until(lambda: not app.places.live.views.current.tick(app.watching, app.watching.store, ()), pilot)
         rows = screen_text(app)[2:-2]
         await pilot.press("c")
         await until(lambda: screen_text(app)[2:-2] != rows, pilot)
@@ -80,7 +80,7 @@ async def test_a_filter_is_taken_back_to_the_one_before(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await at_events(app, pilot)
-        chosen = app.live_place.filter
+        chosen = app.places.live.filter
         await pilot.press("f", *"comm == cat", "enter")
         await until(lambda: chosen.text == "comm == cat" and says(app, "u takes it back"), pilot)
         await pilot.press("f", "ctrl+u", *"ret < 0", "enter")
@@ -99,9 +99,9 @@ async def test_after_arming_a_view_that_cannot_show_the_probe_gives_way_to_the_e
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press(shown)
-        await until(lambda: app.live_place.view.name != "events", pilot)
+        await until(lambda: app.places.live.views.current.name != "events", pilot)
         await arm(app, pilot, "vfs_write")
-        await until(lambda: app.live_place.view.name == then, pilot)
+        await until(lambda: app.places.live.views.current.name == then, pilot)
 
 
 async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes(recording):
@@ -109,14 +109,14 @@ async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes
     async with app.run_test(size=SIZE) as pilot:
         await at_events(app, pilot)
         await pilot.press("x", "f", *"comm == nobody", "enter")
-        await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
+        await until(lambda: app.places.live.filter.text == "comm == nobody", pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
         await pilot.press("b", "3", "enter")
         await until(lambda: says(app, f"hides vfs_write: {NO_FILTER}"), pilot)
         await pilot.press("u")
-        await until(lambda: not app.live_place.filter.text and not says(app, str(NO_FILTER)), pilot)
+        await until(lambda: not app.places.live.filter.text and not says(app, str(NO_FILTER)), pilot)
 
 
 async def test_after_arming_both_ends_the_calls_stay(living):
@@ -124,15 +124,15 @@ async def test_after_arming_both_ends_the_calls_stay(living):
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press("x")
-        await until(lambda: app.live_place.view.name == "calls", pilot)
+        await until(lambda: app.places.live.views.current.name == "calls", pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
         await pilot.press("b", "enter")
         await until(partial(_is_armed, app, 2), pilot)
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         await pilot.pause()
-        assert app.live_place.view.name == "calls"
+        assert app.places.live.views.current.name == "calls"
 
 
 async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
@@ -174,7 +174,7 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
         await pilot.press("w")
         await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
         await pilot.press("enter")
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         assert not list(tmp_path.iterdir())
         await pilot.press("w")
         await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
@@ -213,18 +213,18 @@ async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(livin
         await until(lambda: says(app, "Record to probewright-"), pilot)
         await pilot.press("y")
         await until(lambda: says(app, "types and symbols go in first"), pilot)
-        await until(lambda: app.live_place.is_current, pilot)
-        name = app.beginning.name
+        await until(lambda: app.places.live.is_current, pilot)
+        name = app.recorder.beginning.name
         await pilot.press("w")
         await until(lambda: says(app, f"End the recording {name}?"), pilot)
         await pilot.press("y")
         await until(lambda: says(app, f"{name} ends as soon as"), pilot)
         free.set()
         await until(lambda: says(app, f"finishing {name}"), pilot)
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         await pilot.press("w")
         await pilot.pause()
-        assert app.live_place.is_current, "nothing is asked: it is being finished"
+        assert app.places.live.is_current, "nothing is asked: it is being finished"
         stop.set()
         await until(lambda: app.watching.recorder is None and says(app, "written: "), pilot)
         assert [one.name for one in tmp_path.glob("*.pwr")] == [name]

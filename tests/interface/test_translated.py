@@ -61,7 +61,7 @@ async def test_what_is_typed_into_the_search_for_functions_is_no_function(kernel
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions, spec = app.compose_place.query_one(FunctionList), app.compose_place.query_one(SpecPane)
+        functions, spec = app.places.compose.query_one(FunctionList), app.places.compose.query_one(SpecPane)
         for text in (PROGRAM, "perf probe -a 'vfs_read count'"):
             functions.focus_search()
             functions.query_text = text

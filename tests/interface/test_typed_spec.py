@@ -36,7 +36,7 @@ async def typed(pilot: Pilot[None], text: str) -> None:
 
 async def editing(app: Probewright, pilot: Pilot[None]) -> tuple[SpecPane, ProbeEditor]:
     await open_compose(app, pilot)
-    spec, editor = app.compose_place.query_one(SpecPane), app.compose_place.query_one(ProbeEditor)
+    spec, editor = app.places.compose.query_one(SpecPane), app.places.compose.query_one(ProbeEditor)
     await pilot.press("f6")
     await until(lambda: app.focused is spec.editor, pilot)
     return spec, editor
@@ -115,8 +115,8 @@ async def test_of_a_pattern_it_is_said_what_can_be_recorded(kernel_only, size): 
     app = application(kernel_only)
     async with app.run_test(size=size) as pilot:
         await open_compose(app, pilot)
-        app.edit_filter(Probe(ProbePlace("vfs_re*")))
-        editor, spec = app.compose_place.query_one(ProbeEditor), app.compose_place.query_one(SpecPane)
+        app.places.edit_filter(Probe(ProbePlace("vfs_re*")))
+        editor, spec = app.places.compose.query_one(ProbeEditor), app.places.compose.query_one(SpecPane)
         await until(lambda: says(app, "all functions that fit vfs_re*"), pilot)
         assert not says(app, "no such function")
         assert spec.shown.verdict is not None and spec.shown.verdict.ok
@@ -154,7 +154,7 @@ async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         editor = await pick(app, pilot, "vfs_read")
-        spec = app.compose_place.query_one(SpecPane)
+        spec = app.places.compose.query_one(SpecPane)
         await until(lambda: isinstance(app.focused, FieldList), pilot)
         await pilot.press("3", "colon")
         await until(lambda: app.focused is spec.editor, pilot)
@@ -169,7 +169,7 @@ async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
         assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
         await pilot.press("enter")  # what stands there is armed, and nothing else
         await pilot.pause(0.3)
-        assert app.compose_place.is_current
+        assert app.places.compose.is_current
         assert app.watching is not None and not app.watching.armed
         await pilot.press("4")
         await until(lambda: spec.editor.value == "f vfs_read count pos", pilot)
@@ -218,8 +218,8 @@ async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
         await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
         assert editor.probe is None
-        assert app.compose_place.current is not None
-        assert getattr(app.compose_place.current, "kind", None) is ProbeKind.TRACEPOINT
+        assert app.places.compose.specification.current is not None
+        assert getattr(app.places.compose.specification.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()
         await typed(pilot, "common_pid > 1")
         await pilot.press("enter")
@@ -258,7 +258,7 @@ async def test_the_mouse_edits_too(kernel_only):  # noqa: F811
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
-        spec = app.compose_place.query_one(SpecPane)
+        spec = app.places.compose.query_one(SpecPane)
         await pilot.pause(0.2)
         await pilot.click(spec.editor, offset=(60, 0))
         await until(lambda: app.focused is spec.editor, pilot)
@@ -289,7 +289,7 @@ async def test_a_colon_where_functions_are_searched_opens_the_specification(kern
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        spec = app.compose_place.query_one(SpecPane)
+        spec = app.places.compose.query_one(SpecPane)
         await pilot.press("colon", "f", "space")  # in one packet, as over a slow line
         await until(lambda: spec.editor.value == "f ", pilot)
         assert app.focused is spec.editor
@@ -314,12 +314,12 @@ async def test_tab_keeps_the_keyboard_in_a_text_where_nothing_follows(kernel_onl
 async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await editing(app, pilot)
         await typed(pilot, "f vfs_read%return count ")
         await pilot.press("escape", "enter")
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
         await until(lambda: app.said, pilot)
         assert held in [one.text for one in app.said]

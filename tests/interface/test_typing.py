@@ -49,7 +49,7 @@ def type_at_once(app, *keys: str) -> None:
 
 
 async def at_events(app, pilot) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
 
 
 async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_ahead(recording, clock):
@@ -60,12 +60,12 @@ async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_a
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         await pilot.press("f3")
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         type_at_once(app, "f2", *"do_sys_open")
-        functions = app.compose_place.query_one(FunctionList)
+        functions = app.places.compose.query_one(FunctionList)
         await until(lambda: functions.query_text == "do_sys_open", pilot)
         assert isinstance(app.focused, PickLine)
-        assert app.screen is app.compose_place
+        assert app.screen is app.places.compose
 
 
 async def test_a_burst_of_a_name_enter_and_keys_for_its_fields_loses_no_enter(living, clock):
@@ -75,7 +75,7 @@ async def test_a_burst_of_a_name_enter_and_keys_for_its_fields_loses_no_enter(li
         type_at_once(app, *"vfs_write", "enter", "b", "3", "enter", "x")
         await until(lambda: app.watching and app.watching.armed, pilot)
         assert str(app.watching.armed[0].plan.probe) == "f vfs_write%both count $retval"
-        assert app.compose_place.query_one(FunctionList).query_text == "vfs_write"
+        assert app.places.compose.query_one(FunctionList).query_text == "vfs_write"
 
 
 async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search(monkeypatch, clock):
@@ -96,7 +96,7 @@ async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search
         finally:
             opened.set()
         await open_compose(app, pilot)
-        await until(lambda: app.compose_place.query_one(FunctionList).query_text == "vfs_wr", pilot)
+        await until(lambda: app.places.compose.query_one(FunctionList).query_text == "vfs_wr", pilot)
 
 
 @pytest.mark.parametrize("over_the_dialog", [False, True])
@@ -112,7 +112,7 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        functions = app.compose_place.query_one(FunctionList)
+        functions = app.places.compose.query_one(FunctionList)
         await pilot.press(*"vfs")
         before = app.connection
         monkeypatch.setattr("kernel.connection.open_target.choose", choose)
@@ -125,7 +125,7 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
                     await pilot.press(letter)
         finally:
             opened.set()
-        await until(lambda: app.connection not in (None, before) and app.screen is app.compose_place, pilot)
+        await until(lambda: app.connection not in (None, before) and app.screen is app.places.compose, pilot)
         if not over_the_dialog:
             clock.pause()
             await pilot.press(*"sys")
@@ -167,7 +167,7 @@ async def test_a_word_typed_among_the_events_does_nothing_that_destroys(recordin
         type_at_once(app, *"eckD", "enter")
         await until(lambda: any("for no text line: ckD" in one.text for one in app.said), pilot)
         assert (len(app.watching.store), app.watching.armed) == (before, armed)
-        assert app.screen is app.live_place
+        assert app.screen is app.places.live
 
 
 @pytest.mark.parametrize("place", ["f3", "f2"])
@@ -179,7 +179,7 @@ async def test_pasted_text_is_text_or_is_refused(recording, place):
         await pilot.press(place)
         await paste(pilot, "cDdwk")
         if place == "f2":
-            await until(lambda: app.compose_place.query_one(FunctionList).query_text == "cDdwk", pilot)
+            await until(lambda: app.places.compose.query_one(FunctionList).query_text == "cDdwk", pilot)
         else:
             await until(lambda: any("pasted text is for a text line" in one.text for one in app.said), pilot)
         assert len(app.watching.store) == before
@@ -214,7 +214,7 @@ async def test_one_line_among_comments_is_text_and_one_line_of_several_is_said(k
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         await paste(pilot, "vfs_read\nvfs_write\n")
-        functions = app.compose_place.query_one(FunctionList)
+        functions = app.places.compose.query_one(FunctionList)
         await until(lambda: functions.query_text == "vfs_read" and says(app, "2 lines were pasted"), pilot)
         app.copy_to_clipboard("vfs_open\nx")
         await pilot.press("ctrl+u", "ctrl+v")
@@ -240,13 +240,15 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.live_place.is_current, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.places.live.is_current, pilot)
         clock.pause()
         await pilot.press("s")
-        await until(lambda: app.live_place.view.name == "summary", pilot)
+        await until(lambda: app.places.live.views.current.name == "summary", pilot)
         clock.pause()
         await pilot.press("/")
         await until(lambda: says(app, "nothing to search in this view"), pilot)
         type_at_once(app, *"dog")
         await until(lambda: any("for no text line: dog" in one.text for one in app.said), pilot)
-        assert app.screen is app.live_place and app.live_place.view.name == "summary" and app.watching.armed
+        assert (
+            app.screen is app.places.live and app.places.live.views.current.name == "summary" and app.watching.armed
+        )

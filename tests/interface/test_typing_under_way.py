@@ -46,7 +46,7 @@ async def test_an_export_that_runs_is_written_whole_or_not_at_all(recording, see
         patch.setattr(Job, "step", lambda job, budget: step(job, budget) if free.is_set() else False)
         app, clock = application(recording), tui.app.keyboard.CLOCK
         async with app.run_test(size=SIZE) as pilot:
-            await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+            await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
             before = state_of(app, folder)
             clock.now += 10
             await pilot.press("o")
@@ -79,7 +79,7 @@ async def test_a_recording_that_is_written_goes_on(seed):
             await pilot.press("w")
             clock.now += 10
             await pilot.press("y")
-            await until(lambda: app.watching.recorder is not None and not app._taping, pilot)
+            await until(lambda: app.watching.recorder is not None and not app.recorder._doing, pilot)
             before = state_of(app, folder)
             await in_every_state(app, pilot, _PLACES, random.Random(seed), folder)
             assert before.recorded and app.watching.recorder is not None
@@ -117,7 +117,7 @@ async def test_no_host_loses_a_probe_or_an_event(seed):
     with still() as folder:
         hosts = Lan(FakeHost("web1", behind=100), FakeHost("web2.example.com", behind=-3))
         async with running(hosts, "web1", "web2.example.com", size=SIZE) as (app, pilot):
-            fleet, clock, chance = app.hosting.fleet, tui.app.keyboard.CLOCK, random.Random(seed)
+            fleet, clock, chance = app.hosts.fleet, tui.app.keyboard.CLOCK, random.Random(seed)
             fleet.arm(ArmRequest(("f vfs_read",)))
             await until(lambda: all(host.state == "armed" for host in fleet.hosts), pilot)
             for host in hosts.hosts.values():

@@ -27,7 +27,7 @@ from tui.app.ways_out import WAYS
 from tui.dialogs import dialogs
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
-from tui.hosts.control import host_line
+from tui.hosts.host_row import host_line
 from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.losses import LossScreen
@@ -92,7 +92,7 @@ async def choose_target(app: Any, pilot: Any, way: Way) -> None:
 
 
 async def running_kernel(app: Any, pilot: Any, way: Way) -> None:
-    app.trace(GraphPlan(("vfs_read",)))
+    app.tracing.begin(app.connection, GraphPlan(("vfs_read",)))
     await until(lambda: says(app, str(way)), pilot)
     await choose_target(app, pilot, way)
 
@@ -111,7 +111,7 @@ async def from_presets(app: Any, pilot: Any, way: Way) -> None:
 
 
 async def show_lines(app: Any, pilot: Any, way: Way) -> None:
-    _, spec = app.compose_place.panes()
+    spec = app.places.compose.panes.spec
     await pilot.press("f6")
     spec.editor.put("f vfs_read count", 16)
     await take(pilot, way)
@@ -120,9 +120,9 @@ async def show_lines(app: Any, pilot: Any, way: Way) -> None:
 
 async def search_functions(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("f2", *"zzqq")
-    functions = app.compose_place.query_one(FunctionList)
-    await until(lambda: functions.query_text == "zzqq" and not app.compose_place.functions_on_screen(), pilot)
-    app.compose_place.action_graph()
+    functions = app.places.compose.query_one(FunctionList)
+    await until(lambda: functions.query_text == "zzqq" and not app.places.compose._functions.on_screen, pilot)
+    app.places.compose.action_graph()
     await until(lambda: says(app, str(way)), pilot)
     await pilot.press("f6")
     await take(pilot, way)
@@ -143,12 +143,12 @@ OF_RECORDING = {
 async def test_a_recording_offers_what_can_be_done_there(recording):
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
         await pilot.press("b")
         await until(lambda: says(app, f"no probe has a hist trigger: {ways_out.SUM_UP}"), pilot)
         await pilot.pause(PAUSE + 0.05)
         await take(pilot, ways_out.SUM_UP)
-        await until(lambda: app.live_place.view.name == "summary", pilot)
+        await until(lambda: app.places.live.views.current.name == "summary", pilot)
 
 
 async def test_what_a_view_lacks_is_read_whole_on_a_narrow_screen(living):
@@ -200,7 +200,7 @@ async def show_calls(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("p")
     await until(lambda: says(app, str(way)), pilot)
     await take(pilot, way)
-    await until(lambda: isinstance(app.live_place.view, GraphView), pilot)
+    await until(lambda: isinstance(app.places.live.views.current, GraphView), pilot)
 
 
 async def give_trigger(app: Any, pilot: Any, way: Way) -> None:
@@ -217,19 +217,19 @@ async def add_trigger(app: Any, pilot: Any, way: Way) -> None:
     """From where a probe is built: `test_histograms_view` has what is offered."""
     await armed(app, pilot)
     await pilot.press("f2")
-    await until(lambda: app.compose_place.is_current, pilot)
+    await until(lambda: app.places.compose.is_current, pilot)
     await give_it(app, pilot, way)
 
 
 def shows_view(app: Any, name: str) -> bool:
-    return app.live_place.view.name == name
+    return app.places.live.views.current.name == name
 
 
 async def search_events(app: Any, pilot: Any, way: Way) -> None:
     """From views without rows to search."""
     await armed(app, pilot)
     for key, view in (("s", "summary"), ("b", "histograms")):
-        await until(lambda: app.live_place.is_current, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
         await pilot.pause(PAUSE + 0.05)
         await pilot.press(key)
         await until(partial(shows_view, app, view), pilot)
@@ -257,12 +257,12 @@ async def taken_back(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     if way is ways_out.TAKE_BACK_ELSEWHERE:
         await pilot.press("f2")
-        await until(lambda: app.compose_place.is_current, pilot)
+        await until(lambda: app.places.compose.is_current, pilot)
     elif way is ways_out.TAKE_BACK_BEHIND:
         await pilot.press("T")
         await until(shows(app, TriggerScreen), pilot)
     done: list[str] = []
-    app.can_take_back("something", lambda: done.append("back"))
+    app.undo.add("something", lambda: done.append("back"))
     await until(lambda: any(one.text == f"something; {way}" for one in app.said), pilot)
     await take(pilot, way)
     assert done == ["back"]
@@ -271,7 +271,7 @@ async def taken_back(app: Any, pilot: Any, way: Way) -> None:
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
     await until(lambda: app.watching and app.watching.armed, pilot)
-    await until(lambda: app.live_place and app.live_place.is_current, pilot)
+    await until(lambda: app.places.live and app.places.live.is_current, pilot)
 
 
 OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
@@ -325,8 +325,8 @@ async def test_where_a_line_is_cut(monkeypatch):
 async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
     side = Side()
     async with live(side) as (app, pilot):
-        monkeypatch.setattr(app.line, "begin", lambda _: False)
-        app.tell_error(app.watching, KernelError("the lab has ended"))
+        monkeypatch.setattr(app.reconnect, "begin", lambda _: False)
+        app.reconnect.lose(app.watching, KernelError("the lab has ended"))
         await until(shows(app, ErrorDialog), pilot)
         assert not says(app, "F7")
         assert says(app, str(ways_out.OTHER_TARGET))
@@ -350,7 +350,7 @@ async def test_where_there_are_several_hosts(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: app.watching is not None, pilot)
         await take(pilot, ways_out.HOSTS_BUILD)
-        await until(lambda: app.compose_place.is_current, pilot)
+        await until(lambda: app.places.compose.is_current, pilot)
         dialogs.show_trouble(app, "no", "why")
         await until(lambda: isinstance(app.screen, ErrorDialog) and says(app, str(ways_out.SEE_HOSTS)), pilot)
         await take(pilot, ways_out.SEE_HOSTS)
@@ -362,7 +362,7 @@ async def test_where_there_are_several_hosts(lan):
         await until(shows(app, PresetScreen), pilot)
         await pilot.press("escape")
         await pilot.press("f2")
-        app.compose_place.pick("vfs_read")
+        app.places.compose.pick("vfs_read")
         await take(pilot, ways_out.ARM_BUILT_EVERYWHERE)
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         await pilot.press("b")
@@ -381,12 +381,12 @@ async def test_where_there_are_several_hosts(lan):
             tried.append("again")
             return 1
 
-        app.hosting.fleet.try_now = lambda: tried.append("now")
-        app.hosting.fleet.retry = again
+        app.hosts.fleet.try_now = lambda: tried.append("now")
+        app.hosts.fleet.retry = again
         await take(pilot, ways_out.HOSTS_TRY_AGAIN)
         assert tried == ["again"]
-        app.hosting.fleet.hosts[0].remedy = REMEDY
-        remedy = host_line(app.hosting.fleet, app.hosting.fleet.hosts[0]).remedy
+        app.hosts.fleet.hosts[0].remedy = REMEDY
+        remedy = host_line(app.hosts.fleet, app.hosts.fleet.hosts[0]).remedy
         assert "--force" not in remedy and "--max-rate" in remedy, "the application has no --force"
         app.action_reconnect()
         assert tried == ["again", "now"]
@@ -395,7 +395,7 @@ async def test_where_there_are_several_hosts(lan):
 async def test_where_one_of_several_hosts_is_silent(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        fleet = app.hosting.fleet
+        fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
@@ -409,13 +409,13 @@ async def test_where_one_of_several_hosts_is_silent(lan):
 async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
     web1 = lan.hosts["web1"] = ReturningHost("web1")
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        app.hosting.fleet.arm(ArmRequest(("f vfs_read",)))
+        app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         web1.heard = web1.unanswered = time.monotonic() - 120
         stack = app._screen_stack
         screens = [*stack]
         stack.clear()
-        app.hosting._tick()
+        app.hosts._tick()
         app.refresh_bindings()
         await app.keyboard._look()
         stack += screens
@@ -424,15 +424,15 @@ async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
 async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await until(lambda: app.watching and app.watching.ended, pilot)
         await pilot.press("f", *"comm == nobody", "enter")
-        await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
-        app.show_armed(app.watching.armed[0].plan.probe)
+        await until(lambda: app.places.live.filter.text == "comm == nobody", pilot)
+        app.places.show_armed(app.watching.armed[0].plan.probe)
         subject = app.watching.armed[0].plan.probe.subject
         await until(lambda: says(app, f"hides {subject}: {ways_out.NO_FILTER}"), pilot)
         await take(pilot, ways_out.NO_FILTER)
-        await until(lambda: not app.live_place.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)
+        await until(lambda: not app.places.live.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)
 
 
 def test_each_way_is_taken_somewhere():

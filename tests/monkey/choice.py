@@ -125,4 +125,6 @@ class Chooser:
 def screen_name(app: Any) -> str:
     """Return the class of the screen on top, with that of the view where it has several."""
     screen = app.screen
-    return f"{type(screen).__name__}" + (f" {type(screen.view).__name__}" if isinstance(screen, LiveScreen) else "")
+    return f"{type(screen).__name__}" + (
+        f" {type(screen.views.current).__name__}" if isinstance(screen, LiveScreen) else ""
+    )

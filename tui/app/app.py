@@ -1,34 +1,43 @@
-"""The application: arms on its target, and moves between the two places."""
+"""The application: the parts that it has, the messages that they handle, and the commands that work everywhere."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable
+import asyncio
+import contextlib
+import gc
+import signal
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import actions, on
-from textual.app import SystemCommand
+from textual import events, on
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
-from textual.screen import ModalScreen, Screen
+from textual.notifications import SeverityLevel
+from textual.reactive import var
+from textual.screen import Screen
+from textual.widgets import Input
 
-from tui.app.reconnect_control import LineApp
+from tui import messages
+from tui.app.arming_control import ArmingControl
+from tui.app.keyboard import Keyboard, KeyDone
+from tui.app.places import Places
+from tui.app.reconnect_control import ReconnectControl
+from tui.app.recorder_control import RecorderControl
+from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
-from tui.app.ways_out import DISARM_ALL, GIVE_UP, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
-from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
-from tui.compose.screen import ComposeScreen
+from tui.app.undo_list import TakeBackList
+from tui.app.ways_out import DISARM_ALL, WHAT_HELPS
+from tui.commands import WHY_NOT, bindings, excuses
 from tui.dialogs import dialogs
-from tui.messages import (
-    DataArrived,
-    GraphFailed,
-    GraphStarted,
-    HostsChanged,
-    LossesCounted,
-)
+from tui.messages import PartMessage
+from tui.notifications import Notices
 from tui.opening import Opening
 from tui.present.event_times import ClockFace
 from tui.refresh import RefreshLoop
 from tui.theme import SIXTEEN
+from widgets.notice import Notice
+from widgets.safe_text import stand_ins
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
@@ -39,18 +48,9 @@ if TYPE_CHECKING:
     from kernel.guards.loss_counts import LossCounts
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
-    from probes.command import Armable
-    from probes.plans.graph_plan import GraphPlan
-    from probes.verdict import Verdict
     from tui.dialogs.preset_screen import PickedPreset
     from tui.hosts.control import HostControl
-    from tui.live.screen import LiveScreen
-    from tui.preview import Preview, PreviewReader
-
-TRACING = "tracing"
-"""Operation that keys typed ahead wait for."""
-_PATIENCE = 2
-"""Seconds after which it is said how long a thing takes, and how to end it."""
+    from tui.preview import PreviewReader
 
 
 def _commands_by_name() -> type[Provider]:
@@ -59,8 +59,8 @@ def _commands_by_name() -> type[Provider]:
     return CommandsByName
 
 
-class Probewright(LineApp):
-    """See the module."""
+class Probewright(App[None]):
+    """See the module. Keys and pasted text reach a widget through `keyboard` alone."""
 
     TITLE = "probewright"
     CSS = "Screen { layers: base; & VerticalScroll { scrollbar-size-vertical: 1; } }"
@@ -68,272 +68,255 @@ class Probewright(LineApp):
     DEFAULT_MODE = "compose"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name}
 
+    said: var[tuple[Notice, ...]] = var(())
+    """Notices that the footers (`widgets.footer`) show, the oldest first."""
+
     def __init__(self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None) -> None:
         """Take the target that is being opened, a preview of it, and the hosts where there are several."""
-        super().__init__(opening, preview)
+        super().__init__()
         if self.console.color_system not in ("256", "truecolor"):
             self.register_theme(SIXTEEN)
             self.theme = SIXTEEN.name
         self.counts: LossCounts | None = None
-        """What was lost, as of the last second."""
-        self.compose_place = ComposeScreen()
-        self.live_place: LiveScreen | None = None
-        """Made when first gone to."""
-        self._led_to_events = False
-        """Whether the live place was gone to for a recording that was not open yet."""
-        self.add_mode("compose", lambda: self.compose_place)
-        self.add_mode("live", self._make_live_place)
-        self._feed = RefreshLoop(self, self._ticked, self.refresh_places)
-        self.graphing = TraceControl(self, self._ticked, self.refresh_places)
+        """Losses of the watch, at most a second old."""
         self.face = ClockFace.KERNEL
         """Clock by which times are shown."""
-        self.hosting: HostControl | None = None
+        self.notices = notices = Notices(self, partial(setattr, self, "said"))
+        self.keyboard = keyboard = Keyboard(self, notices, super().on_event)
+        self.undo = TakeBackList(self, notices)
+        self.target = TargetControl(self, notices, keyboard, opening, preview)
+        self.refresh_loop = RefreshLoop(self, self._ticked, self.refresh_places)
+        self.tracing = TraceControl(self, notices, keyboard, self._ticked, self.refresh_places)
+        self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._connection_changed)
+        self.recorder = RecorderControl(self, notices, self.refresh_places)
+        self.places = Places(self, self)
+        self.hosts: HostControl | None = None
         if fleet is not None:
             from tui.hosts.control import HostControl
 
-            self.hosting = HostControl(self, fleet)
-            self.add_mode("hosts", self.hosting.place)
+            self.hosts = HostControl(self, self, fleet)
+            self.add_mode("hosts", self.hosts.place)
+        parts = self.undo, self.target, self.places, self.hosts
+        self.arming = ArmingControl(self, notices, keyboard, *parts, self._armed_changed)
+        self._handlers: Mapping[type[PartMessage], Callable[[Any], None]] = {
+            messages.ConnectFailed: self.target.failed,
+            messages.TypesDamaged: self.target.damaged,
+            messages.ProbeArmed: self.arming.armed,
+            messages.ProbeTooFast: self.arming.too_fast,
+            messages.ProbeRejected: self.arming.rejected,
+            messages.Remedied: self.arming.remedied,
+            messages.Disarmed: self.arming.disarmed,
+            messages.RecordingChanged: self.recorder.changed,
+            messages.ConnectionRestored: self.reconnect.restored,
+            messages.ConnectionLost: self.reconnect.lost,
+            messages.GraphFailed: self.tracing.failed,
+        }
 
-    # -- several hosts ---------------------------------------------------------------------------------------------
+    @on(PartMessage)
+    def _handle(self, event: PartMessage) -> None:
+        self._handlers[type(event)](event)
+
+    @property
+    def opening(self) -> Opening:
+        """The attempt to open the target; its thread may have ended."""
+        return self.target.opening
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection to the target; None: none is open yet."""
+        return self.target.connection
+
+    @property
+    def watching(self) -> Watch | None:
+        """The watch of the connection."""
+        return self.target.watching
+
+    # -- begin and end ---------------------------------------------------------------------------------------------
+
+    async def on_mount(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError, RuntimeError):  # only the main thread takes signals: a test's is not
+                asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        if (read := self.target.begin()) is not None:
+            self._show_preview(read)  # before the first picture
+        self.screen_change_signal.subscribe(self, self.keyboard.place_changed, immediate=True)
 
     def on_ready(self) -> None:
-        if self.hosting is not None:
-            self.hosting.start()
+        if self.hosts is not None:
+            self.hosts.start()
             self.switch_mode("hosts")
 
-    @on(HostsChanged)
-    def _hosts_changed(self) -> None:
-        if self.hosting is not None:
-            self.hosting.changed()
+    def on_unmount(self) -> None:
+        self.reconnect.follow(None)  # the end waits for its thread, and for that of the opening
+        self.opening.cancel.set()
+        gc.unfreeze()
 
-    def action_hosts(self) -> None:
-        self.switch_mode("hosts")
+    # -- keys and notifications ------------------------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.app_focus = True
+            await self.keyboard.press(event)
+        elif not isinstance(event, events.Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif self.keyboard.paste():
+            # A line of Textual's own, as the palette has, would write control characters to the terminal.
+            event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
+            await super().on_event(event)
+
+    @on(KeyDone)
+    async def _key_done(self) -> None:
+        await self.keyboard.key_done()
+
+    def refresh_bindings(self) -> None:
+        """Look anew at which keys work now. An application that ends has no screen, and timers may come after it."""
+        if self.screen_stack:
+            super().refresh_bindings()
+
+    @property
+    def clipboard(self) -> str:
+        """Text that was copied; for a line of text the first of its lines, as of what is pasted."""
+        text = super().clipboard
+        if not isinstance(self.focused, Input):
+            return text
+        return stand_ins(next(iter(text.splitlines()), "").replace("\t", " "))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Notify at the foot of the screen; with markup (Textual's own: a picture was saved) as Textual does."""
+        if markup:
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        else:
+            self.notices.notify(message, title=title, severity=severity, timeout=timeout)
+
+    @on(messages.UndoOffered)
+    def _undo_offered(self, event: messages.UndoOffered) -> None:
+        self.undo.add(event.what, event.back)
 
     # -- the target ------------------------------------------------------------------------------------------------
 
-    def previewed(self, preview: Preview) -> None:
-        self.compose_place.preview(preview)
-        if preview.events is not None:
-            self._make_live_place().preview(preview, preview.events)
-            if not self._led_to_events:
-                self.events_expected()
+    @on(messages.EventsExpected)
+    def _events_expected(self) -> None:
+        self.places.expect_events()
 
-    def events_expected(self) -> None:
-        if self.compose_place.untouched and not isinstance(self.screen, ModalScreen):
-            self._led_to_events = True
-            self.switch_mode("live")
+    @on(messages.Previewed)
+    def _previewed(self, event: messages.Previewed) -> None:
+        self._show_preview(event.reader)
 
-    @property
-    def stays(self) -> bool:
-        return self.current_mode == "compose" or (self._led_to_events and not self.opening.by_hand)
+    def _show_preview(self, reader: PreviewReader) -> None:
+        if reader.preview is not None:
+            self.places.preview(reader.preview)
+        self.target.open_after_preview()
 
     def open_target(self, spec: str) -> None:
-        self.compose_place.begin_search()
-        super().open_target(spec)
+        """Open another target; the one that is open is left when the other is open."""
+        self.places.compose.begin_search()
+        self.target.open(spec)
 
-    def connected(self) -> None:
+    @on(messages.Connected)
+    def _connected(self, event: messages.Connected) -> None:
+        if not self.target.admits(event, stays=self.places.stay):
+            return
+        self.undo.clear()
+        if self.connection is not None:
+            self.reconnect.follow(None)
+            self.target.leave(self.tracing.leave())
+            self._follow(None)
+        self.target.take(event)
         self.counts = None
-        if self.opening.by_hand or (self.hosting is None and not self._led_to_events):
-            self.switch_mode("compose")
-        self.compose_place.connected()
+        self.places.connected()
+        if event.opening.fallback:
+            self.notices.notify(event.opening.fallback, title="not this machine")
+        self.call_after_refresh(self._watch, event.connection)
 
-    def leave_graph(self) -> Watch | None:
-        self.line.leave()
-        return self.graphing.leave()
+    def _watch(self, connection: Connection) -> None:
+        watching = self.target.watch(connection)
+        self.reconnect.follow(watching)
+        self._follow(watching)
+        if not connection.holds_events:
+            if connection.target.is_kernel:
+                self.target.find_leftovers(connection)
+        elif self.target.replay(watching):
+            self.refresh_loop.count()
+            self.places.replayed()
+            self.run_worker(connection.load_symbols, thread=True, group="symbols")
 
-    def watched(self) -> None:
-        self._feed.follow(self.watching)
-        if self.live_place is not None:
-            self.live_place.connected()
-
-    def replayed(self) -> None:
-        self._feed.count()
-        if getattr(self.screen, "WAITS_FOR_TARGET", False):  # nobody takes it from who chooses
-            return
-        if self.opening.by_hand or (self.compose_place.untouched and not self._led_to_events):
-            self.switch_mode("live")
-
-    def look(self) -> None:
-        self._feed.count()
-
-    def not_elsewhere(self, probe: Armable) -> str:
-        here = self.connection.target.name if self.connection is not None else ""
-        built = probe == self.compose_place.current
-        return self.hosting.not_elsewhere(here, built=built) if self.hosting is not None else ""
-
-    def show_newest_of(self, events: Collection[str]) -> None:
-        place = self._make_live_place()
-        self.switch_mode("live")
-        self.call_after_refresh(place.show_newest_of, events)
-
-    def show_armed(self, probe: Armable) -> None:
-        place = self._make_live_place()
-        self.switch_mode("live")
-        self.call_after_refresh(place.show_armed, probe)
-
-    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        return self.compose_place.triggers_of(probe)
-
-    def edit_filter(self, probe: Armable) -> None:
-        """Go where the filter of a probe is written."""
-        self.in_compose(partial(self.compose_place.edit_filter, probe))
-
-    def refused(self, probe: Armable, verdict: Verdict) -> str:
-        return self.compose_place.refused(probe, verdict)
-
-    def arm_preset(self, picked: PickedPreset) -> None:
-        """Arm all probes of a preset, and open the view it asks for; from the hosts' place on all of them."""
-        if self.hosting is not None and self.current_mode == "hosts":
-            self.hosting.arm_preset(picked)
-            return
-        live = self._make_live_place()
-        self.switch_mode("live")
-        self.arm_all(picked.probes)
-        self.call_after_refresh(live.show_preset, picked)
-
-    # -- the call graph --------------------------------------------------------------------------------------------
-
-    def trace(self, plan: GraphPlan) -> None:
-        """Begin the function_graph tracer, and go where the calls come."""
-        connection = self.connection
-        if connection is None:
-            return
-        if not connection.target.is_kernel:
-            self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
-        else:
-            self.forget("arming")
-            first = "" if connection.symbols_read else "reading the kernel's symbols, then "
-            self._say_under_way(f"{first}beginning to trace {plan} …", lambda: self.graphing.begins, str(GIVE_UP))
-            self.keyboard.begins(TRACING)
-            self.graphing.start(connection, plan)
-            self.refresh_bindings()
-
-    def end_graph(self) -> None:
-        """End the function_graph tracer; what it saw stays."""
-        self.graphing.stop()
-        self._say_under_way("taking the call graph's tracer away …", lambda: self.graphing.ends)
-        self.refresh_places()
-
-    def _say_under_way(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
-        """Say what a worker of the call graph does, and for how long, until it is over."""
-        since = time.monotonic()
-
-        def say() -> None:
-            if not goes_on():
-                timer.stop()
-                self.forget(TRACING)
-                return
-            took = int(time.monotonic() - since)
-            rest = f" {took} s{f'; {way_out}' if way_out else ''}" if took >= _PATIENCE else ""
-            self._say_until(f"{doing}{rest}", TRACING)
-
-        timer = self.set_interval(1.0, say, name=TRACING)
-        self._say_until(doing, TRACING)
-
-    @on(GraphStarted)
-    def _graph_started(self, event: GraphStarted) -> None:
-        # Another target was chosen meanwhile, or nobody waits any more.
-        if event.watching.connection is not self.connection or self.graphing.given_up:
-            self.run_worker(event.watching.close, thread=True)
-            return
-        self.keyboard.ends(TRACING)
-        self.forget("arming")
-        self.forget(TRACING)
-        for failure in event.failures:
-            self.notify(failure, title="left behind", severity="error", markup=False)
-        self.graphing.started(event.watching)
-        place = self._make_live_place()
-        self.switch_mode("live")
-        self.call_after_refresh(place.action_view, "graph")
-
-    @on(GraphFailed)
-    def _graph_failed(self, event: GraphFailed) -> None:
-        self.keyboard.ends(TRACING)
-        self.graphing.begins = False
-        self.forget(TRACING)
-        self.refresh_bindings()
-        self.say_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
+    def _follow(self, watching: Watch | None) -> None:
+        self.refresh_loop.follow(watching)
+        self.places.watch_changed()
 
     # -- data ------------------------------------------------------------------------------------------------------
 
-    @on(DataArrived)
+    @on(messages.DataArrived)
     def _data_arrived(self) -> None:
-        self._feed.data_came()
-        self.graphing.data_came()
+        self.refresh_loop.data_came()
+        self.tracing.data_came()
 
     def _ticked(self) -> None:
-        if self.live_place is not None and self.live_place.is_current:
-            self.live_place.tick()
+        self.places.tick()
         if self.watching is not None and (error := self.watching.take_error()):
-            self.tell_error(self.watching, error)
-        if self.graphing.watching is not None and (error := self.graphing.watching.take_error()):
-            text = f"{error}; {OPEN_ANEW}"
-            self.notify(text, title="the call graph has ended", severity="error", markup=False, topic="graph")
+            self.reconnect.lose(self.watching, error)
+        self.tracing.notify_end()
 
-    def line_changed(self) -> None:
-        self.refresh_bindings()
-        self._feed.count()
-        self.refresh_places()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is about a line needs one that is cut, what is about hosts several of them; else keys say why not."""
-        if action == "why_not":
-            return not self.check_action(str(parameters[0]), ())
-        if action == "hosts":
-            return self.hosting is not None
-        of_hosts = self.hosting is not None and self.hosting.trying
-        if action == "reconnect":
-            return self.line.can_try or self.line_is_silent or (self.hosting is not None and self.hosting.can_try)
-        return self.line.trying or self.graphing.begins or of_hosts if action == "give_up" else True
-
-    def action_reconnect(self) -> None:
-        super().action_reconnect()
-        if self.hosting is not None:
-            self.hosting.fleet.try_now()
-
-    def action_give_up(self) -> None:
-        if self.graphing.begins:
-            self.graphing.give_up()
-            self.keyboard.ends(TRACING)
-            self.forget(TRACING)
-            self.notify("given up: the kernel puts back what it has begun", markup=False, topic="graph")
-            self.refresh_bindings()
-            return
-        super().action_give_up()
-        if self.hosting is not None:
-            self.hosting.fleet.give_up()
-
-    @on(LossesCounted)
-    def _counted(self, event: LossesCounted) -> None:
-        if not self.graphing.counted(event):
+    @on(messages.LossesCounted)
+    def _counted(self, event: messages.LossesCounted) -> None:
+        if not self.tracing.counted(event):
             if event.watching is not self.watching:
                 return
             self.counts = event.counts
             for stopped in event.watching.guard.take():
-                self.notify(f"{stopped.text}; {WHAT_HELPS}", title="stopped", severity="error", markup=False)
+                self.notices.notify(f"{stopped.text}; {WHAT_HELPS}", title="stopped", severity="error")
             event.watching.know_names(event.names)
-        if self.live_place is not None:
-            self.live_place.names_changed()
+        self.places.names_changed()
         self.refresh_places()
 
+    def _armed_changed(self) -> None:
+        self.refresh_loop.count()
+        self.refresh_places()
+
+    def _connection_changed(self) -> None:
+        self.refresh_bindings()
+        self._armed_changed()
+
     def refresh_places(self) -> None:
-        """What is armed or lost has changed."""
-        self.show_line_keys()
-        if self.compose_place.is_current:
-            self.compose_place.refresh_state()
-        if self.live_place is not None and self.live_place.is_current:
-            self.live_place.refresh_state()
+        """Show anew what is armed and what was lost, and the key of a connection that is silent."""
+        self.reconnect.show_key()
+        self.places.refresh()
+
+    @on(messages.HostsChanged)
+    def _hosts_changed(self) -> None:
+        if self.hosts is not None:
+            self.hosts.changed()
+
+    @on(messages.GraphStarted)
+    def _graph_started(self, event: messages.GraphStarted) -> None:
+        if self.tracing.begun(event):
+            self.places.show_graph()
 
     # -- commands --------------------------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer F7 to F9 where a connection is lost, or several hosts are open; else the keys say why not."""
+        if action == "why_not":
+            return not self.check_action(str(parameters[0]), ())
+        if action == "hosts":
+            return self.hosts is not None
+        of_hosts = self.hosts is not None and self.hosts.trying
+        if action == "reconnect":
+            return self.reconnect.can_try or self.reconnect.silent or (self.hosts is not None and self.hosts.can_try)
+        return self.reconnect.trying or self.tracing.begins or of_hosts if action == "give_up" else True
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the palette offers: the commands that have keys here, and can be done."""
-        for command in COMMANDS:
-            if command.place in ("app", self.current_mode) and command.action != "command_palette":
-                node = self if command.place == "app" else screen
-                _, name, parameters = actions.parse(command.action)
-                if node.check_action(name, parameters):
-                    yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
+        from tui.app.palette import commands_of
+
+        return commands_of(self, screen)
 
     def action_command_palette(self) -> None:
         from tui.app.palette import Palette
@@ -341,59 +324,60 @@ class Probewright(LineApp):
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette())
 
-    def _make_live_place(self) -> LiveScreen:
-        from tui.live.screen import LiveScreen
-
-        if self.live_place is None:
-            self.live_place = LiveScreen()
-        return self.live_place
-
     def action_compose(self) -> None:
-        self.switch_mode("compose")
-        if self.compose_place.is_mounted:  # else it begins there
-            self.compose_place.action_search()
+        self.places.search()
 
     def action_live(self) -> None:
         self.switch_mode("live")
 
+    def action_hosts(self) -> None:
+        self.switch_mode("hosts")
+
     def action_edit(self) -> None:
-        self.in_compose(self.compose_place.action_edit)
+        self.places.in_compose(self.places.compose.action_edit)
 
-    def in_compose(self, act: Callable[[], object]) -> None:
-        """Go where probes are built, and do something there as soon as it is there: first there are the hosts."""
-        switched = self.switch_mode("compose")
+    def action_reconnect(self) -> None:
+        self.reconnect.try_now()
+        if self.hosts is not None:
+            self.hosts.fleet.try_now()
 
-        async def when_shown() -> None:
-            await switched
-            act()
-
-        if self.compose_place.is_mounted:
-            act()
-        else:
-            self.call_next(when_shown)
+    def action_give_up(self) -> None:
+        if self.tracing.begins:
+            self.tracing.abandon()
+            return
+        self.reconnect.give_up()
+        if self.hosts is not None:
+            self.hosts.fleet.give_up()
 
     def action_why_not(self, action: str) -> None:
-        self.notify(WHY_NOT[action], markup=False, topic="why not")
+        self.notices.notify(WHY_NOT[action], topic="why not")
 
     def action_targets(self) -> None:
-        dialogs.choose_target(self, self.opened, self._target_chosen)
+        dialogs.choose_target(self, self.target.opened, self._target_chosen)
 
     def _target_chosen(self, spec: str) -> None:
-        """Open it; one that is open, with probes on it, is not left by mistake: the cursor begins on it."""
+        """Open a target; one that is open, with probes on it, is not left by mistake: the cursor begins on it."""
         from tui.dialogs.target_list import word_of
 
-        stands = self.watching is not None and self.watching.live and not self.line.can_try
-        if stands and word_of(spec) == word_of(self.opened):
-            self.notify(f"{spec} stays open; to open it anew, disarm all first: {DISARM_ALL}", markup=False)
+        stands = self.watching is not None and self.watching.live and not self.reconnect.can_try
+        if stands and word_of(spec) == word_of(self.target.opened):
+            self.notices.notify(f"{spec} stays open; to open it anew, disarm all first: {DISARM_ALL}")
         else:
             self.open_target(spec)
 
     def action_presets(self) -> None:
         def now_open() -> Connection | None:
-            hosts = self.hosting.connection if self.hosting is not None and self.current_mode == "hosts" else None
+            hosts = self.hosts.connection if self.hosts is not None and self.current_mode == "hosts" else None
             return hosts or self.connection
 
-        dialogs.choose_preset(self, now_open, self.arm_preset)
+        dialogs.choose_preset(self, now_open, self._arm_preset)
+
+    def _arm_preset(self, picked: PickedPreset) -> None:
+        """Arm all probes of a preset, and go to the view that it asks for; from the hosts' place on all of them."""
+        if self.hosts is not None and self.current_mode == "hosts":
+            self.hosts.arm_preset(picked)
+        else:
+            self.places.show_preset(picked, partial(self.arming.arm_all, picked.probes))
 
     def action_help(self) -> None:
         dialogs.show_help(self)

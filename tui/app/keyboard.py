@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from textual import actions, events
+from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
@@ -20,10 +21,8 @@ from textual.widgets import Input, TextArea
 
 from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead
 from tui.commands import CAREFUL
+from tui.notifications import Notices
 from widgets.safe_text import cut, safe
-
-if TYPE_CHECKING:
-    from tui.app.typing_control import TypingApp
 
 CLOCK: Callable[[], float] = time.monotonic
 """Seconds; tests put another one in its place."""
@@ -46,9 +45,12 @@ class KeyDone(Message):
 class Keyboard:
     """Holds keys until it is known where they belong."""
 
-    def __init__(self, app: TypingApp) -> None:
+    def __init__(self, app: App[None], notices: Notices, give: Callable[[events.Key], Awaitable[None]]) -> None:
+        """Take the application, and the function that hands a key to the widget with the keyboard."""
         self.rule = TypedAhead(CLOCK)
         self._app = app
+        self._notices = notices
+        self._give_key = give
         self._waiting: deque[tuple[events.Key, KeyPress]] = deque()
         """Keys behind one that has not had its effect, the oldest first."""
         self._held: list[tuple[events.Key, KeyPress]] = []
@@ -64,7 +66,7 @@ class Keyboard:
     # -- from the application --------------------------------------------------------------------------------------
 
     def place_changed(self, screen: Screen[object]) -> None:  # noqa: ARG002 - what a signal brings
-        """Another screen is on top."""
+        """Note that another screen is on top."""
         self.rule.place_changed()
 
     def begins(self, operation: str) -> None:
@@ -72,7 +74,7 @@ class Keyboard:
         self.rule.begins(operation)
 
     def ends(self, operation: str) -> None:
-        """That has ended; the screen changes now, if it does."""
+        """Mark the end of an operation; the screen changes now, if at all."""
         self.rule.ends(operation)
         if self._held:
             self._look_in(PAUSE)
@@ -84,14 +86,14 @@ class Keyboard:
         await self._go_on()
 
     async def key_done(self) -> None:
-        """The key that was given has had its effect, or one more of its messages has."""
+        """Give the next key: the last one, or one more of its messages, has had its effect."""
         self._under_way = bool(self._rounds) and self._rounds.pop().post_message(KeyDone())
         await self._go_on()
 
     def paste(self) -> bool:
         """Return whether a text line takes what is pasted; say so where none does."""
         if not self._in_text:
-            self._app.notify(_REFUSED, markup=False, topic="typed")
+            self._notices.notify(_REFUSED, topic="typed")
         return self._in_text
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ class Keyboard:
         letter = self._in_text and event.is_printable
         self._dropped = ""
         target = self._app.focused or self._app.screen
-        await self._app.give_key(event)
+        await self._give_key(event)
         if not letter:
             self._rounds = [target] * (_ROUNDS if event.key == "enter" else 0)
             self._under_way = target.post_message(KeyDone())
@@ -142,7 +144,7 @@ class Keyboard:
         self._timer = self._app.set_timer(seconds, self._look)
 
     async def _look(self) -> None:
-        """Nobody types any more, or a key did not come back."""
+        """Give the held keys, after a pause in typing or for want of a reply to the last key."""
         self._timer, self._under_way, self._rounds = None, False, []
         if not self._app.screen_stack:  # the application ends
             return
@@ -157,7 +159,7 @@ class Keyboard:
     def _drop(self, *strokes: KeyPress) -> None:
         self._dropped += "".join(str(one.character) for one in strokes if one.printable)
         if strokes and self._dropped:
-            self._app.notify(_DROPPED.format(cut(safe(self._dropped), _SHOWN)), markup=False, topic="typed")
+            self._notices.notify(_DROPPED.format(cut(safe(self._dropped), _SHOWN)), topic="typed")
 
     @property
     def _in_text(self) -> bool:

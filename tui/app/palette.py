@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 
-from textual.app import ComposeResult
+from textual import actions
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 
+from tui.commands import COMMANDS
 from widgets.footer import KeyFooter
 from widgets.highlight import has_words
+
+
+def commands_of(app: App[None], screen: Screen[object]) -> Iterator[SystemCommand]:
+    """Yield the commands for the palette: those that have keys here, and can be done."""
+    for command in COMMANDS:
+        if command.place in ("app", app.current_mode) and command.action != "command_palette":
+            node = app if command.place == "app" else screen
+            _, name, parameters = actions.parse(command.action)
+            if node.check_action(name, parameters):
+                yield SystemCommand(command.label, command.help, partial(app.run_action, command.action, node))
 
 
 class Palette(CommandPalette):
@@ -21,12 +36,12 @@ class Palette(CommandPalette):
     """Another place is not shown instead of it by itself."""
 
     def compose(self) -> ComposeResult:
-        """Have the keys at the foot that work here, in place of those of the screen behind."""
+        """Show the keys that work here at the foot, in place of those of the screen behind."""
         yield from super().compose()
         yield KeyFooter()
 
     def _action_command_list(self, action: str) -> None:
-        """Have the list do something; while no row of it is drawn it knows of no page
+        """Pass an action to the list; while no row of it is drawn it knows of no page
         (`widgets.lists.option_rows`).
         """
         if self.query_one(CommandList).scrollable_content_region or not action.startswith("page_"):

@@ -1,93 +1,187 @@
-"""The part of the application that a cut line concerns: it is tried again, until someone gives it up."""
+"""Reconnects a watch whose connection was lost: tried in a worker and by hand, until a person gives it up."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual.app import App, SuspendNotSupported
+from textual.timer import Timer
 
-from tui.app.arming_control import ArmingApp
-from tui.app.reconnect_attempts import ReconnectControl
 from tui.app.ways_out import GIVE_UP, RECONNECT
 from tui.dialogs import dialogs
 from tui.messages import ConnectionLost, ConnectionRestored
-from tui.opening import Opening
+from tui.notifications import Notices
 
 if TYPE_CHECKING:
     from kernel.errors import KernelError
+    from kernel.watch.reconnect import ReconnectAttempt
     from kernel.watch.watch import Watch
-    from tui.preview import PreviewReader
+
+GONE = "the line is gone"
+_LOOK_EVERY = 1.0
+"""Seconds between two reports of the attempt's progress."""
 
 
-class LineApp(ArmingApp):
-    """Says what becomes of the line; `line` tries."""
+class ReconnectControl:
+    """Attempts to reconnect, one at a time; `ConnectionRestored` or `ConnectionLost` reports the end of each."""
 
-    def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
-        """Take the target that is being opened, and a preview of it."""
-        super().__init__(opening, preview)
-        self.line = ReconnectControl(self)
-        self._is_silent = False
-        """As the keys are shown."""
+    def __init__(
+        self, app: App[None], notices: Notices, refresh: Callable[[], None], changed: Callable[[], None]
+    ) -> None:
+        """Take the parts that reconnecting needs.
 
-    @abstractmethod
-    def line_changed(self) -> None:
-        """The line is back, or gone for good."""
+        Args:
+            app: has the timers, the workers and the terminal.
+            notices: notifies.
+            refresh: shows the places anew.
+            changed: is called when the connection is restored, or lost for good.
+        """
+        self._app = app
+        self._notices = notices
+        self._refresh = refresh
+        self._changed = changed
+        self._watching: Watch | None = None
+        self._reconnecting: ReconnectAttempt | None = None
+        self._given_up: Watch | None = None
+        self._timer: Timer | None = None
+        self._key_shown = False
+        """True while the footer has F7 because the connection is silent."""
+
+    def follow(self, watching: Watch | None) -> None:
+        """Concern this watch from now on; None: the target is left."""
+        if watching is None:
+            self.give_up()
+            if self._reconnecting is not None:
+                self._end(self._reconnecting.watch)
+            self._given_up = None
+        self._watching = watching
+
+    # -- state -----------------------------------------------------------------------------------------------------
 
     @property
-    def line_is_silent(self) -> bool:
-        """Whether the line owes an answer, and another one can be made in its place."""
-        if self.watching is None or self.watching.silent is None:
+    def trying(self) -> bool:
+        """True while an attempt to reconnect is under way."""
+        return self._reconnecting is not None
+
+    @property
+    def can_try(self) -> bool:
+        """True where the connection is lost and an attempt to reconnect can be made, or is under way."""
+        if self.trying or self._given_up is None:
+            return self.trying
+        from kernel.watch.reconnect import can_come_back
+
+        return can_come_back(self._given_up)
+
+    @property
+    def silent(self) -> bool:
+        """True where the connection owes an answer, and another one can be made in its place."""
+        if self._watching is None or self._watching.silent is None:
             return False
-        from kernel.watch.reconnect import can_be_cut  # of a line that stands nobody needs it
+        from kernel.watch.reconnect import can_be_cut  # a connection that answers needs none of it
 
-        return can_be_cut(self.watching)
+        return can_be_cut(self._watching)
 
-    def show_line_keys(self) -> None:
-        """Show F7 where the line has fallen silent, and hide it where it is heard again."""
-        if self._is_silent != self.line_is_silent:
-            self._is_silent = not self._is_silent
-            self.refresh_bindings()
+    def show_key(self) -> None:
+        """Show F7 in the footer when the connection has fallen silent, and hide it when it answers again."""
+        if self._key_shown != self.silent:
+            self._key_shown = not self._key_shown
+            self._app.refresh_bindings()
 
-    def on_unmount(self) -> None:
-        self.line.leave()  # the end waits for its thread
+    # -- the attempt -----------------------------------------------------------------------------------------------
 
-    def tell_error(self, watching: Watch, error: KernelError) -> None:
-        """No more events come: because of a line that was cut, or for good."""
-        if self.line.begin(watching):
-            self.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", markup=False, topic="line")
-            self.refresh_bindings()
+    def lose(self, watching: Watch, error: KernelError) -> None:
+        """Begin to reconnect a watch that receives no more events; show the error where that can't be."""
+        if self.begin(watching):
+            self._notices.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", topic="line")
+            self._app.refresh_bindings()
         else:
-            dialogs.show_trouble(self, "no more events will come", str(error), error.remedy)
+            dialogs.show_trouble(self._app, "no more events will come", str(error), error.remedy)
 
-    @on(ConnectionRestored)
-    def _came_back(self, event: ConnectionRestored) -> None:
-        if event.watching is not self.watching:
-            return
-        self.line.over(event.watching)
-        self.notify(event.back.text, title="back again", markup=False, topic="line")
-        for refused in event.back.refused:
-            self.notify(refused, title="not armed again", severity="error", markup=False)
-        if event.back.cut.booted:
-            self.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
-        self.line_changed()
+    def begin(self, watching: Watch) -> bool:
+        """Begin an attempt to reconnect a watch; return False where that can't be."""
+        from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 
-    @on(ConnectionLost)
-    def _line_gone(self, event: ConnectionLost) -> None:
-        if event.watching is not self.watching:
-            return
-        self.line.over(event.watching, for_good=True)
-        self.forget("line")
-        dialogs.show_trouble(self, "no more events will come", str(event.error), event.error.remedy)
-        self.line_changed()
+        if self.trying or not can_come_back(watching):
+            return False
+        self._reconnecting = reconnecting = ReconnectAttempt(watching)
+        self._given_up = None
+        self._report()
+        self._timer = self._app.set_interval(_LOOK_EVERY, self._report)
+        self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="line")
+        return True
 
-    def action_reconnect(self) -> None:
-        if self.line_is_silent and self.watching is not None:
+    def _run(self, reconnecting: ReconnectAttempt) -> None:
+        from kernel.errors import KernelError
+
+        try:
+            back = reconnecting.run()
+        except KernelError as error:
+            self._app.post_message(ConnectionLost(reconnecting.watch, error))
+        else:
+            self._app.post_message(ConnectionRestored(reconnecting.watch, back))
+
+    def _report(self) -> None:
+        """Show how far the attempt is."""
+        if self._reconnecting is not None:
+            asks = " (ssh asks)" if self._reconnecting.wants_to_ask else ""
+            self._reconnecting.watch.line_note = f"{self._reconnecting.note}; {RECONNECT}{asks}, {GIVE_UP}"
+            self._refresh()
+
+    def try_now(self) -> None:
+        """Reconnect now, also a silent connection. If ssh must prompt, suspend the application and give it the
+        terminal.
+        """
+        if self.silent and self._watching is not None:
             from kernel.watch.reconnect import cut_silent
 
-            cut_silent(self.watching)  # what becomes of a line that is cut is begun where that is told
+            cut_silent(self._watching)  # the handler of the lost connection begins the attempt
             return
-        self.line.try_now()
+        if self._given_up is not None:
+            self.begin(self._given_up)
+        reconnecting = self._reconnecting
+        if reconnecting is None or reconnecting.finished:  # its end is being reported
+            return
+        if not reconnecting.wants_to_ask:
+            reconnecting.try_now()
+            return
+        with contextlib.suppress(SuspendNotSupported), self._app.suspend():
+            reconnecting.try_now(asking=True)
+            reconnecting.wait_for_try()
 
-    def action_give_up(self) -> None:
-        self.line.give_up()
+    def give_up(self) -> None:
+        """End the attempt that is under way."""
+        if self._reconnecting is not None:
+            self._reconnecting.give_up()
+
+    # -- its end ---------------------------------------------------------------------------------------------------
+
+    def restored(self, event: ConnectionRestored) -> None:
+        """Notify of a connection that is restored, and of probes that could not be armed again."""
+        if event.watching is not self._watching:
+            return
+        self._end(event.watching)
+        self._notices.notify(event.back.text, title="back again", topic="line")
+        for refused in event.back.refused:
+            self._notices.notify(refused, title="not armed again", severity="error")
+        if event.back.cut.booted:
+            self._app.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
+        self._changed()
+
+    def lost(self, event: ConnectionLost) -> None:
+        """Show why the connection can't be restored; F7 tries again."""
+        if event.watching is not self._watching:
+            return
+        self._end(event.watching, for_good=True)
+        self._notices.forget("line")
+        dialogs.show_trouble(self._app, "no more events will come", str(event.error), event.error.remedy)
+        self._changed()
+
+    def _end(self, watching: Watch, *, for_good: bool = False) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._reconnecting = None
+        self._given_up = watching if for_good else None
+        watching.line_note = GONE

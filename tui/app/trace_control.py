@@ -1,15 +1,20 @@
-"""The function_graph tracer of the application: begun and ended by workers, with a feed of its own."""
+"""The function_graph tracer of the application: begun and ended by workers, with a refresh loop of its own."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.app import App
 
 from kernel.errors import KernelError
+from tui.app.keyboard import Keyboard
+from tui.app.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
+from tui.dialogs import dialogs
 from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
+from tui.notifications import Notices
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
@@ -18,47 +23,157 @@ if TYPE_CHECKING:
     from kernel.guards.loss_counts import LossCounts
     from probes.plans.graph_plan import GraphPlan
 
+TRACING = "tracing"
+"""Operation that keys typed ahead wait for, and topic of the notifications about it."""
+_PATIENCE = 2
+"""Seconds after which a notification says how long an operation takes, and how to end it."""
+
 
 class TraceControl:
-    """One tracer at a time; what it saw stays when it has ended."""
+    """The function_graph tracer, one at a time; its calls stay when it has ended."""
 
-    def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
-        """Take what is called on the screen's thread, as `tui.refresh.RefreshLoop` does: `late` while an answer is
-        owed.
+    def __init__(
+        self,
+        app: App[None],
+        notices: Notices,
+        keyboard: Keyboard,
+        ticked: Callable[[], None],
+        refresh: Callable[[], None],
+    ) -> None:
+        """Take the parts that tracing needs.
+
+        Args:
+            app: has the timers and the workers.
+            notices: notifies.
+            keyboard: holds letters while the tracer begins.
+            ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
+            refresh: shows the places anew; also while the kernel owes an answer.
         """
         self.watching: GraphWatch | None = None
-        """None until one was begun on this target."""
+        """The watch of the tracer; None: none was begun on this target."""
         self.counts: LossCounts | None = None
-        """What was lost, as of the last second."""
+        """Losses, at most a second old."""
         self._app = app
-        self._feed = RefreshLoop(app, ticked, late)
+        self._notices = notices
+        self._keyboard = keyboard
+        self._refresh = refresh
+        self._refresh_loop = RefreshLoop(app, ticked, refresh)
+        self._connection: Connection | None = None
+        """The connection on which a tracer was asked for; None: none was since the target was left."""
         self._asked = 0
-        """How often one was asked for, or another target chosen."""
+        """Number of requests so far: a worker whose request is not the newest does nothing."""
         self._changing = threading.Lock()
-        """Held by the worker that begins one or ends it."""
+        """Lock of the worker that begins or ends a tracer."""
         self.begins = False
-        """Whether one is asked for, and neither runs nor has failed yet."""
+        """True while a tracer is asked for, and neither runs nor has failed yet."""
         self.given_up = False
-        """Whether nobody waits any more for the last that was asked for."""
+        """True where the last tracer that was asked for was given up."""
         self.ends = False
-        """Whether the one that ran is being taken out of the kernel."""
+        """True while the tracer is being ended in the kernel."""
         self._begun: GraphWatch | None = None
-        """The last that a worker began; the screen may not know of it yet."""
+        """The tracer that a worker began last; the screen may not know of it yet."""
 
     @property
     def runs(self) -> bool:
-        """Whether the tracer is on, and nobody has asked for its end."""
+        """True while the tracer is on, and its end was not asked for."""
         return self.watching is not None and self.watching.live and not self.ends
 
+    # -- on the screen ---------------------------------------------------------------------------------------------
+
+    def ask_depth(self, connection: Connection, name: str) -> None:
+        """Ask for the depth of a function's call graph, and begin to trace."""
+        from probes.plans.graph_plan import GraphPlan
+
+        def trace(depth: int) -> None:
+            # Interrupts without a handler show by the functions in which they enter.
+            plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
+            self.begin(connection, plan)
+
+        dialogs.ask_depth(self._app, name, trace)
+
+    def begin(self, connection: Connection, plan: GraphPlan) -> None:
+        """Begin to trace, and notify of how long that takes; on a recording say why not."""
+        if not connection.target.is_kernel:
+            self._notices.notify_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
+            return
+        self._notices.forget("arming")
+        first = "" if connection.symbols_read else "reading the kernel's symbols, then "
+        self._notify_while(f"{first}beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
+        self._keyboard.begins(TRACING)
+        self.start(connection, plan)
+        self._app.refresh_bindings()
+
+    def end(self) -> None:
+        """End the tracer; the calls that it recorded stay."""
+        self.stop()
+        self._notify_while("taking the call graph's tracer away …", lambda: self.ends)
+        self._refresh()
+
+    def _notify_while(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
+        """Notify of what a worker does, and for how long, until it is over."""
+        since = time.monotonic()
+
+        def notify() -> None:
+            if not goes_on():
+                timer.stop()
+                self._notices.forget(TRACING)
+                return
+            took = int(time.monotonic() - since)
+            rest = f" {took} s{f'; {way_out}' if way_out else ''}" if took >= _PATIENCE else ""
+            self._notices.notify_until_forgotten(f"{doing}{rest}", TRACING)
+
+        timer = self._app.set_interval(1.0, notify, name=TRACING)
+        self._notices.notify_until_forgotten(doing, TRACING)
+
+    def begun(self, event: GraphStarted) -> bool:
+        """Take the tracer that runs, and notify of what could not be put back; close it and return False where
+        another target was chosen meanwhile, or the tracer was given up.
+        """
+        if event.watching.connection is not self._connection or self.given_up:
+            self._app.run_worker(event.watching.close, thread=True)
+            return False
+        self._keyboard.ends(TRACING)
+        self._notices.forget("arming")
+        self._notices.forget(TRACING)
+        for failure in event.failures:
+            self._notices.notify(failure, title="left behind", severity="error")
+        self.started(event.watching)
+        return True
+
+    def failed(self, event: GraphFailed) -> None:
+        """Notify of why the tracer could not be begun."""
+        self._keyboard.ends(TRACING)
+        self.begins = False
+        self._notices.forget(TRACING)
+        self._app.refresh_bindings()
+        self._notices.notify_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
+
+    def abandon(self) -> None:
+        """Give up the tracer that is being begun, and say so."""
+        self.give_up()
+        self._keyboard.ends(TRACING)
+        self._notices.forget(TRACING)
+        self._notices.notify("given up: the kernel puts back what it has begun", topic="graph")
+        self._app.refresh_bindings()
+
+    def notify_end(self) -> None:
+        """Notify of an error that ended the tracer."""
+        if self.watching is not None and (error := self.watching.take_error()):
+            text = f"{error}; {OPEN_ANEW}"
+            self._notices.notify(text, title="the call graph has ended", severity="error", topic="graph")
+
+    # -- the tracer ------------------------------------------------------------------------------------------------
+
     def start(self, connection: Connection, plan: GraphPlan) -> None:
-        """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
+        """Begin a tracer in a worker, and end the one before; `GraphStarted` or `GraphFailed` reports it."""
+        self._connection = connection
         self._asked += 1
         self.begins, self.given_up = True, False
         asked = self._asked
         self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
 
     def give_up(self) -> None:
-        """Wait no longer for the one that was asked for: it ends as soon as the kernel has begun it."""
+        """Give up the tracer that was asked for: it is ended as soon as the kernel has begun it."""
         self._asked += 1
         self.begins, self.given_up = False, True
 
@@ -87,18 +202,18 @@ class TraceControl:
             self._app.post_message(GraphStarted(watching, failures))
 
     def started(self, watching: GraphWatch) -> None:
-        """It runs, and none that ran before."""
+        """Set the tracer that runs now, and end the one before."""
         self.begins = self.ends = False
         earlier = self.watching
         if earlier is not None and earlier is not watching and earlier.live:
             self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
         self.watching, self.counts = watching, None
-        self._feed.follow(watching)
-        self._feed.count()
-        self._feed.data_came()
+        self._refresh_loop.follow(watching)
+        self._refresh_loop.count()
+        self._refresh_loop.data_came()
 
     def stop(self) -> None:
-        """Stop the tracer and put everything back; what it saw stays."""
+        """Stop the tracer and put everything back, in a worker; its calls stay."""
         watching = self.watching
         if watching is not None and watching.live and not self.ends:
             self.ends = True
@@ -115,12 +230,12 @@ class TraceControl:
         self._app.post_message(Disarmed(words_of(failures)))
 
     def data_came(self) -> None:
-        """A tick is due."""
+        """Call the next tick after a pause, where a tracer runs."""
         if self.watching is not None:
-            self._feed.data_came()
+            self._refresh_loop.data_came()
 
     def counted(self, event: LossesCounted) -> bool:
-        """Take counts and names, where they are of this tracer."""
+        """Take counts and names of tasks; return False where they are not of this tracer."""
         if event.watching is not self.watching or self.watching is None:
             return False
         self.counts = event.counts
@@ -128,15 +243,15 @@ class TraceControl:
         return True
 
     def last(self) -> GraphWatch | None:
-        """The newest there is, also where the screen was never told of it; waits for a worker that begins one."""
+        """Return the newest tracer, also one that the screen does not know of; wait for a worker that begins one."""
         self._asked += 1
         with self._changing:
             return self._begun or self.watching
 
     def leave(self) -> GraphWatch | None:
-        """Another target will be open; gives what has to be closed."""
+        """Leave the target; return the watch that has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
-        self.ends = False
+        self.ends, self._connection = False, None
         watching, self.watching, self.counts = self.watching, None, None
-        self._feed.follow(None)
+        self._refresh_loop.follow(None)
         return watching

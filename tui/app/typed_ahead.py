@@ -19,34 +19,34 @@ PAUSE = 0.35
 
 
 class KeyRoute(Enum):
-    """The way a key goes."""
+    """The destination of a key."""
 
     GIVE = auto()
-    """To what has the keyboard."""
+    """Give the key to the widget that has the keyboard."""
     HOLD = auto()
-    """Nowhere yet: it is typed ahead of a change."""
+    """Hold the key: it is typed ahead of a change."""
     DROP = auto()
-    """Nowhere."""
+    """Drop the key."""
 
 
 class KeyPress(NamedTuple):
-    """A key that was pressed."""
+    """A key that was pressed, with its time."""
 
     key: str
-    """As Textual names it."""
+    """Textual's name of the key."""
     character: str | None
-    """None: the key writes nothing."""
+    """Character that the key writes; None: it writes none."""
     at: float
     """Time in seconds."""
 
     @property
     def printable(self) -> bool:
-        """Whether it writes something."""
+        """True where the key writes a character."""
         return self.character is not None and self.character.isprintable()
 
     @property
     def in_word(self) -> bool:
-        """Whether it may stand in a name."""
+        """True where the character may stand in a name."""
         return self.printable and (str(self.character).isalnum() or self.character == "_")
 
 
@@ -65,17 +65,17 @@ class TypedAhead:
         self._changed_at: float | None = None
         """Time at which the screen changed; None: there was a pause since."""
         self._by_letter = False
-        """Whether a letter came before that change."""
+        """True where a letter came before the last change of the screen."""
         self._by_escape = False
-        """Whether the last key was Escape."""
+        """True where the last key was Escape."""
         self._in_word = False
-        """Whether a word is being typed that is for nobody."""
+        """True while a word is being typed that is dropped."""
         self._by_careful = False
-        """Whether a careful command was begun by a letter of what is being typed: Enter behind it answers nothing."""
+        """True where a letter of the word began a careful command: Enter behind it answers nothing."""
 
     @property
     def pending(self) -> bool:
-        """Whether an operation is under way that will change the screen."""
+        """True while an operation is under way that will change the screen."""
         return bool(self._pending)
 
     def stroke(self, key: str, character: str | None) -> KeyPress:
@@ -83,17 +83,17 @@ class TypedAhead:
         return KeyPress(key, character, self._clock())
 
     def begins(self, operation: str) -> None:
-        """From now on something is under way that will change the screen."""
+        """Mark the beginning of an operation that will change the screen."""
         self._pending.add(operation)
 
     def ends(self, operation: str) -> None:
-        """It has come to its end, and the screen may change at once."""
+        """Mark the end of an operation; the screen may change at once."""
         if operation in self._pending:
             self._pending.discard(operation)
             self._change()
 
     def place_changed(self) -> None:
-        """The screen is another one. Whoever pressed Escape knows the one that it leads back to."""
+        """Mark a change of the screen; a person who pressed Escape expects it."""
         by_escape, self._by_escape = self._by_escape, False  # what changes next changes by itself
         if not by_escape or self.pending:
             self._change()

@@ -1,40 +1,55 @@
-"""What was done last and can be taken back."""
+"""The last steps of a person that can be undone, and the key that undoes the newest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from textual.app import App
+from textual.worker import Worker
+
+from tui.app.ways_out import take_back
+from tui.notifications import Notices
+
 _MOST: Final = 20
-"""Steps that are kept; the oldest go first."""
+"""Number of steps that are kept; the oldest go first."""
 
 
 class UndoStep(NamedTuple):
-    """Something that was done."""
+    """A step that a person took."""
 
     what: str
-    """In a few words, as it is said on the screen."""
+    """Description in a few words, as it stands on the screen."""
     back: Callable[[], object]
-    """Takes it back."""
+    """Function that undoes the step."""
 
 
 class TakeBackList:
-    """The steps that can be taken back, the newest first."""
+    """The steps that can be undone, the newest last."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: App[None], notices: Notices) -> None:
+        self._app = app
+        self._notices = notices
         self._steps: list[UndoStep] = []
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def add(self, what: str, back: Callable[[], object]) -> None:
-        """Remember a step."""
+        """Keep a step; notify of it, and that `u` undoes it."""
         self._steps = [*self._steps[1 - _MOST :], UndoStep(what, back)]
+        self._notices.notify(f"{what}; {take_back(self._app)}", topic="undo")
+        self._app.refresh_bindings()
 
-    def take(self) -> UndoStep | None:
-        """Return the newest step, and forget it; None: there is none."""
-        return self._steps.pop() if self._steps else None
+    def take_back(self) -> None:
+        """Undo the newest step, where there is one, and forget it."""
+        self._notices.forget("undo")
+        if self._steps:
+            step = self._steps.pop()
+            under_way = isinstance(step.back(), Worker)  # whose end has a notification of its own
+            self._notices.notify(f"{'taking' if under_way else 'taken'} back: {step.what}", topic="undo")
+        self._app.refresh_bindings()
 
     def clear(self) -> None:
-        """Forget all: they are about a target that is left."""
+        """Forget all steps: their target is left."""
         self._steps.clear()

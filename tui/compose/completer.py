@@ -1,4 +1,4 @@
-"""What may stand at the cursor of the specification, on one target.
+"""Completes the specification at the cursor, for one target.
 
 Names come from what is known already; what has to be asked of the target (its events, and their fields) is learnt
 aside, by a worker, and offered from then on.
@@ -51,7 +51,7 @@ class Completer:
         """Lines of dynamic_events that are ours."""
 
     def complete(self, text: str, cursor: int) -> Completions:
-        """What may stand at the cursor."""
+        """Return the words that may stand at the cursor."""
         known = NameSources(
             self._connection.facts,
             self._types,
@@ -108,7 +108,7 @@ class Completer:
                         self._programs[one] = look_up(one)
 
     def _program(self, path: str) -> Program:
-        """One that was read already. Raises NotPlaced."""
+        """Return a program that was read already. Raises NotPlaced."""
         try:
             return self._programs[path]
         except KeyError:

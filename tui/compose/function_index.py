@@ -17,7 +17,7 @@ MOST_FOUND = 5_000
 
 
 class NameOnly(NamedTuple):
-    """What is said of a function before its kernel is open."""
+    """The row of a function before its kernel is open."""
 
     module: str = ""
     kinds: tuple[str, ...] = ("…",)
@@ -37,12 +37,12 @@ class Functions:
         self._known: dict[str, Attachable] = {}
 
     def find(self, query: str) -> tuple[Sequence[int], int]:
-        """Indices of the names that fit, best first and at most MOST_FOUND, and how many there are."""
+        """Return the indices of the names that fit, best first and at most MOST_FOUND, and their number."""
         found = self._search.find(query, MOST_FOUND)
         return found.indices, found.total
 
     def describe(self, name: str) -> Attachable:
-        """What the list shows of one."""
+        """Return the row of a function in the list."""
         function = self._known.get(name)
         if function is None:
             function = self._known[name] = self._describe(name)

@@ -14,7 +14,7 @@ KEPT = ("machine", "release", "byteorder", "long_size", "readme")
 
 
 def kernels(here: TargetFacts) -> Mapping[str, TargetFacts]:
-    """The kernels by their names in the lab; functions, which differ little, are those of the one that is `here`."""
+    """Return the lab's kernels by name; functions, which differ little, are those of the kernel that is `here`."""
     stored = json.loads((resources.files("tui") / "kernels.json").read_text())
     known = {str(feature) for feature in Feature}
     return {

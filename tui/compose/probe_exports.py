@@ -23,19 +23,19 @@ from probes.plans.plan import Plan
 from probes.refusal import CannotLower
 
 GROUP = "probewright"
-"""Of exported events, where the text does not choose another one when it runs."""
+"""Group of exported events, where the text does not choose another one when it runs."""
 _MOST = 100
 """Probes on one function."""
 
 
 class ProbeExport(NamedTuple):
-    """What one dialect makes of the probes."""
+    """The text of the probes in one dialect."""
 
     dialect: ExportDialect
     text: str
     """Empty: it can't say them."""
     notes: tuple[str, ...]
-    """What is to be known; of a refusal the reasons."""
+    """Remarks on the text; of a refusal the reasons."""
 
 
 def exported(connection: Connection, probes: Sequence[Armable], dialect: ExportDialect, loss: str = "") -> ExportText:
@@ -81,7 +81,7 @@ def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Export
 
 @refused_if_damaged()
 def _lowered(connection: Connection, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
-    """As `Connection.lower`, for what the other tool has instead of for what this kernel has."""
+    """Lower as `Connection.lower` does, for the features of the other tool in place of this kernel's."""
     probe = by_name(probe, lambda: connection.symbols)
     btf = connection.types_of(probe)
     facts = replace(connection.facts, features=dialect.lowered_for(connection.facts))

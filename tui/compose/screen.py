@@ -1,82 +1,84 @@
-"""The place where a probe is built: functions, signature and fields, specification."""
+"""The place where a probe is built: functions, signature and fields, specification; and the commands about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
+from textual.screen import Screen
 
+from tui import messages
+from tui.app.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 from tui.commands import bindings
-from tui.compose.commands import ProbeCommands
+from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
-from tui.messages import TypesRead
+from tui.compose.panes import PaneRow, ProbePanes
+from tui.compose.pasted_lines import PastedLines
+from tui.compose.signature_control import SignatureControl
+from tui.compose.specification_control import SpecificationControl
+from tui.dialogs import dialogs
+from tui.messages import PartMessage
+from tui.workbench import Workbench, open_connection
 from widgets.events.status_bar import Status, TopLine
 from widgets.fields.function_list import FunctionList
 from widgets.footer import KeyFooter
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
     from probes.command import Armable
+    from probes.completion.choice import Completions
     from probes.probe import Probe
     from tui.preview import Preview
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
+    from widgets.spec.spec_editor import SpecEditor
     from widgets.spec.spec_pane import SpecPane
 
 
-class Panes(Horizontal):
-    """The functions, and the fields of the one that was picked.
-
-    The style of what stands beside and below them is read with it: a sheet of the application is read three times
-    before the first picture.
-    """
-
-    SCOPED_CSS = False
-    DEFAULT_CSS = """
-    ComposeScreen {
-        & > Panes { height: 1fr; }
-        & FunctionList, & ProbeEditor, & SpecPane { border: round $foreground 30%; border-title-color: $text-muted; }
-        & FunctionList { width: 40%; max-width: 60; }
-        & ProbeEditor { width: 1fr; }
-        & SpecPane { min-height: 3; max-height: 40%; }
-        & FunctionList:focus-within, & ProbeEditor:focus-within, & SpecPane:focus-within { border: round $primary; }
-    }
-    """
-
-
-class ComposeScreen(ProbeCommands):
+class ComposeScreen(Screen[None]):
     """See the module; decisions about text are in `tui.compose.specification`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compose")
     AUTO_FOCUS = None
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Workbench) -> None:
         super().__init__()
+        self.bench = bench
         self._status = TopLine()
         self._functions = FunctionList(self._close_lines)
-        self._editor: ProbeEditor | None = None
-        self._spec: SpecPane | None = None
         self._wanted = ""
-        """Picked before the target was open."""
-        self._unread = ""  # shown while the types of its module are being read
+        """The function that was picked before the target was open."""
+        self.panes = panes = ProbePanes(self, self._complete)
+        self._attaching = attach = AttachControl(self, panes)
+        self._signature = SignatureControl(self, bench, panes, attach)
+        self.specification = SpecificationControl(self, bench, panes, self._signature, attach)
+        self._pasted = PastedLines(self, bench, self.specification)
+        self._handlers: Mapping[type[PartMessage], Callable[[Any], None]] = {
+            messages.AttachExplained: self._explained,
+            messages.CodeRead: attach.code_read,
+            messages.CallersFound: attach.callers_found,
+            messages.TypesRead: self._types_read,
+            messages.TextRead: self.specification.text_read,
+            messages.LinesRead: self._pasted.offer,
+        }
+
+    @on(PartMessage)
+    def _handle(self, event: PartMessage) -> None:
+        event.stop()
+        self._handlers[type(event)](event)
 
     @property
     def untouched(self) -> bool:
-        """Nothing was typed or picked yet."""
-        return not (self._functions.query_text or self._wanted or (self._editor is not None and self._editor.probe))
-
-    @property
-    def editing(self) -> bool:
-        """Whether the specification is being typed."""
-        return self._spec is not None and self.focused is self._spec.editor
+        """True where no function was searched or picked yet."""
+        return not (self._functions.query_text or self._wanted or self.panes.probe)
 
     def compose(self) -> ComposeResult:
         yield self._status
-        yield Panes(self._functions)
+        yield PaneRow(self._functions)
         yield KeyFooter("help")
 
     def on_mount(self) -> None:
@@ -90,43 +92,44 @@ class ComposeScreen(ProbeCommands):
     # -- from the application --------------------------------------------------------------------------------------
 
     def begin_search(self) -> None:
-        """Another kernel was asked for: what is typed from now on is for it."""
+        """Begin another search: another target was asked for, and letters typed from now on are about that one."""
         self._functions.begin_search()
 
     def preview(self, preview: Preview) -> None:
-        """The functions of a target that is not open yet: they can be searched, and picked a moment later."""
+        """Show the functions of a target that is not open yet: they can be searched, and picked a moment later."""
         known = Functions(preview.names)
         self._functions.show(known.names, known.find, known.describe)
         self._status.status = Status(preview.target, preview.kernel, len(preview.names))
 
     def connected(self) -> None:
-        """Another kernel is open."""
-        self._unread = ""
-        self.forget_why()
-        self.known = known = Functions(self.open_connection().catalog.names, self.open_connection().function)
+        """Show the functions of another target, and on it the probe that was being built."""
+        connection = open_connection(self.bench)
+        self._signature.forget()
+        self._attaching.forget()
+        self.specification.known = known = Functions(connection.catalog.names, connection.function)
         self._functions.show(known.names, known.find, known.describe)
         if self._wanted:
             self.pick(self._wanted)
-        elif self._editor is not None and self._editor.probe is not None:
-            self.pick(self._editor.probe.place.symbol, self._editor.probe)
-        self.forget_text()
+        elif (probe := self.panes.probe) is not None:
+            self.pick(probe.place.symbol, probe)
+        self.specification.connected()
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
 
     def _make_panes(self) -> None:
-        _, spec = self.panes()
+        spec = self.panes.spec
         if self.bench.connection is not None:
             spec.editor.machine = self.bench.connection.facts.machine
 
     def refresh_state(self) -> None:
-        """What is armed or lost has changed."""
+        """Show anew what is armed and what was lost."""
         bench = self.bench
         if bench.connection is None:
             self._status.status = Status(bench.opening.spec, "opening")
             return
         from tui.present.status import rates_of, status_of
 
-        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
+        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
         self._functions.armed = rates_of(bench.watching)
 
     # -- functions -------------------------------------------------------------------------------------------------
@@ -142,116 +145,95 @@ class ComposeScreen(ProbeCommands):
     def on_function_list_specification_wanted(self, event: FunctionList.SpecificationWanted) -> None:
         event.stop()
         self.action_edit()
-        if event.text and self.editing:
-            _, spec = self.panes()
-            spec.editor.put(event.text, len(event.text))
+        if event.text and self.panes.typing:
+            self.panes.spec.editor.put(event.text, len(event.text))
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
         from probes.probe import Probe, ProbePlace
 
         self._wanted = ""
-        self.forget_refusal()
-        built = self._editor.probe if self._editor is not None else None
+        self._forget_refusal()
+        built = self.panes.probe
         if probe is None and built is not None and built.place.symbol == name:
-            probe = built  # what was ticked stays, where one comes back to the same function
-        self._show_signature(name, probe or Probe(ProbePlace(name)))
-        self.panes()[0].focus_fields()
-        self.show_specification()
+            probe = built  # the fields stay ticked, where one comes back to the same function
+        self._signature.show(name, probe or Probe(ProbePlace(name)))
+        self.panes.editor.focus_fields()
+        self.specification.show()
 
     def edit_filter(self, probe: Armable) -> None:
         """Show a probe, and have its filter typed."""
         from probes.command import is_function
         from probes.probe import Probe
 
-        _, spec = self.panes()
+        spec = self.panes.spec
         if isinstance(probe, Probe) and is_function(probe):
             self.pick(probe.place.symbol, probe)
         else:
-            spec.editor.take_over(str(probe))
-            self.read_text(str(probe))
+            self.specification.take_over(str(probe))
         spec.action_filter()
 
-    def _show_signature(self, name: str, probe: Probe) -> None:
-        from probes.syntax.text import is_pattern
-        from tui.compose.signature import signature_of, signature_unread
+    def _explained(self, event: messages.AttachExplained) -> None:
+        if self._attaching.explained(event):
+            self.specification.known.forget()
+            self._functions.describe_anew()
+            self.specification.check_again()
 
-        connection, (editor, _) = self.open_connection(), self.panes()
-        module = connection.unread_module(name)
-        self._unread = name if module else ""
-        editor.show(signature_unread(name, module) if module else signature_of(connection, name), probe)
-        if module:
-            self._read_types(connection, module, name)
-        elif not is_pattern(name):
-            self.explain(connection, name)
-
-    def explaining(self) -> ProbeEditor:
-        return self.panes()[0]
-
-    def explained(self) -> None:
-        self.known.forget()
-        self._functions.describe_anew()
-        self.check_again()
+    def on_attach_pane_callers_wanted(self, event: AttachPane.CallersWanted) -> None:
+        event.stop()
+        self._attaching.find_callers(event.function)
 
     def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
         from probes.attaching.values import Relation
-        from probes.probe import Probe
-        from tui.compose.signature import signature_of
 
         event.stop()
-        if event.way.how is not Relation.TWIN:
+        if event.way.how is Relation.TWIN:
+            self._signature.show_twin(event.function, event.way)
+            self.specification.show()
+        else:
             self.pick(event.way.place.symbol)
-            return
-        editor, _ = self.panes()
-        editor.show(signature_of(self.open_connection(), event.function, event.way), Probe(event.way.place))
-        editor.focus_fields()
-        self.show_specification()
 
-    @work(thread=True, group="types")
-    def _read_types(self, connection: Connection, module: str, function: str) -> None:
-        connection.btf_of(module)
-        self.post_message(TypesRead(connection, function))
+    def _types_read(self, event: messages.TypesRead) -> None:
+        if self._signature.types_read(event):
+            self.specification.read(self.panes.spec.editor.value)
 
-    @on(TypesRead)
-    def _types_read(self, event: TypesRead) -> None:
-        from tui.compose.signature import signature_of
+    # -- fields and specification ----------------------------------------------------------------------------------
 
+    def _complete(self, text: str, cursor: int) -> Completions:
+        return self.specification.complete(text, cursor)  # which is made after the panes
+
+    def _forget_refusal(self) -> None:
+        """Remove the notice of why the text before was not armed."""
+        self.bench.notices.forget("arming")
+
+    def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
-        editor, spec = self.panes()
-        # Else another one was picked meanwhile, or another target.
-        if event.function == self._unread and event.connection is self.bench.connection and editor.probe is not None:
-            self._unread = ""
-            editor.show(signature_of(event.connection, event.function), editor.probe)
-            self.read_text(spec.editor.value)
+        self._forget_refusal()
+        self.specification.show()
 
-    # -- the specification -----------------------------------------------------------------------------------------
+    def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
+        event.stop()
+        self._forget_refusal()
+        self.specification.filter(event.text)
 
-    def panes(self) -> tuple[ProbeEditor, SpecPane]:
-        """The panes beside and below the functions; made once."""
-        from widgets.fields.probe_editor import ProbeEditor
-        from widgets.spec.spec_pane import SpecPane
+    def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
+        event.stop()
+        self._forget_refusal()
+        self.specification.read(event.text)
 
-        if self._editor is None or self._spec is None:
-            self._editor, self._spec = ProbeEditor(), SpecPane(complete=self.complete)
-            self.query_one(Panes).mount(self._editor)
-            self.mount(self._spec, before=self.query_one(KeyFooter))
-        return self._editor, self._spec
+    def on_spec_pane_lines_wanted(self, event: SpecPane.LinesWanted) -> None:
+        event.stop()
+        self.specification.show_lines()
 
-    def open_connection(self) -> Connection:
-        connection = self.bench.connection
-        assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
-        return connection
-
-    def functions_on_screen(self) -> list[str]:
-        return self._functions.on_screen
-
-    def unread(self) -> bool:
-        return bool(self._unread)
-
-    def show_function(self, probe: Probe) -> None:
-        self._show_signature(probe.place.symbol, probe)
+    def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
+        event.stop()
+        self._pasted.judge(event)
 
     def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
+        event.stop()
+        self.action_arm()
+
+    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
         event.stop()
         self.action_arm()
 
@@ -260,26 +242,85 @@ class ComposeScreen(ProbeCommands):
         if not self._close_lines():
             self.action_search()
 
-    def _close_lines(self) -> bool:
-        """Take the lines that would be written off the screen; False: they are not there."""
-        shown = self._spec is not None and self._spec.lowered
-        if shown:
-            self.action_lowered()
-        return shown
-
-    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
-        event.stop()
-        self.action_arm()
-
     def on_spec_pane_left(self, event: SpecPane.Left) -> None:
         event.stop()
-        editor, _ = self.panes()
-        if editor.probe is not None:
-            editor.focus_fields()
+        if self.panes.editor.probe is not None:
+            self.panes.editor.focus_fields()
         else:
             self._functions.focus_search()
 
+    def _close_lines(self) -> bool:
+        """Take the lines that would be written off the screen; return False where they are not there."""
+        if lowered := self.panes.lowered:
+            self.action_lowered()
+        return lowered
+
     # -- commands --------------------------------------------------------------------------------------------------
+
+    def _target_is_open(self) -> bool:
+        """Return whether probes can be built; where no target is open yet, notify of the way out."""
+        if self.bench.connection is not None:
+            return True
+        self.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
+        return False
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to edit the specification, except while that is edited."""
+        return action != "edit" or not self.panes.typing
 
     def action_search(self) -> None:
         self._functions.focus_search()
+
+    def action_arm(self) -> None:
+        """Arm the probe of the specification; where that can't be, notify of why."""
+        if not self._target_is_open():
+            return
+        if (probe := self.specification.current) is not None:
+            self.bench.arming.arm_all((probe,))
+        else:
+            self.bench.notices.notify_not_armed(self.specification.refusal)
+
+    def action_edit(self) -> None:
+        if self._target_is_open():
+            self.panes.spec.action_edit()
+
+    def action_filter(self) -> None:
+        if self._target_is_open() and self.specification.current is not None:
+            self.panes.spec.action_filter()
+
+    def action_lowered(self) -> None:
+        if self._target_is_open():
+            self.panes.spec.action_lowered()
+
+    def action_save(self) -> None:
+        """Keep the probe that is on the screen as a preset."""
+        if not self._target_is_open():
+            return
+        if (probe := self.specification.current) is not None:
+            dialogs.save_preset(self.app, probe)
+        else:
+            self.notify("there is no probe yet", title="not saved", severity="error", markup=False)
+
+    def action_graph(self) -> None:
+        """Trace the calls of the function, as deep as a person chooses."""
+        if not self._target_is_open():
+            return
+        trace = partial(self.bench.tracing.ask_depth, open_connection(self.bench))
+        probe, names = self.panes.editor.probe, self._functions.on_screen
+        if probe is not None and probe.place.symbol:
+            trace(probe.place.symbol)
+        elif names:
+            dialogs.pick(self.app, "trace the calls of which function?", names, lambda row: trace(names[row]))
+        else:
+            self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
+
+    def action_export(self) -> None:
+        """Show the probe in the words of other tools."""
+        if not self._target_is_open():
+            return
+        if (probe := self.specification.current) is None:
+            self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
+            return
+        from tui.compose.export_dialog import ProbeExportScreen
+
+        self.app.push_screen(ProbeExportScreen(open_connection(self.bench), probe))

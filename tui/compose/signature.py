@@ -1,4 +1,4 @@
-"""From a function of a connection to what the probe editor shows."""
+"""Makes the signature that the probe editor shows of a function."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def signature_of(connection: Connection, name: str, twin: Alternative | None = N
 
 
 def _of_pattern(connection: Connection, pattern: str) -> SignatureText:
-    """What can be recorded of each function that fits: their arguments have numbers, for names differ."""
+    """Return the fields of all functions that fit a pattern: arguments by number, for their names differ."""
     tree = connection.tree(pattern)
     told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
     return SignatureText(pattern, told, [SignatureNode(tree, node) for node in tree.roots()])
 
 
 def signature_unread(name: str, module: str) -> SignatureText:
-    """What the editor shows of a function while the types of its module are being read."""
+    """Return the signature of a function while the types of its module are being read."""
     return SignatureText(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")

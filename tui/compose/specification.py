@@ -31,22 +31,22 @@ _CAST = re.compile(r"[ =(]\(")
 
 
 class TypedText(NamedTuple):
-    """What a text comes to."""
+    """The reading of a text."""
 
     shown: Specification
     probe: Armable | None
-    """What can be armed, or could be if the kernel took it; None: the text is no probe."""
+    """The probe, also where the kernel would reject it; None: the text is none."""
     function: Probe | None
-    """The same, where the fields of its function can be ticked."""
+    """The probe, where the fields of its function can be ticked."""
 
 
 def specification_of(connection: Connection, probe: Probe) -> Specification:
-    """What the specification pane shows of a probe: its text, the verdict, the lines, and what is worth knowing."""
+    """Return the text of a probe with the verdict, the lines, and notes, for the specification pane."""
     return _specification(str(probe), probe, _explained(connection, connection.check(probe)))
 
 
 def refused(shown: Specification, by_kernel: Verdict) -> Specification:
-    """The same with what the kernel itself said when it was armed, which goes before what we compute.
+    """Add the verdict of the kernel itself, which goes before the one that we compute.
 
     Where both are about the same word, ours stays: it has the names that are near.
     """
@@ -81,7 +81,7 @@ def unchecked(connection: Connection, text: str) -> TypedText:
 
 
 def asks_target(text: str) -> bool:
-    """Whether a verdict on a text asks the target for events or files."""
+    """Return whether a verdict on a text asks the target for events or files."""
     probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
     if probe is None:
         return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
@@ -91,7 +91,7 @@ def asks_target(text: str) -> bool:
 
 
 def filtered(shown: Specification, condition: str) -> str:
-    """The text with another filter; empty: none."""
+    """Return the text with another filter; an empty one removes the filter."""
     text = shown.text.rstrip()
     if shown.filter:
         text = text.removesuffix(shown.filter).rstrip().removesuffix("if").rstrip()
@@ -113,7 +113,7 @@ def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
 
 
 def _explained(connection: Connection, checked: Checked) -> Checked:
-    """Where the function itself is refused, with the reason as the list of functions has it."""
+    """Add the reason from the list of functions, where the function itself is refused."""
     name = refused_function(checked.verdict)
     about = connection.catalog.attachability(name) if name else None
     if about is None:
@@ -130,7 +130,7 @@ def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ..
 
 
 def _of_another_tool(text: str, meant: Translation) -> Verdict:
-    """A refusal of what another tool says, with the same in our words; of several probes the first."""
+    """Return a refusal of another tool's text, with its translation; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
     hint = "; ".join(filter(None, (more, meant.told)))
     right = meant.probes[0] if meant.probes else ""
@@ -139,7 +139,7 @@ def _of_another_tool(text: str, meant: Translation) -> Verdict:
 
 
 def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
-    """A refusal with the whole text put right, where no name does it; few are tried, for this follows every key."""
+    """Return a refusal with the whole text corrected, where no name does; tries few, for each key calls it."""
     verdict, error = checked.verdict, checked.verdict.error
     if error is None:
         return checked
@@ -171,7 +171,7 @@ def _specification(text: str, probe: Armable | None, checked: Checked) -> Specif
 def others_of(
     connection: Connection, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
 ) -> tuple[OtherKernel, ...]:
-    """What other kernels would be given for a probe, those that are given the same together."""
+    """Return the lines of a probe for other kernels; kernels with equal lines together."""
     found: dict[OtherKernelLines, list[str]] = {}
     for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)

@@ -1,20 +1,22 @@
-"""The part of the compose place that has the specification: what is ticked and what is typed are one probe."""
+"""Keeps the specification and the fields of a probe equal: a field that is ticked is typed, and the reverse."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from textual import on, work
+from textual.screen import Screen
 
 from kernel.errors import KernelError
 from tui.app.ways_out import ADD_TRIGGER
-from tui.compose.attach_control import WhyScreen
+from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
+from tui.compose.panes import ProbePanes
+from tui.compose.signature_control import SignatureControl
 from tui.messages import TextRead
+from tui.workbench import Workbench, open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,56 +29,48 @@ if TYPE_CHECKING:
     from probes.verdict import Refusal, Verdict
     from tui.compose.completer import Completer
     from tui.compose.specification import TypedText
-    from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.layout import Specification
-    from widgets.spec.spec_pane import SpecPane
 
 PAUSE = 0.15
 """Seconds without a key before the target is asked about what was typed."""
 
 
-class SpecScreen(WhyScreen):
-    """See the module; decisions about text are in `tui.compose.specification`."""
+class SpecificationControl:
+    """The probe that is being built; decisions about its text are in `tui.compose.specification`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        screen: Screen[None],
+        bench: Workbench,
+        panes: ProbePanes,
+        signature: SignatureControl,
+        attach: AttachControl,
+    ) -> None:
+        self._screen = screen
+        self._bench = bench
+        self._panes = panes
+        self._signature = signature
+        self._attach = attach
         self.known = Functions(())
         """The functions of the target that is open."""
         self._completer: Completer | None = None
         self._kernels: Mapping[str, TargetFacts] | None = None
         self._typed: TypedText | None = None
-        """What was typed, where that is not what is ticked."""
+        """The text that was typed, where no ticked fields equal it."""
         self._asked = ""
         self._meant: dict[Armable, tuple[str, ...]] = {}
         """Hist triggers by the probes that the last text of another tool came to."""
 
-    @abstractmethod
-    def panes(self) -> tuple[ProbeEditor, SpecPane]:
-        """The fields and the specification."""
-
-    @abstractmethod
-    def open_connection(self) -> Connection:
-        """The target."""
-
-    @abstractmethod
-    def unread(self) -> bool:
-        """Whether types are being read, without which there is no verdict."""
-
-    @abstractmethod
-    def show_function(self, probe: Probe) -> None:
-        """Show the fields of another function, with what is ticked; the keyboard stays."""
-
-    def forget_text(self) -> None:
-        """Another target is open: what was typed stays, and is read anew."""
+    def connected(self) -> None:
+        """Read the text that was typed anew: another target is open."""
         self._completer = self._kernels = None
         if self._typed is not None:
-            self.read_text(self._typed.shown.text)
+            self.read(self._typed.shown.text)
 
     @property
     def current(self) -> Armable | None:
-        """What stands in the specification."""
-        editor = self.panes()[0]
-        return editor.probe if self._typed is None else self._typed.probe
+        """The probe that is being built; None: the text is no probe."""
+        return self._panes.editor.probe if self._typed is None else self._typed.probe
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that are armed with a probe: those of another tool's text, unchanged."""
@@ -89,78 +83,68 @@ class SpecScreen(WhyScreen):
         )
 
     def mean(self, text: str) -> None:
-        """Have the triggers of another tool's text armed with its probes."""
+        """Keep the hist triggers of another tool's text, to be armed with its probes."""
         from tui.compose.specification import counted_by
 
-        if counted := counted_by(self.open_connection(), text):
+        if counted := counted_by(open_connection(self._bench), text):
             self._meant = counted
 
     # -- what is ticked --------------------------------------------------------------------------------------------
 
-    def show_specification(self) -> None:
-        """Show what is ticked."""
+    def show(self) -> None:
+        """Show the specification of the fields that are ticked."""
         from tui.compose.specification import specification_of
         from widgets.spec.layout import Specification
 
-        editor, spec = self.panes()
+        editor, spec = self._panes.editor, self._panes.spec
         self._typed = None
         if editor.probe is None:
             return
-        if self.unread():
+        if self._signature.unread:
             spec.show(Specification(str(editor.probe)))
         else:
-            spec.show(self._with_others(specification_of(self.open_connection(), editor.probe)))
+            spec.show(self._with_others(specification_of(open_connection(self._bench), editor.probe)))
 
-    def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
-        event.stop()
-        self.forget_refusal()
-        self.show_specification()
-
-    def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
+    def filter(self, condition: str) -> None:
+        """Give the probe another filter."""
         from tui.compose.specification import filtered
 
-        event.stop()
-        self.forget_refusal()
-        editor, spec = self.panes()
+        editor, spec = self._panes.editor, self._panes.spec
         if self._typed is not None:
-            text = filtered(spec.shown, event.text)
-            spec.editor.take_over(text)
-            self.read_text(text)
+            self.take_over(filtered(spec.shown, condition))
         elif editor.probe is not None:
-            editor.probe = replace(editor.probe, filter=event.text)
-            self.show_specification()
+            editor.probe = replace(editor.probe, filter=condition)
+            self.show()
 
     def refused(self, probe: Armable, verdict: Verdict) -> str:
-        """Show that the kernel itself said no to a probe; gives what puts its text right, empty: nobody knows."""
+        """Show the verdict of the kernel itself on a probe; return its correction, empty where none is known."""
         from tui.compose.specification import refused
 
-        _, spec = self.panes()
+        spec = self._panes.spec
         if probe != self.current:
             return ""
         spec.shown = refused(spec.shown, verdict)
         error = spec.shown.verdict.error if spec.shown.verdict else None
-        return self.way_out(error) if error is not None and error.corrected else ""
-
-    def way_out(self, error: Refusal) -> str:
-        """Return a refusal in a line, with the keys that take what puts it right."""
-        from widgets.spec.layout import advice
-
-        keys = "tab" if self.editing else "F6, tab"
-        return ": ".join(filter(None, (error.clause, advice(error, keys))))
+        return self._way_out(error) if error is not None and error.corrected else ""
 
     @property
-    @abstractmethod
-    def editing(self) -> bool:
-        """Whether the specification is being typed."""
+    def refusal(self) -> str:
+        """Reason for which the text is no probe, with the correction where one is known."""
+        verdict = self._panes.spec.shown.verdict
+        error = verdict.error if verdict is not None else None
+        return self._way_out(error) if error is not None else "there is no probe yet"
 
-    @abstractmethod
-    def forget_refusal(self) -> None:
-        """Say no longer why the text before was not armed."""
+    def _way_out(self, error: Refusal) -> str:
+        """Return a refusal in a line, with the keys that take its correction."""
+        from widgets.spec.layout import advice
+
+        keys = "tab" if self._panes.typing else "F6, tab"
+        return ": ".join(filter(None, (error.clause, advice(error, keys))))
 
     # -- what is typed ---------------------------------------------------------------------------------------------
 
     def complete(self, text: str, cursor: int) -> Completions:
-        """What may stand at a place of the text."""
+        """Return the words that may stand at a place of the text."""
         from probes.completion.choice import NOTHING
         from probes.translation.translate import translate
         from tui.compose.completer import Completer
@@ -168,19 +152,19 @@ class SpecScreen(WhyScreen):
         if translate(text) is not None:
             return NOTHING
         if self._completer is None:
-            self._completer = Completer(self.open_connection(), self.known)
+            self._completer = Completer(open_connection(self._bench), self.known)
         return self._completer.complete(text, cursor)
 
-    def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
-        event.stop()
-        self.forget_refusal()
-        self.read_text(event.text)
+    def take_over(self, text: str) -> None:
+        """Put a text in the place of the one that was typed, and read it."""
+        self._panes.spec.editor.take_over(text)
+        self.read(text)
 
-    def read_text(self, text: str) -> None:
-        """Tick what a text says, and show what this kernel says of it."""
+    def read(self, text: str) -> None:
+        """Tick the fields of a text, and show the verdict of this kernel on it."""
         from tui.compose import specification
 
-        connection = self.open_connection()
+        connection = open_connection(self._bench)
         self._asked = text
         self.mean(text)
         found = specification.unchecked(connection, text)
@@ -188,21 +172,21 @@ class SpecScreen(WhyScreen):
             self._tick(found.function)
         if specification.asks_target(text):
             self._show_typed(found)
-            self._ask(connection, text)
-        elif found.function is not None and self.unread():
+            self._screen.run_worker(lambda: self._ask(connection, text), thread=True, group="ask", exclusive=True)
+        elif found.function is not None and self._signature.unread:
             self._show_typed(found)
         else:
             self._show_typed(specification.typed(connection, text))
 
     def check_again(self) -> None:
         """Judge anew a function that was not found traceable: more is known of the target's functions now."""
-        if not self._unfound(self.panes()[1].shown):
+        if not self._unfound(self._panes.spec.shown):
             return  # the kernel's own verdict stays
         if self._typed is None:
-            self.show_specification()
+            self.show()
         else:
-            self.read_text(self.panes()[1].shown.text)
-        self.panes()[1].offer_again()  # else Enter takes what was nearest while the name was not known
+            self.read(self._panes.spec.shown.text)
+        self._panes.spec.offer_again()  # else Enter takes what was nearest while the name was not known
 
     @staticmethod
     def _unfound(shown: Specification) -> bool:
@@ -211,19 +195,18 @@ class SpecScreen(WhyScreen):
         return error is not None and error.code in ("not_traceable", "unknown_function")
 
     def _tick(self, probe: Probe) -> None:
-        editor, _ = self.panes()
+        editor = self._panes.editor
         if editor.probe is None or editor.probe.place.symbol != probe.place.symbol:
-            self.show_function(probe)
+            self._signature.show(probe.place.symbol, probe)
         else:
             editor.probe = probe
 
     def _show_typed(self, found: TypedText) -> None:
         self._typed = None if found.function is not None else found
-        self.panes()[1].shown = self._with_others(found.shown)
+        self._panes.spec.shown = self._with_others(found.shown)
         if found.probe is not None and self._unfound(found.shown):
-            self.explain_first(self.open_connection(), found.probe.subject)
+            self._attach.explain_first(open_connection(self._bench), found.probe.subject)
 
-    @work(thread=True, group="ask", exclusive=True)
     def _ask(self, connection: Connection, text: str) -> None:
         """Ask the target about a text, when no other key comes."""
         from tui.compose import specification
@@ -235,32 +218,31 @@ class SpecScreen(WhyScreen):
             if self._completer is not None:
                 self._completer.learn(text)
         found = specification.typed(connection, text)
-        self.post_message(TextRead(connection, text, found))
+        self._screen.post_message(TextRead(connection, text, found))
 
-    @on(TextRead)
-    def _text_read(self, event: TextRead) -> None:
-        event.stop()
-        if event.connection is self.open_connection() and event.text == self._asked:
+    def text_read(self, event: TextRead) -> None:
+        """Show the verdict of the target on a text, where that is still the text."""
+        if event.connection is open_connection(self._bench) and event.text == self._asked:
             self._show_typed(event.found)
-            self.panes()[1].offer_again()
+            self._panes.spec.offer_again()
 
     # -- the lines -------------------------------------------------------------------------------------------------
 
-    def on_spec_pane_lines_wanted(self, event: SpecPane.LinesWanted) -> None:
-        event.stop()
-        _, spec = self.panes()
+    def show_lines(self) -> None:
+        """Show the lines that would be written, also for other kernels."""
+        spec = self._panes.spec
         spec.shown = self._with_others(spec.shown)
 
     def _with_others(self, shown: Specification) -> Specification:
         """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
-        probe, connection = self.current, self.open_connection()
+        probe, connection = self.current, open_connection(self._bench)
         if probe is not None and (triggers := self.triggers_of(probe)):
             note = f"armed with {', '.join(triggers)}, whose table is shown then"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         elif probe is not None and (triggers := self.triggers_meant(probe)):
             note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
-        if probe is None or self.unread() or not self.panes()[1].lowered:
+        if probe is None or self._signature.unread or not self._panes.spec.lowered:
             return shown
         from tui.compose.kernel_matrix import kernels
         from tui.compose.specification import others_of

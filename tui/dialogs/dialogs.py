@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show_progress(app: App[None], opening: Opening) -> None:
-    """How far the opening of a target is; stopping it gives it up."""
+    """Show the progress of an opening; Stop gives the target up."""
     from textual import on
 
     from widgets.dialogs.progress import ProgressDialog
@@ -39,7 +39,7 @@ def show_progress(app: App[None], opening: Opening) -> None:
 
 
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
-    """What went wrong, why, and the ways out that there are now."""
+    """Show an error, its reason, and the ways out that there are now."""
     from tui.app.ways_out import of_dialog
     from widgets.dialogs.error_dialog import ErrorDialog
 
@@ -51,7 +51,7 @@ def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
 
 
 def show_help(app: App[None]) -> None:
-    """The keys of the screen that is seen."""
+    """Show the keys of the screen that is on top."""
     from tui.help import help_of
     from widgets.dialogs.help import HelpScreen
 
@@ -59,7 +59,7 @@ def show_help(app: App[None]) -> None:
 
 
 def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) -> None:
-    """Where to probe; `opened` is the word of the target that is open, and `chosen` gets the word for `--target`."""
+    """Ask for a target; `opened` is the word of the open target, and `chosen` gets the word for `--target`."""
     from tui.dialogs.target_screen import TargetScreen
 
     def done(spec: str | None) -> None:
@@ -72,7 +72,7 @@ def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) 
 def choose_preset(
     app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[PickedPreset], object]
 ) -> None:
-    """Which probes to arm on the target that `connection` gives; `chosen` gets them."""
+    """Ask for a preset for the target that `connection` returns; `chosen` gets its probes."""
     from tui.dialogs.preset_screen import PresetScreen
 
     def done(picked: PickedPreset | None) -> None:
@@ -119,7 +119,7 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
 
 
 def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Callable[[str], object]) -> None:
-    """A probe would bring more than the limit; `chosen` gets `arm`, `count`, `filter`, or nothing happens."""
+    """Ask about a probe that would exceed the limit; `chosen` gets `arm`, `count` or `filter`, or is not called."""
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
@@ -160,7 +160,7 @@ def ask_armed_already(
 
 
 def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
-    """Have one of several things chosen from a list; `chosen` gets its number."""
+    """Offer a list to choose a row from; `chosen` gets its number."""
     from widgets.dialogs.pick_list import PickList
 
     def done(row: int | None) -> None:
@@ -182,7 +182,7 @@ def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed:
 
 
 def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
-    """How deep the calls of a function are followed; `chosen` gets the levels, 0 for all."""
+    """Ask for the depth of a call graph; `chosen` gets the levels, 0 for all."""
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:

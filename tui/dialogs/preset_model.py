@@ -41,7 +41,7 @@ def passed_over() -> tuple[str, ...]:
 def look(
     connection: Connection, preset: Preset, given: Mapping[str, str]
 ) -> tuple[PresetCheck, PresetJudgement | None]:
-    """What a target makes of a preset; asks it, which may take long."""
+    """Judge a preset on a target; asks the target, which may take long."""
     try:
         judgement = judge(preset, given, connection.check, connection.facts.machine)
     except PresetError as error:
@@ -73,7 +73,7 @@ def _not_recorded(connection: Connection, judgement: PresetJudgement) -> str:
 
 
 def form_of(preset: Preset) -> list[FormField]:
-    """What is asked for before it is armed."""
+    """Return the form with the parameters of a preset."""
     return [
         FormField(one.name, one.default, f"{one.help} ({one.type})" if one.help else str(one.type))
         for one in preset.parameters
@@ -81,7 +81,7 @@ def form_of(preset: Preset) -> list[FormField]:
 
 
 def wrong_with(preset: Preset, given: Mapping[str, str]) -> str:
-    """What is wrong with values; an empty text: nothing."""
+    """Return why the values of a form are invalid; empty: they are valid."""
     try:
         values_of(preset, given)
     except PresetError as error:
@@ -90,7 +90,7 @@ def wrong_with(preset: Preset, given: Mapping[str, str]) -> str:
 
 
 def save_form(probe: Armable) -> list[FormField]:
-    """What is asked for before a probe is saved."""
+    """Return the form with the name, title and tags of a new preset."""
     name = "".join(ch if ch.isascii() and ch.isalnum() else "-" for ch in probe.subject.lower()).strip("-")[:40]
     return [
         FormField("name", name, "small letters, digits, - and _"),
@@ -100,7 +100,7 @@ def save_form(probe: Armable) -> list[FormField]:
 
 
 def preset_of(probe: Armable, values: Mapping[str, str], view: str = "events") -> Preset:
-    """The preset of a probe that is on the screen. Raises PresetError where the name is none."""
+    """Return the preset of a probe. Raises PresetError where the name is invalid."""
     name = values["name"]
     if not NAME.fullmatch(name):
         raise PresetError("a name has small letters, digits, - and _, at most 63")
@@ -126,7 +126,7 @@ def save(preset: Preset) -> str:
 
 
 def own_file(one: ListedPreset) -> Path:
-    """The file to edit: of a preset that comes along a copy in the user's folder. Raises PresetError."""
+    """Return the file to edit: of a shipped preset a copy in the user's folder. Raises PresetError."""
     entry = PresetFile(one.name, Origin(one.origin), Path(one.path), one.preset, one.error)
     if entry.origin is not Origin.SHIPPED:
         return entry.path
@@ -137,7 +137,7 @@ def own_file(one: ListedPreset) -> Path:
 
 
 def run_editor(path: Path) -> None:
-    """Have a person edit a file; the terminal is the editor's. Raises PresetError."""
+    """Run the user's editor on a file, in this terminal. Raises PresetError."""
     asked = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(asked) or ["vi"]

@@ -29,7 +29,7 @@ _NONE_OPEN = "no target is open yet; what it says comes here when one is"
 
 
 class PickedPreset(NamedTuple):
-    """What is to be armed."""
+    """A preset that a person chose, with its probes."""
 
     preset: Preset
     probes: tuple[Armable, ...]
@@ -38,7 +38,7 @@ class PickedPreset(NamedTuple):
 
 
 class PresetScreen(ModalScreen[PickedPreset | None]):
-    """Gives what is to be armed, or None."""
+    """The list of presets; dismissed with the choice, or None."""
 
     DEFAULT_CSS = """
     PresetScreen {
@@ -54,7 +54,7 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
     ]
 
     WAITS_FOR_TARGET: ClassVar[bool] = True
-    """It goes on when a target is opened, and asks that one."""
+    """Marks a dialog that stays when a target is opened: it asks the new target."""
 
     def __init__(self, connection: Callable[[], Connection | None]) -> None:
         """Take what gives the target that is open; None: none is yet."""

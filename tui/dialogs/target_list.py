@@ -43,12 +43,12 @@ def mark_open(found: Sequence[TargetRow], opened: str) -> list[TargetRow]:
 
 
 def word_of(spec: str) -> str:
-    """The word under which a target that runs is offered: `local` for `auto`, `lab:7.2` for `lab`."""
+    """Return the word under which a running target is offered: `local` for `auto`, `lab:7.2` for `lab`."""
     return {"auto": "local", "lab": f"lab:{DEFAULT}"}.get(spec, spec)
 
 
 def _same(spec: str, other: str) -> bool:
-    """Whether two words are the same target: of a recording its file."""
+    """Return whether two words are the same target: of a recording its file."""
     if spec == other or not spec.endswith(other.rpartition("/")[2]):
         return spec == other
     try:
@@ -63,7 +63,7 @@ def _local() -> TargetRow:
 
 
 def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
-    """What matters most to who wants to probe."""
+    """Return the abilities of a target that matter most, each with whether it is there."""
     return (
         ("function probes (fprobe)", facts.has(Feature.FPROBE_EVENTS)),
         ("kprobes", facts.has(Feature.KPROBE_EVENTS)),

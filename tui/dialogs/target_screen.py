@@ -1,4 +1,4 @@
-"""Where to probe: the choice of a target."""
+"""The dialog that chooses a target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from widgets.footer import KeyFooter
 
 
 class TargetScreen(ModalScreen[str | None]):
-    """Gives the word for `--target`, or None."""
+    """The list of targets; dismissed with the word for `--target`, or None."""
 
     DEFAULT_CSS = """
     TargetScreen {
@@ -32,7 +32,7 @@ class TargetScreen(ModalScreen[str | None]):
     ]
 
     def __init__(self, opened: str = "") -> None:
-        """`opened` is the word of the target that is open; empty: none is."""
+        """Take the word of the target that is open; empty: none is."""
         super().__init__()
         self._opened = opened
         self._chooser = TargetChooser()

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import threading
-import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
-from textual.timer import Timer
 
-from events.store.outage_mark import gap_seconds
 from kernel.errors import KernelError
-from kernel.guards.limits import REMEDY
-from kernel.remote.silence import words
 from tui.app.ways_out import (
     ARM_BUILT_EVERYWHERE,
     ARM_PRESET_EVERYWHERE,
     GIVE_UP,
     HOSTS_TRY_AGAIN,
-    OTHER_LINE,
     RECONNECT,
     SEE_HOSTS,
 )
-from tui.hosts.host_text import NOTHING_MISSING, clock_text, gaps_of, losses_of_host
+from tui.hosts.host_text import NOTHING_MISSING
 from tui.messages import HostsChanged
 from tui.opening import Opening
-from tui.refresh import SOON, pause_after
-from widgets.events.host_table import HostLine
-from widgets.events.status_bar import LossTotals
+from tui.refresh import TickTimer
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
@@ -36,6 +28,7 @@ if TYPE_CHECKING:
     from kernel.target import Target
     from tui.dialogs.preset_screen import PickedPreset
     from tui.hosts.screen import HostsScreen
+    from tui.workbench import Workbench
     from widgets.way_out import Way
 
 _BUDGET = 0.004
@@ -49,73 +42,73 @@ _LOOK_EVERY = 1.0
 class HostControl:
     """Drives a fleet for the screen's thread."""
 
-    def __init__(self, app: App[None], fleet: Fleet) -> None:
+    def __init__(self, app: App[None], bench: Workbench, fleet: Fleet) -> None:
+        """Take the application: as the owner of timers, and as what the hosts' place asks things of."""
         self.fleet = fleet
         self._app = app
+        self._bench = bench
         self._place: HostsScreen | None = None
-        self._timer: Timer | None = None
+        self._ticks = TickTimer(app, self._tick)
         self._told_of: dict[Host, tuple[str, int]] = {}
-        """What was said of hosts: the state, and how often the line came back."""
+        """State and number of reconnections of each host, as last notified of."""
         self._tried = False
-        """`can_try` as the keys are shown."""
+        """The value of `can_try` by which the keys are shown."""
         self._told = threading.Event()
-        """A message is on its way already."""
-        self._spent = time.thread_time()
-        self._cost = 0.0
+        """Set while a message is on its way."""
 
     def place(self) -> HostsScreen:
-        """The screen; made when it is first gone to."""
+        """Return the hosts' place; make it the first time."""
         from tui.hosts.screen import HostsScreen
 
         if self._place is None:
-            self._place = HostsScreen(self.fleet)
+            self._place = HostsScreen(self._bench, self.fleet)
         return self._place
 
     @property
     def connection(self) -> Connection | None:
-        """Of the first host that is open: what it makes of a preset is seen before that is armed on all."""
+        """The connection of the first host that is open: it judges a preset before that is armed on all."""
         watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
         return next((watch.connection for watch in watches if watch is not None), None)
 
     def arm_preset(self, picked: PickedPreset) -> None:
-        """On all hosts, each by the alternative that its kernel takes."""
+        """Arm a preset on all hosts, each by the alternative that its kernel takes."""
         from kernel.hosts.arm_request import ArmRequest
         from probes.presets.schema import PresetChoice
 
         self.place().order(ArmRequest((PresetChoice(picked.preset, picked.given),)))
 
     def not_elsewhere(self, here: str, *, built: bool) -> str:
-        """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
+        """Return the text about hosts without a probe; `built`: the hosts' place can arm the same one."""
         if len(self.fleet.hosts) < 2:
             return ""
         return f"armed on {here} only; {ARM_BUILT_EVERYWHERE if built else ARM_PRESET_EVERYWHERE}"
 
     @property
     def note(self) -> str:
-        """What is said of them in the other places; empty: no probe is on any."""
+        """Text about the hosts for the other places; empty: no probe is armed on any."""
         armed = sum(host.state == "armed" for host in self.fleet.hosts)
         return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes; {SEE_HOSTS}" if armed else ""
 
     def start(self) -> None:
-        """Begin to open them, and to look."""
+        """Begin to open the hosts, and to poll them."""
         self.fleet.on_change = self._wake
         self._app.set_interval(_LOOK_EVERY, self._look)
         self.fleet.open()
 
     @property
     def trying(self) -> bool:
-        """A host's line is cut, and somebody tries to make another."""
+        """True while a host is being reconnected."""
         return any(host.trying is not None for host in self.fleet.hosts)
 
     @property
     def can_try(self) -> bool:
-        """A host's line is cut, or silent and another one can be made in its place."""
+        """True where a host is being reconnected, or is silent and another connection can be made."""
         from kernel.watch.reconnect import can_be_cut
 
         return self.trying or any(host.watch is not None and can_be_cut(host.watch) for host in self.fleet.hosts)
 
     def _tell_of_lines(self) -> None:
-        """Which hosts went away or came back since the last time."""
+        """Notify of hosts that were lost, disconnected or reconnected since the last call."""
         hosts = self.fleet.hosts
         for host in hosts:
             cuts = host.watch.cuts if host.watch is not None else ()
@@ -149,23 +142,17 @@ class HostControl:
         self.changed()  # rates go down also where nothing comes
 
     def _wake(self) -> None:
-        """Called from any thread."""
+        """Post `HostsChanged`, once until a tick is due; any thread may call."""
         if not self._told.is_set():
             self._told.set()
             self._app.post_message(HostsChanged())
 
     def changed(self) -> None:
-        """A tick is due."""
+        """Call the next tick after a pause."""
         self._told.clear()
-        if self._timer is None:
-            self._timer = self._app.set_timer(max(SOON, pause_after(self._cost)), self._tick)
+        self._ticks.due()
 
     def _tick(self) -> None:
-        self._timer = None
-        if not self._app.screen_stack:  # the application ends
-            return
-        now = time.thread_time()
-        self._spent, self._cost = now, now - self._spent
         fleet = self.fleet
         renamed = any(host.names is not None for host in fleet.hosts)
         fleet.tick(_BUDGET)
@@ -179,48 +166,8 @@ class HostControl:
             self.changed()
 
 
-_TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
-"""In the place of the remedy that names options of other commands."""
-
-
-def host_line(fleet: Fleet, host: Host) -> HostLine:
-    """What is shown of a host."""
-    store = host.watch.store if host.watch is not None else None
-    live = host.state == "armed" and store is not None
-    silent = host.watch.silent if live and host.watch is not None else None
-    offset = host.offset(fleet.now())
-    trying = host.trying
-    remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
-    why = host.why or (host.progress if not host.state.settled else "")
-    if silent is not None:
-        why = f"{words(silent)}; {why}" if why else words(silent)
-        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
-    if trying is not None:
-        since = f": {trying.why}" if trying.why != host.why else ""
-        remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
-    return HostLine(
-        name=host.name,
-        target=host.spec,
-        state=str(host.state),
-        kernel=host.kernel,
-        per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
-        losses=LossTotals(*losses_of_host(host)),
-        late=fleet.events.late_of(host),
-        unshown=fleet.events.unshown_of(host),
-        offset=clock_text(offset) if offset else "",
-        sureness=offset.sureness if offset else "",
-        why=why,
-        remedy=remedy,
-        gone=trying.gone if trying is not None else None,
-        silent=silent,
-        gap=gap_seconds(gaps_of(host)),
-        lowered=host.done.lines,
-        notes=(*host.stopped, *host.done.notes),
-    )
-
-
 class BorrowedTarget:
-    """A target of a host as the workbench has it: all of it, but for its end, which is the host's."""
+    """A host's target, lent to the workbench: all of it except `close`, which is the host's."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -229,7 +176,7 @@ class BorrowedTarget:
         return getattr(self._target, name)
 
     def close(self) -> None:
-        """It goes on."""
+        """Leave the target open: the host closes it."""
 
 
 class BorrowedOpening(Opening):

@@ -29,7 +29,7 @@ class FilteredHostRows:
         """Numbers in the merged list."""
         self._looked = events.first_seq
         self._selected: dict[int, FilteredRows | None] = {}
-        """By the number of the session that rows are of."""
+        """Rows that pass, by the number of their session."""
 
     @property
     def first(self) -> int:

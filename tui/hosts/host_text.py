@@ -1,4 +1,4 @@
-"""What is said of one of several hosts: its events, what was lost of them, its clock; no screen."""
+"""Writes the account of one of several hosts: its events, their losses, its clock; no screen."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from tui.present.loss_totals import LossSums, lost_of
 
 
 class HostAccount(NamedTuple):
-    """What one host gave."""
+    """Numbers of events and losses of one host."""
 
     events: int
-    """That were shown."""
+    """Number of events that were shown."""
     losses: LossSums
     late: int
     unshown: int
     offset: ClockOffset | None
     hits: Mapping[str, int]
-    """By event; of what is only counted those that pass its filter."""
+    """Hits by event; of probes that only count, hits that pass the filter."""
     all_hits: Mapping[str, int] = MappingProxyType({})
-    """The same without regard to filters."""
+    """Hits by event, without regard to filters."""
     gaps: tuple[Outage, ...] = ()
-    """How often the line was cut."""
+    """Outages of the connection."""
     of: int | None = None
     """Events of which those passed the filter; None: there is none."""
     final: bool = True
-    """Whether losses and hits could be asked for at the end; else they are those of before."""
+    """True where losses and hits could be asked for at the end; else they are older."""
 
     @property
     def text(self) -> str:
-        """In one line: four ways to lose an event, how long there was no line, then what came late."""
+        """Return a line: four kinds of losses, the seconds without a connection, then events that were late."""
         of = "" if self.of is None else f" of {self.of:,}"
         parts = [f"{self.events:,}{of} events", self.losses.text]
         parts += [] if self.final else ["losses and hits as of before it was lost"]
@@ -50,7 +50,7 @@ class HostAccount(NamedTuple):
         return ", ".join(parts)
 
     def json(self, host: Host) -> dict[str, Any]:
-        """The object of a host."""
+        """Return the JSON object of a host."""
         lost = self.losses
         return {
             "host": host.name,
@@ -79,12 +79,12 @@ class HostAccount(NamedTuple):
 
 
 def losses_of_host(host: Host) -> LossSums:
-    """What did not reach the list, each kind apart."""
+    """Return the events that did not reach the list, each kind apart."""
     return lost_of(host.watch, host.counts) if host.watch is not None else LossSums()
 
 
 def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> HostAccount:
-    """As of now; `of`: see `HostAccount`."""
+    """Return the account as of now; `of`: see `HostAccount`."""
     events: MergedEvents = fleet.events
     return HostAccount(
         shown,

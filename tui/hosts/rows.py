@@ -28,7 +28,7 @@ _COLUMNS = (EventColumn("time"), EventColumn("host"), *FIXED[1:])
 
 
 def _own(field: str) -> str:
-    """The column of a field; one that is called as a column of all events gets an underscore, as in files."""
+    """Return the column of a field; one with the name of a column of all events gets an underscore, as in files."""
     return f"{field}_" if field in ("time", "host") else field
 
 
@@ -43,7 +43,7 @@ class HostRows:
 
     @property
     def watches(self) -> list[Watch]:
-        """Of all hosts that were open."""
+        """Watches of all hosts that were opened."""
         return [host.watch for host in self._fleet.hosts if host.watch is not None]
 
     def preview(self, text: str) -> FilteredHostRows:
@@ -71,7 +71,7 @@ class HostRows:
 
     @property
     def filtered(self) -> PassCount:
-        """How many events pass."""
+        """Number of events that pass, and of all."""
         every = self._events.next_seq - self._events.first_seq
         return PassCount(self.next_seq - self.first_seq, every, behind=self._chosen.behind if self._chosen else 0)
 
@@ -107,7 +107,7 @@ class HostRows:
         return tuple(dict.fromkeys(name for watch in self.watches for name in fields_of(watch)))
 
     def rows(self, fields: tuple[str, ...]) -> EventRows:
-        """The table's."""
+        """Return the rows of the table."""
         return EventRows(self, [*_COLUMNS, *(EventColumn(_own(field)) for field in fields)], self.cells)
 
     def cells(self, event: object) -> Mapping[str, str]:

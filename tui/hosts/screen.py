@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +14,7 @@ from tui.app.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECO
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar, HostsFilterBar
-from tui.hosts.control import host_line
+from tui.hosts.host_row import host_line
 from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
@@ -28,7 +28,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from kernel.hosts.arm_request import ArmRequest
     from kernel.hosts.fleet import Fleet
-    from tui.app.app import Probewright
+    from tui.workbench import Workbench
 
 _VIEWS: Final = ("events", "histograms")
 _NOT_FILTERED: Final = "not filtered: the kernels count all"
@@ -43,8 +43,9 @@ class HostsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("hosts")
     AUTO_FOCUS = "TailTable"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, bench: Workbench, fleet: Fleet) -> None:
         super().__init__()
+        self.bench = bench
         self._fleet = fleet
         self._table = HostTable()
         self._detail = HostDetail()
@@ -57,11 +58,6 @@ class HostsScreen(Screen[None]):
         self._filter_bar = HostsFilterBar(self._shown)
         self._fields: tuple[str, ...] | None = None
         self._looking: Timer | None = None
-
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
 
     def compose(self) -> ComposeResult:
         yield self._table
@@ -76,7 +72,7 @@ class HostsScreen(Screen[None]):
         self.tick()
 
     def tick(self) -> None:
-        """There may be news."""
+        """Show the hosts and their events anew."""
         fields = self._shown.fields()
         if fields != self._fields:
             self._fields = fields
@@ -120,11 +116,11 @@ class HostsScreen(Screen[None]):
 
     @property
     def shows_histograms(self) -> bool:
-        """Whether the tables of hist triggers stand in the place of the events."""
+        """True while the tables of hist triggers stand in the place of the events."""
         return bool(self._histograms.display)
 
     def _show_histograms(self) -> None:
-        """Show them as they were read last."""
+        """Show the histograms as they were read last."""
         if not self.shows_histograms:
             return
         from tui.hosts.tables import lines_of_hosts
@@ -143,7 +139,7 @@ class HostsScreen(Screen[None]):
         self.tick()
 
     def _show_rows(self, fields: tuple[str, ...]) -> None:
-        """In other columns; who does not follow stays where he is."""
+        """Show rows in other columns; a table that does not follow keeps its place."""
         table = self._events.table
         following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
         table.show(self._shown.rows(fields))
@@ -151,7 +147,7 @@ class HostsScreen(Screen[None]):
             table.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
-        """Tasks have names now that they had not before."""
+        """Show names of tasks that are known only now."""
         if self._shown.names_changed():
             self._events.table.show(self._shown.rows(self._fields or ()))
             self._look_on()
@@ -179,14 +175,14 @@ class HostsScreen(Screen[None]):
     # -- commands --------------------------------------------------------------------------------------------------
 
     def order(self, order: ArmRequest) -> None:
-        """Have something armed on all hosts."""
+        """Arm probes on all hosts."""
         asked, every = self._fleet.arm(order), len(self._fleet.hosts)
         if asked:
             hosts = "1 host" if asked == 1 else f"{asked} hosts"
             text = f"arming on {hosts}: {order.title}" + "; the others have it" * (asked < every)
         else:
             text = f"ordered on all {every} hosts already: {order.title}; {HOSTS_DISARM}"
-        self.bench.notify(text, markup=False, topic="hosts")
+        self.bench.notices.notify(text, topic="hosts")
         self.tick()
 
     def action_filter(self) -> None:
@@ -197,16 +193,17 @@ class HostsScreen(Screen[None]):
         """Arm on all hosts what was built or typed in the place where probes are built."""
         from kernel.hosts.arm_request import ArmRequest
 
-        probe = self.bench.compose_place.current
+        built = self.bench.places.compose.specification
+        probe = built.current
         if probe is not None:
-            self.order(ArmRequest((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=built.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
     def action_disarm_hosts(self) -> None:
         """Take every probe away from every host, after a question: each order is lost."""
         details = [f"{self._fleet.title}: {len(self._fleet.hosts)} hosts"]
-        dialogs.ask(self.bench, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
+        dialogs.ask(self.app, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
 
     def action_retry(self) -> None:
         """Try those again that failed."""
@@ -242,7 +239,7 @@ class HostsScreen(Screen[None]):
         self.app.push_screen(HostsExportScreen(self._fleet))
 
     def action_back(self) -> None:
-        self.bench.switch_mode("compose")
+        self.app.switch_mode("compose")
 
 
 def _together(losses: list[LossTotals]) -> LossTotals:

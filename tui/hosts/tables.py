@@ -22,7 +22,7 @@ _CUTS: Final = ("cuts", "gap")
 
 
 class HostsTable(ViewTable):
-    """How each host is: the objects with which `run --json` accounts for several hosts."""
+    """The table of hosts: the objects with which `run --json` accounts for several hosts."""
 
     name = "hosts"
 
@@ -35,7 +35,7 @@ class HostsTable(ViewTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of every host; hits have a column an event."""
+        """Columns of all hosts; hits have a column for each event."""
         hits = dict.fromkeys(f"hits.{event}" for row in self._rows for event in row["hits"])
         return (*_TEXTS, *_COUNTS, *_CUTS, "offset", "uncertainty", *_LISTS, *hits)
 

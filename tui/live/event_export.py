@@ -59,7 +59,7 @@ class EventExportScreen(ExportScreen):
             self.say_of_what(self._of_what())
 
     def _of_what(self) -> str:
-        """What a file that is begun now has."""
+        """Return the subject of a file that is begun now."""
         store, selected = self._store, self._selected
         dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
         every = f"events of {self._watching.connection.target.name}"
@@ -69,7 +69,7 @@ class EventExportScreen(ExportScreen):
         return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
     def begin(self, form: Format, view: str) -> None:
-        """Have read what is needed; a picture is taken when the dialog is gone."""
+        """Begin to export; a picture is taken when the dialog is gone."""
         if form.of_events:
             self._get_ready(form, view)
             return
@@ -80,7 +80,7 @@ class EventExportScreen(ExportScreen):
 
     @work(thread=True, group="export", exit_on_error=False)
     def _get_ready(self, form: Format, view: str) -> None:
-        """What takes long at the first time: modules to import, symbols to read."""
+        """Import modules and read symbols, which takes long the first time."""
         try:
             prepare(form)
             load_symbols(self._watching, form)
@@ -115,7 +115,7 @@ def _passes(selected: FilteredRows, record: Record) -> bool:
 
 
 def _save_picture(app: App[object], file: ExportFile) -> None:
-    """What is on the screen, once the dialog is gone."""
+    """Save a picture of the screen, once the dialog is gone."""
     try:
         with file:
             file.out.write(app.export_screenshot(title="probewright").encode())

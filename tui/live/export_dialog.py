@@ -128,7 +128,7 @@ class ExportScreen(EventExportDialog):
             self.refuse("stopped: nothing was written")
 
     def on_unmount(self) -> None:
-        """The application may end in the middle."""
+        """Discard a file that is not finished: the application ends."""
         self._give_up()
 
     def _give_up(self) -> bool:

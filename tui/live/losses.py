@@ -1,8 +1,8 @@
-"""What was lost and what helps, over the live place."""
+"""The dialog with the losses and their remedies, over the live place."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -18,7 +18,7 @@ from widgets.footer import KeyFooter
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
-    from tui.app.app import Probewright
+    from tui.workbench import Workbench
 
 _EVERY = 1.0
 """Seconds between two looks: the kernel is asked as often."""
@@ -33,16 +33,12 @@ class LossScreen(ModalScreen[None]):
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="losses.quit", tooltip="Leave probewright"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Workbench) -> None:
         super().__init__()
+        self.bench = bench
         self._panel = LossPanel()
         self._armed: tuple[Armed, ...] = ()
         self._buffer_kb = 0
-
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
 
     def compose(self) -> ComposeResult:
         yield self._panel
@@ -55,7 +51,7 @@ class LossScreen(ModalScreen[None]):
 
     def action_take_back(self) -> None:
         """Take back what was done last."""
-        self.bench.undo_last()
+        self.bench.undo.take_back()
 
     def look(self) -> None:
         """Show what is known now, and ask for the size of the buffer."""
@@ -86,7 +82,7 @@ class LossScreen(ModalScreen[None]):
 
     @on(LossPanel.Remedy)
     def _remedy(self, event: LossPanel.Remedy) -> None:
-        """Do it, or say why not."""
+        """Apply the remedy, or notify of why it can't be."""
         event.stop()
         if not self._buffer_kb:
             self.notify("nothing is armed on a kernel that runs", markup=False)
@@ -106,16 +102,16 @@ class LossScreen(ModalScreen[None]):
                 self.notify("the buffer is as it was made", markup=False)
                 return
             kb = watching.usual_kb
-        self.bench.remedy(lambda watching: kernel_jobs.resize(watching, kb))
+        self.bench.arming.remedy(lambda watching: kernel_jobs.resize(watching, kb))
 
     def _help(self, name: str, armed: Armed) -> None:
         if name == "filter":
             self.dismiss()
-            self.bench.edit_filter(armed.plan.probe)
+            self.bench.places.edit_filter(armed.plan.probe)
         elif name in ("count", "record"):
             mode = Mode.COUNT if name == "count" else Mode.RECORD
-            self.bench.remedy(lambda watching: kernel_jobs.switch(watching, armed, mode))
+            self.bench.arming.remedy(lambda watching: kernel_jobs.switch(watching, armed, mode))
         elif (active := maxactive_of(armed.plan)) is not None:
-            self.bench.remedy(lambda watching: kernel_jobs.more_active(watching, armed, active * 4))
+            self.bench.arming.remedy(lambda watching: kernel_jobs.more_active(watching, armed, active * 4))
         else:
             self.notify("only a kretprobe has a maxactive", markup=False)

@@ -1,4 +1,4 @@
-"""What the loss panel shows, from what is armed and what was counted; no screen."""
+"""Makes the sheet of the loss panel from the armed probes and their counts; no screen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui.present.status import losses_of
 from widgets.events.loss_panel import CpuLoss, LossSheet, ProbeLoss
 
 DEFAULT_MAXACTIVE = 10
-"""Of a kretprobe, at least: max(10, 2 * CPUs), kernel/trace/trace_kprobe.c and kernel/kprobes.c."""
+"""Smallest default maxactive of a kretprobe: max(10, 2 * CPUs), kernel/trace/trace_kprobe.c and kernel/kprobes.c."""
 MOST_ACTIVE = 4096
 """KRETPROBE_MAXACTIVE_MAX."""
 _KRETPROBE = re.compile(r"r(\d*)(?=:)")
@@ -60,14 +60,14 @@ def _probe(watching: Watch, armed: Armed, counts: LossCounts | None, name: str) 
 
 
 def maxactive_of(plan: Plan) -> int | None:
-    """Calls that the kretprobe of a plan follows at once; None: it has no kretprobe."""
+    """Return the maxactive of a plan's kretprobe; None: it has no kretprobe."""
     found = [_KRETPROBE.match(event.line) for event in plan.events]
     numbers = [int(match[1] or DEFAULT_MAXACTIVE) for match in found if match]
     return max(numbers, default=None)
 
 
 def with_maxactive(plan: Plan, number: int) -> Plan:
-    """The same plan, whose kretprobes follow so many calls at once."""
+    """Return the plan with another maxactive of its kretprobes."""
     return replace(plan, events=tuple(_active(event, number) for event in plan.events))
 
 

@@ -1,45 +1,35 @@
-"""The place where events arrive: one of the views of what came, the details of a row, what was lost."""
+"""The place where events arrive: a view of them, the details of a row, losses; and the commands about them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.timer import Timer
 
+from tui.app.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
 from tui.commands import bindings
 from tui.dialogs import dialogs
-from tui.filter.bar import FilterBar, LiveFilterBar
+from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
-from tui.filter.hidden_rows import HiddenRows
-from tui.live.commands import LiveCommands
-from tui.live.registry import EXTRA_LABELS, LABELS, make_view
-from tui.present.status import (
-    fields_of,
-    losses_of,
-    note_of_nothing,
-    note_of_preview,
-    silence_of,
-    status_of,
-    status_of_preview,
-)
+from tui.live.armed_control import ArmedControl
+from tui.live.clear_control import ClearControl
+from tui.live.filter_control import FilterControl
+from tui.live.status_lines import StatusLines
+from tui.live.view_switch import ViewSwitch
+from tui.present.status import fields_of
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
-from tui.views.events.view import EventsView
-from tui.views.view import View
-from widgets.events.status_bar import LiveLine, LiveState, LossTotals, Status, TopLine
+from tui.workbench import Workbench
 from widgets.footer import KeyFooter
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
-    from kernel.session.session import Armed
-    from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
     from tui.present.first_row import FirstRows
@@ -48,179 +38,91 @@ if TYPE_CHECKING:
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView
 
-_TRACED: Final = "calls are traced: g; no probe is armed"
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
 
 
-class LiveScreen(LiveCommands):
-    """See the module; what is shown is decided by the views (`tui.views`) and in `tui.present.status`."""
+class LiveScreen(Screen[None]):
+    """See the module; the views (`tui.views`) and `tui.present.status` decide what is shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("live"), Binding("slash", "no_search", show=False)]
     AUTO_FOCUS = "TailTable"
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Workbench) -> None:
         super().__init__()
-        self._top = TopLine()
-        self._line = LiveLine()
+        self.bench = bench
         self.filter = Filter()
-        """Of all views, their search and the exports."""
-        self._hidden = HiddenRows()
-        self._filtered = ""
-        """The filter that can be gone back to from the next one."""
-        self._filter_bar = LiveFilterBar(self.filter, lambda: self.seen, self._hidden)
-        self._events = EventsView(self.filter)
-        self._view: View = self._events
-        self._views: dict[str, View] = {"events": self._events}
-        """Those that were shown."""
+        """Filter of all views, their search and the exports."""
+        self.views = ViewSwitch(self, bench, self.filter)
+        self.status = StatusLines(bench, self.views)
+        self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
+        self.armed = ArmedControl(self, bench, self.views)
+        self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
-        self._line_shown = 0.0
-        """Time at which the line was made last, in seconds."""
-        self._preview: tuple[Preview, FirstRows] | None = None
-        """A recording and its first rows, until they are in the store."""
-
-    @property
-    def views(self) -> Iterable[View]:
-        return self._views.values()
-
-    @property
-    def view(self) -> View:
-        """What is on the screen."""
-        return self._view
 
     def compose(self) -> ComposeResult:
-        yield self._top
-        yield self._line
-        yield self._events.pane
-        yield self._filter_bar
+        yield self.status.top
+        yield self.status.line
+        yield self.views.events.pane
+        yield self.filtering.bar
         yield KeyFooter("help")
 
     def on_mount(self) -> None:
-        self._events.show_times(self.stamp)
+        self.views.show_times()
 
     def on_screen_resume(self) -> None:
         self.tick()
         self.refresh_state()
 
-    # -- from the application -----------------------------------------------------------------------------------
+    # -- from the application --------------------------------------------------------------------------------------
 
     def preview(self, preview: Preview, rows: FirstRows) -> None:
         """Show the first rows of a recording that is not open yet."""
-        self._preview = preview, rows
-        self._events.preview(rows)
+        self.status.preview = preview, rows
+        self.views.events.preview(rows)
         self.refresh_state()
 
     def connected(self) -> None:
         """Show nothing of the target before; rows of a preview stay until the store has them."""
         if self.bench.opening.by_hand:
-            self._preview = None
-        if self._preview is None:
-            self._show_nothing()
+            self.status.preview = None
+        if self.status.preview is None:
+            self.views.forget()
         self.refresh_state()
 
-    @property
-    def seen(self) -> Watch | None:
-        """Where what is on the screen comes from."""
-        graph, watching = self.bench.graphing.watching, self.bench.watching
-        if not self._view.of_graph or graph is None:
-            return watching
-        # Where one has ended and was cleared, calls come of probes at both ends alone.
-        is_over = not graph.live and not graph.closing and graph.store is not None and not len(graph.store)
-        return watching if is_over and watching is not None and watching.armed else graph
-
     def tick(self) -> None:
-        """The store has grown."""
-        watching = self.seen
+        """Show events that arrived."""
+        watching = self.views.watch
         if watching is None or watching.store is None:
             return
-        if self._preview is not None:
-            if watching.store.next_seq < self._preview[1].next and not watching.ended:
+        if self.status.preview is not None:
+            if watching.store.next_seq < self.status.preview[1].next and not watching.ended:
                 return  # fewer rows than are shown
-            self._preview = None
+            self.status.preview = None
             self.refresh_state()
         if self._more is not None:
             self._more.stop()
-        more = self._view.tick(watching, watching.store, fields_of(watching))
-        more |= self._hidden.look(watching.store, self.filter.of(watching, watching.store))
+        more = self.views.current.tick(watching, watching.store, fields_of(watching))
+        more |= self.filtering.look(watching, watching.store)
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
-        if not more or time.monotonic() - self._line_shown >= SLOWEST:
+        if not more or time.monotonic() - self.status.shown_at >= SLOWEST:
             self._show_line()
 
-    def _show_nothing(self) -> None:
-        for view in self._views.values():
-            view.forget()
-
     def names_changed(self) -> None:
-        """Tasks have names now that they had not before."""
-        for view in self._views.values():
-            view.names_changed()
-        self._filter_bar.show(self._view.filtered)
+        """Show names of tasks that are known only now."""
+        self.views.names_changed()
+        self.filtering.show()
 
     def refresh_state(self) -> None:
-        """What is armed or lost has changed."""
-        bench = self.bench
-        if self._preview is not None:
-            self._top.status = status_of_preview(*self._preview)
-        elif bench.connection is None:
-            self._top.status = Status(bench.opening.spec, "opening")
-        else:
-            self._top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
+        """Show anew what is armed and what was lost."""
+        self.status.show_top()
         self._show_line()
 
     def _show_line(self) -> None:
-        self._line_shown = time.monotonic()
-        self._filter_bar.show(self._view.filtered)
-        watching = self.seen
-        store = watching.store if watching else None
-        if self._preview is not None:
-            self._line.state = self._state(note_of_preview(self._preview[1]))
-            return
-        if watching is None or store is None:
-            hosts = self.bench.hosting.note if self.bench.hosting is not None else ""
-            note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
-            self._line.state = LiveState(shown=None, note=note)
-            return
-        from tui.present.activity import mark_of
+        self.status.show_line()
+        self.filtering.show()
 
-        lacking = self._view.lacks(watching)
-        silent = silence_of(watching.connection, live=watching.live)
-        self._line.state = replace(
-            self._state(_TRACED if self._only_traced else lacking or self._view.note(watching)),
-            silent=silent,
-            per_second=sum(store.rates().values()) if watching.has_pace else None,
-            losses=self._losses(watching),
-            urgent=watching.error is not None or bool(lacking),
-            instead=mark_of(watching),
-        )
-
-    def _state(self, note: str) -> LiveState:
-        """Return the view and its place, with a note and no figures."""
-        place = self._view.place
-        labels = LABELS | {name: label for name, label in EXTRA_LABELS.items() if name == self._view.name}
-        return LiveState(
-            views=tuple(labels.values()),
-            view=list(labels).index(self._view.name),
-            following=place.following,
-            new=place.new,
-            per_second=None,
-            shown=place.shown,
-            of=place.of,
-            note=note,
-        )
-
-    def _losses(self, watching: Watch) -> LossTotals | None:
-        """Those of the tracer, where it lost something; those of the probes are in the top line."""
-        graphing = self.bench.graphing
-        losses = losses_of(watching, graphing.counts) if watching is graphing.watching else LossTotals()
-        return losses if losses != LossTotals() else None
-
-    @property
-    def _only_traced(self) -> bool:
-        """Whether calls are traced, no probe is armed, and the view shows what probes record."""
-        armed = self.bench.watching is not None and bool(self.bench.watching.armed)
-        return self.bench.graphing.runs and not self._view.of_graph and not armed
-
-    # -- requests of a view -------------------------------------------------------------------------------------
+    # -- requests of a view ----------------------------------------------------------------------------------------
 
     @on(TailTable.Followed)
     def _followed(self, event: TailTable.Followed) -> None:
@@ -232,10 +134,10 @@ class LiveScreen(LiveCommands):
         from tui.live.detail import DetailScreen
 
         event.stop()
-        if self.seen is None:
+        if self.views.watch is None:
             return
         try:
-            self.app.push_screen(DetailScreen(*self._view.detail(self.seen, event.row)))
+            self.app.push_screen(DetailScreen(*self.views.current.detail(self.views.watch, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
 
@@ -248,60 +150,34 @@ class LiveScreen(LiveCommands):
         from events.search.condition_parser import joined
 
         await self.action_view("events")
-        self._events.pane.only(joined(self.filter.text, event.condition))
+        self.views.events.pane.only(joined(self.filter.text, event.condition))
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
-        from tui import kernel_jobs
-
         event.stop()
-        clause = event.clause
-
-        def filter_it(meant: Armed) -> None:
-            self.bench.remedy(lambda watching: kernel_jobs.add_to_filter(watching, meant, clause))
-
-        self.with_meant(f"record only {clause} of", filter_it)
+        self.armed.add_to_filter(event.clause)
 
     @on(FilteredPane.FilterChanged)
     def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
         event.stop()
-        self._filter_is_another()
+        self.filtering.changed()
 
     @on(FilterBar.Done)
     def _filter_done(self, event: FilterBar.Done) -> None:
         event.stop()
-        self.set_focus(self._view.focus)
+        self.set_focus(self.views.current.focus)
         if event.changed:
-            self._filter_is_another()
-        self._filter_bar.show(self._view.filtered)
+            self.filtering.changed()
+        self.filtering.show()
 
-    def _filter_is_another(self) -> None:
-        """Show what passes now; `u` goes back to the filter before."""
-        before, self._filtered = self._filtered, self.filter.text
-        if before != self._filtered:
-            said = f"filter: {self._filtered}" if self._filtered else "no filter"
-            self.bench.can_take_back(said, lambda: self._filter_again(before))
-        self.tick()
-
-    def _filter_again(self, text: str) -> None:
-        """Show what passes a filter that was there before: it was a condition then."""
-        self.filter.choose(text, None)
-        self._filtered = text
-        self.tick()
-        self._show_line()
-
-    # -- commands -----------------------------------------------------------------------------------------------
+    # -- views -----------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
         """Type a condition that holds for all views."""
-        self._filter_bar.ask()
+        self.filtering.bar.ask()
 
     async def action_view(self, view: str) -> None:
-        """Show what came in another way."""
-        chosen = await self._made(view)
-        self._view.pane.display = False
-        self._view = chosen
-        self._view.pane.display = True
-        self.set_focus(self._view.focus)
+        """Show another view of the events."""
+        await self.views.show(view)
         self.tick()
 
     async def show_armed(self, probe: Armable) -> None:
@@ -316,66 +192,106 @@ class LiveScreen(LiveCommands):
             return
         if plan.has_hist_trigger:
             await self.action_view("histograms")
-        elif not self._view.shows(plan):
+        elif not self.views.current.shows(plan):
             await self.action_view("events")
         if watching.store is not None:
             recorded = watching.connection.holds_events  # before it was asked for
-            self._hidden.begin(plan, watching.store.first_seq if recorded else watching.store.next_seq)
+            self.filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
             self.tick()
 
-    async def _made(self, name: str) -> View:
-        """Return a view; its pane is made, and not seen, where it was never asked for."""
-        if name not in self._views:
-            view = self._views[name] = make_view(name, self.filter)
-            view.show_times(self.stamp)
-            view.pane.display = False
-            await self.mount(view.pane, before=self._filter_bar)
-        return self._views[name]
-
     async def show_preset(self, picked: PickedPreset) -> None:
-        """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
+        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""
         from probes.presets.substitute import least_latency
 
         preset = picked.preset
-        cast("SummaryView", await self._made("summary")).prefer(picked.probes, preset.columns)
+        cast("SummaryView", await self.views.made("summary")).prefer(picked.probes, preset.columns)
         await self.action_view(str(preset.view))
         if preset.columns:
-            self._events.prefer(picked.probes, preset.columns)
+            self.views.events.prefer(picked.probes, preset.columns)
         if least := least_latency(preset, picked.given):
-            self._filter_again(slower_than(least))
+            self.filtering.choose(slower_than(least))
 
     async def show_newest_of(self, events: Collection[str]) -> None:
         """Put the cursor on the newest event of some, by their paths, among the events."""
         await self.action_view("events")
-        if not self._events.pane.go_to_newest(events):
+        if not self.views.events.pane.go_to_newest(events):
             self.notify("no event of it is on the list yet", markup=False)
 
     def action_clear(self) -> None:
-        """Show only what comes from now on."""
-        watching, summary = self.seen, cast("SummaryView | None", self._views.get("summary"))
-        if watching is None or watching.store is None:
+        """Show only events that arrive from now on."""
+        self._clearing.clear()
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def action_clock(self) -> None:
+        """Show the time of day beside the kernel's seconds, or no more."""
+        self.notify(self.views.next_clock(), markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to undo where a step can be undone."""
+        return action != "take_back" or len(self.bench.undo) > 0
+
+    def action_take_back(self) -> None:
+        """Undo the newest step."""
+        self.bench.undo.take_back()
+
+    def action_disarm(self) -> None:
+        """Disarm the probe whose event is under the cursor; without a cursor one that is chosen."""
+        self.armed.disarm()
+
+    def action_no_search(self) -> None:
+        """Say that this view has no rows with words; what is typed behind the key is for no command."""
+        self.bench.keyboard.begins("search")
+        self.bench.keyboard.ends("search")
+        self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
+
+    def action_losses(self) -> None:
+        """Show the losses, and the remedies."""
+        from tui.live.losses import LossScreen
+
+        self.app.push_screen(LossScreen(self.bench))
+
+    def action_triggers(self) -> None:
+        """Show the triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
+        self.armed.show_triggers()
+
+    def action_disarm_all(self) -> None:
+        self.armed.disarm_all()
+
+    def action_record(self) -> None:
+        """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
+        watching = self.views.watch
+        if watching is not None and not watching.connection.target.is_kernel:
+            self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
             return
-        if summary is not None and summary.counts_in_kernel:
-            details = ("What the kernel has counted can't be taken back.",)
-            dialogs.ask(
-                self.bench, "Count from 0 on?", details, "Clear", lambda: self._clear(watching, summary.clear)
-            )
-        elif len(watching.store):
-            self._clear(watching)
+        if watching is None or not watching.live:
+            self.notify("nothing is armed that could be recorded", markup=False)
+            return
+        self.bench.recorder.ask(watching)
 
-    def _clear(self, watching: Watch, also: Callable[[], object] = lambda: None) -> None:
-        gone = f"cleared: {grouped(len(watching.store or ()))} events"
-        watching.forget()
-        also()
-        self._begin_anew()
-        self.bench.can_take_back(gone, lambda: self._recall(watching))
+    def action_export(self) -> None:
+        """Give the events out in a format of other tools."""
+        from tui.live.event_export import EventExportScreen
+        from tui.present.view_tables import OF_KERNEL
 
-    def _recall(self, watching: Watch) -> None:
-        watching.recall()
-        self._begin_anew()
+        watching = self.views.watch
+        table = self.views.current.table_name
+        if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
+            self.notify("there are no events that could be given out", markup=False)
+        else:
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table))
 
-    def _begin_anew(self) -> None:
-        """The views show another store."""
-        self._show_nothing()
-        self.tick()
-        self.refresh_state()
+    def action_probe(self) -> None:
+        """Build a probe on the function under the cursor; without a cursor on one that is chosen."""
+
+        def build(name: str) -> None:
+            self.bench.places.in_compose(lambda: self.bench.places.compose.pick(name))
+
+        if self.bench.connection is None:
+            self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
+        elif name := self.views.current.function_under_cursor():
+            build(name)
+        elif names := self.views.current.functions_on_screen():
+            dialogs.pick(self.app, "a probe on which function?", names, lambda row: build(names[row]))
+        else:
+            self.notify(f"no function is on the screen: {SHOW_CALLS}", markup=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 
@@ -16,25 +16,21 @@ from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVer
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
-    from tui.app.app import Probewright
+    from tui.workbench import Workbench
 
 
 class TriggerScreen(TriggerDialog):
     """Adds to each event of the probe that takes the trigger."""
 
-    def __init__(self, watching: Watch, armed: Armed, meant: Sequence[str] = ()) -> None:
+    def __init__(self, bench: Workbench, watching: Watch, armed: Armed, meant: Sequence[str] = ()) -> None:
         """Take a probe that is armed, and the triggers that the text it was made of had for it: one that it lacks is
         offered.
         """
+        self.bench = bench
         self._watching = watching
         self._armed = armed
         offered = next((text for text in meant if self._verdict(text).ok), "")
         super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered)
-
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
 
     def on_mount(self) -> None:
         self.look()
@@ -49,7 +45,7 @@ class TriggerScreen(TriggerDialog):
         return tuple(TriggerRow(event.event, text) for event, text in self._there())
 
     def _there(self) -> tuple[tuple[PlannedEvent, str], ...]:
-        """Those that somebody asked for; counting in the kernel has others, and takes them away itself."""
+        """Return the triggers that a person asked for; counting in the kernel removes its own."""
         session = self._watching.session
         found = session.triggers(self._armed) if session is not None else ()
         return tuple(one for one in found if not is_own(one[1]))
@@ -79,10 +75,10 @@ class TriggerScreen(TriggerDialog):
             return next((one for one in said if one.failed), said[0])
 
         if takers:
-            self.bench.remedy(add)
+            self.bench.arming.remedy(add)
 
     @on(TriggerDialog.Removed)
     def _removed(self, event: TriggerDialog.Removed) -> None:
         event.stop()
         armed, (planned, text) = self._armed, self._there()[event.number]
-        self.bench.remedy(lambda watching: kernel_jobs.remove_trigger(watching, armed, planned, text))
+        self.bench.arming.remedy(lambda watching: kernel_jobs.remove_trigger(watching, armed, planned, text))

@@ -86,9 +86,9 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
 
 @pytest.fixture
 def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> TraceControl:
-    made = TraceControl(app, lambda: None, lambda: None)  # type: ignore[arg-type]
+    made = TraceControl(app, None, None, lambda: None, lambda: None)  # type: ignore[arg-type]
     for name in ("follow", "count", "data_came"):
-        monkeypatch.setattr(made._feed, name, lambda *_: None)
+        monkeypatch.setattr(made._refresh_loop, name, lambda *_: None)
     return made
 
 

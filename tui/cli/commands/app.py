@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         # ssh may ask for a password or about a host key: the application does not own the terminal yet
         opening.join()
     app = Probewright(opening, preview, fleet)
-    app.asked_limits = asked
-    if issubclass(TerminalDriver, app.driver_class):  # else the environment names another driver
+    app.target.asked_limits = asked
+    if issubclass(TerminalDriver, app.driver_class):  # else the environment names another
         app.driver_class = TerminalDriver
     try:
         app.run()
@@ -114,14 +114,14 @@ def _take_away(app: Probewright) -> int:
                 if app.watching.live:  # probes recorded in a file are not armed in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
-        if (graph := app.graphing.last()) is not None:
+        if (graph := app.tracing.last()) is not None:
             left |= take_away(graph)
     finally:
         app.opening.cancel.set()
         if app.connection is not None:
             app.connection.close()
-        if app.hosting is not None:
-            left |= _close_hosts(app.hosting.fleet)
+        if app.hosts is not None:
+            left |= _close_hosts(app.hosts.fleet)
     return left
 
 

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from kernel.errors import KernelError
 from kernel.watch.counting_states import Phase
-from tui.app.typing_control import TypingApp
+from tui.messages import UndoOffered
 from widgets.events.summary_panel import SummaryPanel
 from widgets.safe_text import safe
 
@@ -89,8 +89,9 @@ class SummaryPane(SummaryPanel):
 
         if why := self.other_source():
             self.notify(why, markup=False)
-        elif isinstance(self.app, TypingApp):
-            self.app.can_take_back("events again" if counted else "counted in the kernel, nothing is recorded", undo)
+        else:
+            done = "events again" if counted else "counted in the kernel, nothing is recorded"
+            self.post_message(UndoOffered(done, undo))
 
     @on(SummaryPanel.Wanted)
     def _wanted(self, event: SummaryPanel.Wanted) -> None:

@@ -1,0 +1,93 @@
+"""Begins and ends recordings of the watch's events; one of both at a time, in a worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.notifications import SeverityLevel
+
+from tui.dialogs import dialogs
+from tui.messages import RecordingChanged
+from tui.notifications import Notices
+
+if TYPE_CHECKING:
+    from kernel.watch.watch import Watch
+
+
+class RecorderControl:
+    """The recording that is written, begun or finished; `RecordingChanged` reports each change."""
+
+    def __init__(self, app: App[None], notices: Notices, refresh: Callable[[], None]) -> None:
+        """Take the function that shows the places anew."""
+        self._app = app
+        self._notices = notices
+        self._refresh = refresh
+        self._doing = ""
+        """Text of the change that is under way; empty: none is."""
+        self.beginning: Path | None = None
+        """Recording that is being begun; its types and symbols go in first."""
+        self._to_end: Watch | None = None
+        """Watch of the recording that is being begun, where it shall end as soon as it can; None: it goes on."""
+
+    def ask(self, watching: Watch) -> None:
+        """Ask whether to begin a recording in the working directory, or to end the one that is written."""
+        recorder, beginning = watching.recorder, self.beginning
+        if recorder is None and beginning is None:
+            if not self.notify_change():
+                path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
+                details = ["Events go in from now on; w ends it."]
+                start = partial(self.toggle, path, watching)
+                dialogs.ask(self._app, f"Record to {path}?", details, "Record", start)
+            return
+        name = recorder.path.name if recorder else beginning.name if beginning else ""
+        details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
+        dialogs.ask(self._app, f"End the recording {name}?", details, "End it", partial(self.end, watching))
+
+    def toggle(self, path: Path, watching: Watch) -> None:
+        """Write events to a recording from now on, or finish the one that is written."""
+        if not self._doing:
+            recorder = watching.recorder
+            begins = f"beginning {path}: types and symbols go in first …"
+            self._doing = begins if recorder is None else f"finishing {recorder.path.name} …"
+            self.beginning = path if recorder is None else None
+            begun = self.beginning
+            self._app.run_worker(lambda: self._change(begun, watching), thread=True, group="arm")
+        self.notify_change()
+
+    def end(self, watching: Watch) -> None:
+        """Finish the recording that is written, or that is being begun as soon as it is."""
+        if self.beginning is not None:
+            self._to_end = watching
+            self._doing = f"{self.beginning.name} ends as soon as its types and symbols are in …"
+            self.notify_change()
+        elif self.notify_change() or watching.recorder is not None:
+            self.toggle(Path(), watching)
+        else:
+            self._notices.notify("nothing is recorded any more", topic="recording")
+
+    def notify_change(self) -> bool:
+        """Notify of the change that is under way; return whether one is."""
+        if self._doing:
+            self._notices.notify_until_forgotten(self._doing, "recording")
+        return bool(self._doing)
+
+    def _change(self, path: Path | None, watching: Watch) -> None:
+        from tui import kernel_jobs
+
+        done = kernel_jobs.record(watching, path) if path else kernel_jobs.stop_recording(watching)
+        self._app.post_message(done)
+
+    def changed(self, event: RecordingChanged) -> None:
+        """Notify of a recording that was begun or ended; end it where that was asked for meanwhile."""
+        self._doing, self.beginning = "", None
+        to_end, self._to_end = self._to_end, None
+        severity: SeverityLevel = "error" if event.failed else "information"
+        self._notices.notify(event.text, severity=severity, topic="recording")
+        self._refresh()
+        if to_end is not None and to_end.recorder is not None:
+            self.toggle(Path(), to_end)

@@ -1,0 +1,77 @@
+"""Judges lines that were pasted into the specification, and offers to arm those that are probes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from textual.screen import Screen
+
+from tui.compose.specification_control import SpecificationControl
+from tui.messages import LinesRead
+from tui.workbench import Workbench
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Connection
+    from tui.compose.specification import TypedText
+    from widgets.spec.spec_editor import SpecEditor
+
+_READING: Final = "reading what was pasted"
+"""Operation that keys typed ahead wait for."""
+
+
+def refusal(typed: TypedText) -> str:
+    """Return why a text can't be armed; empty: it can."""
+    error = typed.shown.verdict.error if typed.shown.verdict is not None else None
+    if error is not None:
+        return f"{error.clause}: {error.hint}" if error.hint else error.message
+    return "" if typed.probe is not None else "this is no probe"
+
+
+class PastedLines:
+    """The lines of one paste at a time."""
+
+    def __init__(self, screen: Screen[None], bench: Workbench, specification: SpecificationControl) -> None:
+        self._screen = screen
+        self._bench = bench
+        self._specification = specification
+
+    def judge(self, event: SpecEditor.LinesPasted) -> None:
+        """Judge each line in a worker."""
+        if (connection := self._bench.connection) is not None:
+            self._specification.mean(event.text)
+            self._bench.keyboard.begins(_READING)
+            lines, left_out = event.lines, event.left_out
+            self._screen.run_worker(lambda: self._judge(connection, lines, left_out), thread=True, group="ask")
+
+    def _judge(self, connection: Connection, lines: tuple[str, ...], left_out: int) -> None:
+        from tui.compose import specification
+
+        found = tuple(specification.typed(connection, line) for line in lines)
+        self._screen.post_message(LinesRead(connection, found, left_out))
+
+    def offer(self, event: LinesRead) -> None:
+        """Offer to arm all lines that can be armed; list the others with the reasons."""
+        from probes.plans.duplicates import apart
+        from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
+
+        self._bench.keyboard.ends(_READING)
+        if event.connection is not self._bench.connection:
+            return
+        good = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
+        probes, again = apart(good)
+        left = Counter(again)
+        lines: list[PastedLine] = []
+        for one in reversed(event.found):  # of those that are twice the first is taken
+            why = refusal(one)
+            if not why and one.probe is not None and left[one.probe] > 0:
+                left[one.probe] -= 1
+                why = "it stands there twice, and is armed once"
+            counted = () if one.probe is None or why else self._specification.triggers_of(one.probe)
+            lines.insert(0, PastedLine(one.shown.text, why, counted))
+
+        def agreed(row: int | None) -> None:
+            if row is not None:
+                self._bench.arming.arm_all(probes)
+
+        self._screen.app.push_screen(PastedProbes(lines, event.left_out), agreed)

@@ -1,0 +1,76 @@
+"""Shows the signature and fields of a function; reads the types of a module for it in a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from tui.compose.attach_control import AttachControl
+from tui.compose.panes import ProbePanes
+from tui.messages import TypesRead
+from tui.workbench import Workbench, open_connection
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Connection
+    from probes.attaching.values import Alternative
+    from probes.probe import Probe
+
+
+class SignatureControl:
+    """The function whose fields can be ticked."""
+
+    def __init__(self, screen: Screen[None], bench: Workbench, panes: ProbePanes, attach: AttachControl) -> None:
+        self._screen = screen
+        self._bench = bench
+        self._panes = panes
+        self._attach = attach
+        self._unread = ""
+        """The function that is shown while the types of its module are being read; empty: none is."""
+
+    @property
+    def unread(self) -> bool:
+        """True while types are being read, without which there is no verdict."""
+        return bool(self._unread)
+
+    def forget(self) -> None:
+        """Wait for no types: another target is open."""
+        self._unread = ""
+
+    def show(self, name: str, probe: Probe) -> None:
+        """Show the fields of a function, with those ticked that a probe records; the keyboard stays."""
+        from probes.syntax.text import is_pattern
+        from tui.compose.signature import signature_of, signature_unread
+
+        connection = open_connection(self._bench)
+        module = connection.unread_module(name)
+        self._unread = name if module else ""
+        self._panes.editor.show(signature_unread(name, module) if module else signature_of(connection, name), probe)
+        if module:
+            self._screen.run_worker(lambda: self._read_types(connection, module, name), thread=True, group="types")
+        elif not is_pattern(name):
+            self._attach.explain(connection, name)
+
+    def show_twin(self, function: str, way: Alternative) -> None:
+        """Show the fields of one of several functions of a name, with the keyboard."""
+        from probes.probe import Probe
+        from tui.compose.signature import signature_of
+
+        editor = self._panes.editor
+        editor.show(signature_of(open_connection(self._bench), function, way), Probe(way.place))
+        editor.focus_fields()
+
+    def _read_types(self, connection: Connection, module: str, function: str) -> None:
+        connection.btf_of(module)
+        self._screen.post_message(TypesRead(connection, function))
+
+    def types_read(self, event: TypesRead) -> bool:
+        """Show the fields that have types now; return False where another function was picked meanwhile."""
+        from tui.compose.signature import signature_of
+
+        probe = self._panes.editor.probe
+        if event.function != self._unread or event.connection is not self._bench.connection or probe is None:
+            return False
+        self._unread = ""
+        self._panes.editor.show(signature_of(event.connection, event.function), probe)
+        return True

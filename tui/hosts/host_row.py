@@ -1,0 +1,56 @@
+"""Makes the row of a host in the table of hosts: its state, its losses, and the remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from events.store.outage_mark import gap_seconds
+from kernel.guards.limits import REMEDY
+from kernel.remote.silence import words
+from tui.app.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
+from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
+from widgets.events.host_table import HostLine
+from widgets.events.status_bar import LossTotals
+
+if TYPE_CHECKING:
+    from kernel.hosts.fleet import Fleet
+    from kernel.hosts.host import Host
+
+_TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
+"""Text in place of a remedy that names options of other commands."""
+
+
+def host_line(fleet: Fleet, host: Host) -> HostLine:
+    """Return the row of a host."""
+    store = host.watch.store if host.watch is not None else None
+    live = host.state == "armed" and store is not None
+    silent = host.watch.silent if live and host.watch is not None else None
+    offset = host.offset(fleet.now())
+    trying = host.trying
+    remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
+    why = host.why or (host.progress if not host.state.settled else "")
+    if silent is not None:
+        why = f"{words(silent)}; {why}" if why else words(silent)
+        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
+    if trying is not None:
+        since = f": {trying.why}" if trying.why != host.why else ""
+        remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
+    return HostLine(
+        name=host.name,
+        target=host.spec,
+        state=str(host.state),
+        kernel=host.kernel,
+        per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
+        losses=LossTotals(*losses_of_host(host)),
+        late=fleet.events.late_of(host),
+        unshown=fleet.events.unshown_of(host),
+        offset=clock_text(offset) if offset else "",
+        sureness=offset.sureness if offset else "",
+        why=why,
+        remedy=remedy,
+        gone=trying.gone if trying is not None else None,
+        silent=silent,
+        gap=gap_seconds(gaps_of(host)),
+        lowered=host.done.lines,
+        notes=(*host.stopped, *host.done.notes),
+    )

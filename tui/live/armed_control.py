@@ -1,0 +1,94 @@
+"""Disarms, filters and triggers the armed probe that a key is about: that under the cursor, or one of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from tui.dialogs import dialogs
+from tui.live.cursor_probe import probes_of_event
+from tui.live.view_switch import ViewSwitch
+from tui.workbench import Workbench
+
+if TYPE_CHECKING:
+    from kernel.session.session import Armed
+
+
+class ArmedControl:
+    """The armed probes of the watch, for the commands of the live place."""
+
+    def __init__(self, screen: Screen[None], bench: Workbench, views: ViewSwitch) -> None:
+        self._screen = screen
+        self._bench = bench
+        self._views = views
+
+    def with_probe(self, what: str, then: Callable[[Armed], object]) -> None:
+        """Call a function with the armed probe that a key is about; where that may be several, have one chosen.
+
+        Args:
+            what: the beginning of the question, `disarm` or the like.
+            then: gets the probe.
+        """
+        watching = self._bench.watching
+        armed = watching.armed if watching is not None else ()
+        recorded = watching is not None and not watching.connection.target.is_kernel
+        probes, reason = probes_of_event(armed, self._views.event_under_cursor(), recorded=recorded)
+        if len(probes) == 1:
+            then(probes[0])
+        elif reason:
+            self._screen.notify(reason, markup=False)
+        else:
+            rows = [str(one.plan.probe) for one in probes]
+            dialogs.pick(self._screen.app, f"{what} which probe?", rows, lambda row: then(probes[row]))
+
+    def disarm(self) -> None:
+        """Disarm a probe; in a view of calls end the tracer, where it runs."""
+        if self._views.current.of_graph and self._bench.tracing.runs:
+            self._ask_to_end_graph(lambda: None)
+        else:
+            self.with_probe("disarm", lambda probe: self._bench.arming.disarm([probe]))
+
+    def disarm_all(self) -> None:
+        """Disarm all probes, and end the tracer."""
+        if self._bench.tracing.runs:
+            self._ask_to_end_graph(self._disarm_probes)
+        else:
+            self._disarm_probes()
+
+    def _disarm_probes(self) -> None:
+        if self._bench.watching is not None:
+            self._bench.arming.disarm(self._bench.watching.armed)
+
+    def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
+        def end() -> None:
+            self._bench.tracing.end()
+            then()
+
+        details = ["Its calls stay until another one is begun."]
+        dialogs.ask(self._screen.app, "End the call graph?", details, "End it", end)
+
+    def add_to_filter(self, clause: str) -> None:
+        """Add a condition to the filter of a probe."""
+        from tui import kernel_jobs
+
+        def add(probe: Armed) -> None:
+            self._bench.arming.remedy(lambda watching: kernel_jobs.add_to_filter(watching, probe, clause))
+
+        self.with_probe(f"record only {clause} of", add)
+
+    def show_triggers(self) -> None:
+        """Show the triggers of a probe."""
+        from tui.live.triggers import TriggerScreen
+
+        watching = self._bench.watching
+        if watching is not None and not watching.connection.target.is_kernel:
+            self._screen.notify("a recording takes no triggers", markup=False)
+        elif watching is not None:
+
+            def show(probe: Armed) -> None:
+                of_text = self._bench.places.compose.specification.triggers_meant(probe.plan.probe)
+                self._screen.app.push_screen(TriggerScreen(self._bench, watching, probe, of_text))
+
+            self.with_probe("triggers of", show)

@@ -1,0 +1,36 @@
+"""Chooses the armed probes that a key is about, by the event under the cursor. Pure: the screen asks and notifies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from kernel.session.session import Armed
+
+STACKS: Final = ("ftrace/kernel_stack", "ftrace/user_stack")
+"""Events that the kernel adds to those of probes; they name no probe."""
+
+
+class ProbeChoice(NamedTuple):
+    """The probes that a key may be about: one, several to choose from, or none and the reason."""
+
+    probes: tuple[Armed, ...]
+    reason: str = ""
+
+
+def probes_of_event(armed: Sequence[Armed], event: str, *, recorded: bool) -> ProbeChoice:
+    """Return the probes that make an event; all of them where it is of no certain probe.
+
+    Args:
+        armed: the probes of the watch.
+        event: path of the event under the cursor, `group/name`; empty: there is none.
+        recorded: the watch is of a recording, not of a kernel that runs.
+    """
+    if not armed:
+        return ProbeChoice((), "this recording holds no probe" if recorded else "nothing is armed")
+    found = tuple(one for one in armed if not event or any(planned.path == event for planned in one.plan.events))
+    if event and not found and event not in STACKS:
+        gone = "taken away" if recorded else "disarmed"
+        return ProbeChoice((), f"the probe of this event is {gone} already")
+    return ProbeChoice(found or tuple(armed))

@@ -1,0 +1,106 @@
+"""The two lines above the views: the target with its probes and losses, and the current view with its rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tui.live.registry import EXTRA_LABELS, LABELS
+from tui.live.view_switch import ViewSwitch
+from tui.present.status import (
+    losses_of,
+    note_of_nothing,
+    note_of_preview,
+    silence_of,
+    status_of,
+    status_of_preview,
+)
+from tui.workbench import Workbench
+from widgets.events.status_bar import LiveLine, LiveState, LossTotals, Status, TopLine
+
+if TYPE_CHECKING:
+    from kernel.watch.watch import Watch
+    from tui.present.first_row import FirstRows
+    from tui.preview import Preview
+
+_TRACED: Final = "calls are traced: g; no probe is armed"
+
+
+class StatusLines:
+    """The widgets `top` and `line`, filled from the application and the current view."""
+
+    def __init__(self, bench: Workbench, views: ViewSwitch) -> None:
+        self._bench = bench
+        self._views = views
+        self.top = TopLine()
+        self.line = LiveLine()
+        self.shown_at = 0.0
+        """Time at which the line was filled last, in seconds of `time.monotonic`."""
+        self.preview: tuple[Preview, FirstRows] | None = None
+        """A recording and its first rows, until they are in the store."""
+
+    def show_top(self) -> None:
+        """Show the target, its probes and their losses."""
+        bench = self._bench
+        if self.preview is not None:
+            self.top.status = status_of_preview(*self.preview)
+        elif bench.connection is None:
+            self.top.status = Status(bench.opening.spec, "opening")
+        else:
+            self.top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
+
+    def show_line(self) -> None:
+        """Show the current view, its rows, their rate, and what is to be said of them."""
+        self.shown_at = time.monotonic()
+        watching = self._views.watch
+        store = watching.store if watching else None
+        if self.preview is not None:
+            self.line.state = self._state(note_of_preview(self.preview[1]))
+            return
+        if watching is None or store is None:
+            hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
+            note = _TRACED if self._only_traced else hosts or note_of_nothing(self._bench.connection)
+            self.line.state = LiveState(shown=None, note=note)
+            return
+        from tui.present.activity import mark_of
+
+        view = self._views.current
+        lacking = view.lacks(watching)
+        silent = silence_of(watching.connection, live=watching.live)
+        self.line.state = replace(
+            self._state(_TRACED if self._only_traced else lacking or view.note(watching)),
+            silent=silent,
+            per_second=sum(store.rates().values()) if watching.has_pace else None,
+            losses=self.losses(watching),
+            urgent=watching.error is not None or bool(lacking),
+            instead=mark_of(watching),
+        )
+
+    def _state(self, note: str) -> LiveState:
+        """Return the view and its rows, with a note and no figures."""
+        view = self._views.current
+        place = view.place
+        labels = LABELS | {name: label for name, label in EXTRA_LABELS.items() if name == view.name}
+        return LiveState(
+            views=tuple(labels.values()),
+            view=list(labels).index(view.name),
+            following=place.following,
+            new=place.new,
+            per_second=None,
+            shown=place.shown,
+            of=place.of,
+            note=note,
+        )
+
+    def losses(self, watching: Watch) -> LossTotals | None:
+        """Return the losses of the tracer, None where it has none; those of the probes are in the top line."""
+        tracing = self._bench.tracing
+        losses = losses_of(watching, tracing.counts) if watching is tracing.watching else LossTotals()
+        return losses if losses != LossTotals() else None
+
+    @property
+    def _only_traced(self) -> bool:
+        """True where calls are traced, no probe is armed, and the view shows the events of probes."""
+        armed = self._bench.watching is not None and bool(self._bench.watching.armed)
+        return self._bench.tracing.runs and not self._views.current.of_graph and not armed
