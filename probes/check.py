@@ -26,8 +26,6 @@ from probes.rules.messages.hints import hint_for
 from probes.syntax.parse_error import ParseError, refuse
 from probes.verdict import Refusal, Verdict
 
-__all__ = ["Checked", "armable", "as_there", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]
-
 _NAME_ERRORS = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
 """Error codes of rejections that another event name avoids."""
 

@@ -32,7 +32,7 @@ def stuck_clause(text: str) -> str:
 
 
 def values_of(preset: Preset, given: Mapping[str, str], machine: str = "") -> dict[str, str]:
-    """Return the value of each parameter, as chosen or by default; `machine`: see `written`. Raises PresetError."""
+    """Return the value of each parameter, chosen or default; `machine`: see `written`. Raises PresetError."""
     for name in given:
         if preset.parameter(name) is None:
             names = [parameter.name for parameter in preset.parameters]
