@@ -68,9 +68,8 @@ class Search:
         if not terms:
             every = range(len(self._names))
             return Found(every[:limit], len(every))
-        if (
-            max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1
-        ):  # no correction makes the term fit, and trying takes quadratic time
+        # No correction makes a longer term fit a name, and trying takes quadratic time.
+        if max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1:
             return Found([], 0)
         hits = self._containing(terms[0])
         ranked = self._rank(terms[0], hits) if hits else self._near_matches(terms[0], range(len(self._names)))
@@ -161,8 +160,8 @@ class Search:
         return sorted(found)
 
     def _slips(self, term: str) -> list[int]:
-        """Return the names that contain the term with two adjacent letters swapped, one letter wrong, or one
-        missing.
+        """Return the names that match if the term has two letters swapped, one wrong letter, or one letter too
+        many.
         """
         names, half = self._names, len(term) // 2
         left, right = term[:half], term[half:]

@@ -104,7 +104,7 @@ class _Quotes:
 
 
 class TextEvents:
-    """Combines lines as they arrive; a piece may end anywhere."""
+    """Combination of lines to events as they arrive; a piece may end anywhere."""
 
     def __init__(self, formats: Mapping[int, EventFormat]) -> None:
         """Take the formats; see `use`."""

@@ -52,7 +52,7 @@ class FinishedCalls(NamedTuple):
 
 
 class CallMatching:
-    """Matches the ends of calls among the rows of a store, in steps."""
+    """Stepwise matching of the ends of calls among the rows of a store."""
 
     def __init__(self, store: Store, limit: int = 1 << 16) -> None:
         """Start with the oldest row. At most `limit` calls are open at the same time."""

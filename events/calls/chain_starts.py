@@ -27,7 +27,9 @@ _NONE_FREE: Final = -(1 << 62)
 
 
 class ChainStarts:
-    """Tracks free stack positions. Takes ends in order of time, one by one or as columns, with equal results."""
+    """State of the stack positions that were free since the last loss. Takes ends in order of time, one by one or
+    as columns, with equal results.
+    """
 
     def __init__(self, lost_between: Callable[[int, int], bool]) -> None:
         """Take a function that returns whether events were lost between two time stamps."""

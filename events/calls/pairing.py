@@ -51,7 +51,7 @@ class _ExitGroup(NamedTuple):
 
 
 class Pairing:
-    """Pairs ends, taken in order of time. Bounded: at most `limit` calls are open at the same time."""
+    """Pairing of ends, taken in order of time. Bounded: at most `limit` calls are open at the same time."""
 
     def __init__(
         self,

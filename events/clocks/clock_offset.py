@@ -81,7 +81,7 @@ def _with_drift(offset: ClockOffset, age: int) -> ClockOffset:
 
 
 class ClockTimeline:
-    """Maps remote time stamps to the local clock; an improved offset never reorders the events of one host."""
+    """Mapping of remote time stamps to the local clock; an improved offset never reorders the events of one host."""
 
     def __init__(self) -> None:
         self._latest_remote = -(1 << 62)

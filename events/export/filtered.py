@@ -8,9 +8,7 @@ from events.record import Record
 
 
 class ExportFilter:
-    """Selects the events passed to a writer: those that pass the filter, or all if the writer pairs calls and filters
-    itself.
-    """
+    """Selection of the events passed to a writer: those that pass the filter, or all if it pairs calls itself."""
 
     def __init__(self, passes: Callable[[Record], bool] | None = None, *, pairs: bool = False) -> None:
         """Take the filter (None: no filter), and whether the format has whole calls (`Format.whole_calls`)."""

@@ -59,7 +59,9 @@ NOT_OVER = "it had not ended"
 
 
 class Spans:
-    """Assigns events to spans. Holds back at most `waiting` events, and the entries of at most `MOST_OPEN` calls."""
+    """Assignment of events to spans. Holds back at most `waiting` events, and the entries of at most `MOST_OPEN`
+    calls.
+    """
 
     def __init__(
         self,

@@ -256,7 +256,7 @@ class Symbols:
         return bounds
 
     def preceding(self, address: int) -> Iterator[KallsymsEntry]:
-        """Yield symbols before an address, the nearest first, within a limited distance."""
+        """Return an iterator over the symbols before an address, the nearest first, at most `_NEIGHBOUR_LIMIT`."""
         at = bisect_left(self._rows.addresses, address)
         return (self._entry(place) for place in range(at - 1, max(at - _NEIGHBOUR_LIMIT, 0) - 1, -1))
 

@@ -23,7 +23,7 @@ _MAX_ERRNO = 4095
 
 
 class Namer:
-    """Converts values to readable text. Caches type lookups."""
+    """Converter of values to readable text, with a cache of type lookups."""
 
     def __init__(
         self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None, machine: str = ""

@@ -22,7 +22,8 @@ class RecordingWriter:
 
         Args:
             file: written from its beginning; stays open.
-            codec: XZ compresses better than ZLIB, by about half as much again, and takes ten times as long.
+            codec: compression of the chunks; the output of XZ is two thirds of that of ZLIB, and takes ten times as
+                long.
         """
         self._file = file
         self._codec = codec

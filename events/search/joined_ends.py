@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class JoinedEnds:
-    """Pairs the rows of a store in steps, and tests the condition on each pair whose ends both fail it separately."""
+    """Stepwise pairing of a store's rows, which tests the condition on each pair whose ends both fail it
+    separately.
+    """
 
     def __init__(self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]]) -> None:
         """Take the condition, and a function that returns the roles of events by `group/name`."""

@@ -18,7 +18,9 @@ _MOST_HELD = 1_000_000
 
 
 class Merger:
-    """Holds events until no older ones can arrive, and sorts each event once, when its position is final."""
+    """Buffer that holds events until no older ones can arrive, and sorts each event once, when its position is
+    final.
+    """
 
     def __init__(self) -> None:
         self._held: list[RowColumns] = []

@@ -40,7 +40,7 @@ class MergedRow(NamedTuple):
 
 
 class HostMerger:
-    """Merges the events of several hosts by time; times are nanoseconds of one clock."""
+    """Merge of the events of several hosts by time; times are nanoseconds of one clock."""
 
     def __init__(self, window: int = WINDOW_NS) -> None:
         self.window = window

@@ -56,7 +56,7 @@ class _PlacedChunk(NamedTuple):
 
 
 class Intake:
-    """Stores the bytes in `blocks` and returns the rows in the order of their CPU."""
+    """Indexer that stores the bytes in `blocks` and returns the rows in the order of their CPU."""
 
     def __init__(self, decoder: Decoder, blocks: Blocks) -> None:
         self.lines = LineIndex(decoder.formats)

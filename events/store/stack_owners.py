@@ -2,9 +2,9 @@
 
 A `stacktrace` trigger runs after its event is in the buffer (EVENT_CMD_FL_POST_TRIGGER of
 kernel/trace/trace_events_trigger.c), on the same CPU, in the same task and the same interrupt context: both records
-have these in their headers. Only an interrupt, or another task while a program runs, can write records between the
-two, and those differ in one of these properties. So a stack belongs to the last event before it that is equal in all
-three and has such a trigger, if no other stack is in between and no events were lost. A stack without this proof
+have these in their headers. Only an interrupt or, for a probe in a program, another task can write records between
+the two, and those differ in one of these properties. So a stack belongs to the last event before it that is equal in
+all three and has such a trigger, if no other stack is in between and no events were lost. A stack without this proof
 remains a row.
 """
 
@@ -50,7 +50,7 @@ class _Rows(NamedTuple):
 
 
 class StackOwners:
-    """Removes stacks from runs of rows and stores them in `blocks` with their events."""
+    """Assignment of stacks: removes them from runs of rows and stores them in `blocks` with their events."""
 
     def __init__(self, decoder: Decoder, blocks: Blocks, lines: LineIndex) -> None:
         self.carriers: Container[str] = ()

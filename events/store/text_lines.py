@@ -38,7 +38,7 @@ class IndexedText(NamedTuple):
 
 
 class LineIndex:
-    """Finds the events in consecutive pieces of text; a piece may end anywhere."""
+    """Index of the events in consecutive pieces of text; a piece may end anywhere."""
 
     def __init__(self, formats: Mapping[int, EventFormat]) -> None:
         self._events = TextEvents(formats)

@@ -190,9 +190,9 @@ class Summary:
             return False
         if (
             self._events.at == at
-            and (last_reset := max((row for row in resets if row <= at), default=-1)) > self._last_reset
+            and (reset := max((row for row in resets if row <= at), default=-1)) > self._last_reset
         ):
-            self._last_reset = last_reset
+            self._last_reset = reset
             self.timeline.begin_anew()
         all_columns = self._store.columns(at, stop)
         passing = (
