@@ -25,8 +25,8 @@ from probes.plans.plan import Plan, PlannedEvent, titles_of
 from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.live.losses_model import MOST_ACTIVE, maxactive_of, with_maxactive
 from tui.messages import Disarmed, ProbeArmed, ProbeRejected, ProbeTooFast, RecordingChanged, Remedied
+from tui.present.losses_model import MOST_ACTIVE, maxactive_of, with_maxactive
 
 
 def arm(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from probes.plans.plan import Plan
     from probes.verdict import Verdict
-    from tui.compose.specification import TypedText
     from tui.opening import Opening
     from tui.preview import PreviewReader
 
@@ -86,16 +85,6 @@ class TypesRead(PartMessage):
         super().__init__()
         self.connection = connection
         self.function = function
-
-
-class TextRead(PartMessage):
-    """The target has checked a typed text."""
-
-    def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
-        super().__init__()
-        self.connection = connection
-        self.text = text
-        self.found = found
 
 
 class AttachExplained(PartMessage):
@@ -181,16 +170,6 @@ class ProbeRejected(PartMessage):
         self.verdict = verdict
         self.text = text
         self.remedy = remedy
-
-
-class LinesRead(PartMessage):
-    """Pasted lines of specifications were checked; `left_out` of them had no probe."""
-
-    def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
-        super().__init__()
-        self.connection = connection
-        self.found = found
-        self.left_out = left_out
 
 
 class Disarmed(PartMessage):

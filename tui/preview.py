@@ -10,27 +10,15 @@ import contextlib
 import os
 import pickle
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kernel.recording.target import RecordingTarget
     from kernel.target import Target
-from tui.present.first_row import FirstRows
+from tui.present.first_row import FirstRows, Preview
 
 _EVENTS, _FUNCTIONS = b"e", b"f"
 """First byte from the child, sent before any reading: whether the target holds events."""
-
-
-class Preview(NamedTuple):
-    """Content of the first picture."""
-
-    target: str
-    kernel: str
-    """Description of the kernel, as `Linux 7.2.13 x86-64`."""
-    names: tuple[str, ...]
-    """Functions that can be traced, sorted."""
-    events: FirstRows | None = None
-    """Rows of a recording; None: it has none, or they can't be read."""
 
 
 class PreviewReader(threading.Thread):

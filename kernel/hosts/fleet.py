@@ -16,13 +16,13 @@ from kernel.errors import KernelError
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest
-from kernel.hosts.clocks import near_clock
 from kernel.hosts.host import Host, HostState, Opener
 from kernel.hosts.host_workers import HostWorkers
 from kernel.hosts.merged_events import MergedEvents
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
 from kernel.hosts.reconnects import HostReconnects
+from kernel.watch.clocks import near_clock
 from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_come_back, cut_silent
 from kernel.watch.watch import Watch
 

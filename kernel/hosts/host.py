@@ -16,7 +16,7 @@ from kernel.guards.limits import Limits, TooFast
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest, ArmResult, carry_out
-from kernel.hosts.clocks import read_clock
+from kernel.watch.clocks import read_clock
 from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, what_becomes
 from kernel.watch.watch import Watch

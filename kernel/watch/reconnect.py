@@ -247,7 +247,7 @@ class ReconnectAttempt:
 
         What was heard last was made before: from there on events are missing, and none is missing that came.
         """
-        from kernel.hosts.clocks import read_clock  # and numpy
+        from kernel.watch.clocks import read_clock  # and numpy
 
         now, heard = time.monotonic_ns(), int(self._heard * 1e9)
         reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)

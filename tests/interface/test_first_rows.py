@@ -16,8 +16,9 @@ from tests.interface.widget_host import screen_text, until
 from tui.app import target_control
 from tui.app.app import Probewright
 from tui.opening import Opening
+from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
-from tui.preview import Preview, PreviewReader
+from tui.preview import PreviewReader
 from widgets.events.status_bar import LiveLine, TopLine
 from widgets.lists.tail_table import TailTable
 

@@ -18,7 +18,7 @@ from kernel.connection.planner import Connection
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tui.app.ways_out import RUNNING_KERNEL
+from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.graph.model import GraphModel
 from tui.views.graph.view import GraphView
 from widgets.events.graph_pane import GraphPane

@@ -16,9 +16,9 @@ from tests.interface.test_guards import Kernel, ask_for
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import screen_text, until
 from tui.app.typed_ahead import PAUSE
-from tui.app.ways_out import ADD_TRIGGER
 from tui.live.event_export import EventExportScreen
 from tui.live.triggers import TriggerScreen
+from tui.present.ways_out import ADD_TRIGGER
 from widgets.search_line import SearchLine
 from widgets.spec.spec_editor import SpecEditor
 

@@ -12,8 +12,8 @@ from tests.interface.test_app import SIZE, application, open_compose, pick, reco
 from tests.interface.test_guards import living
 from tests.interface.widget_host import screen_text, until
 from tui import kernel_jobs
-from tui.app.ways_out import NO_FILTER
 from tui.live.triggers import TriggerScreen
+from tui.present.ways_out import NO_FILTER
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.pick_list import PickList
 

@@ -21,9 +21,7 @@ from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_line_cut import Side, keys, live
 from tests.interface.widget_host import until
-from tui.app import ways_out
 from tui.app.typed_ahead import PAUSE
-from tui.app.ways_out import WAYS
 from tui.dialogs import dialogs
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
@@ -32,6 +30,8 @@ from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
+from tui.present import ways_out
+from tui.present.ways_out import WAYS
 from tui.views.graph.view import GraphView
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
@@ -44,7 +44,7 @@ __all__ = ["kernel_only", "lan", "living", "recording"]
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
-    *("tui/app/ways_out.py", "widgets/way_out.py", "tui/help.py", "tui/commands.py", "tui/docs/manpage.py"),
+    *("tui/present/ways_out.py", "widgets/way_out.py", "tui/help.py", "tui/commands.py", "tui/docs/manpage.py"),
     *("tui/docs/keys.py", "probes/export/fleets/ansible_parts.py"),
 }
 """Files that name keys and are held against the bindings elsewhere: `test_help`, `test_docs`."""
@@ -440,7 +440,7 @@ def test_each_way_is_taken_somewhere():
 
 
 def test_no_other_message_names_a_key():
-    """A message has a `Way` of `tui.app.ways_out`, which is tried above."""
+    """A message has a `Way` of `tui.present.ways_out`, which is tried above."""
     found = []
     for folder in ("tui", "widgets", "kernel", "probes", "events"):
         for path in (ROOT / folder).rglob("*.py"):

@@ -33,11 +33,11 @@ from probes.translation.translate import translate
 from tests.real.held import bring_in
 from tui.cli.follow.hist_printer import tell_tables
 from tui.filter.filter import Filter
+from tui.output.kernel_tables import titles_of_key
 from tui.output.view_job import ViewJob
+from tui.output.view_tables import TABLES as TABLES_OF_VIEWS
 from tui.present.call_ends import ends_of
 from tui.present.hist_tables import lines_of
-from tui.present.kernel_tables import titles_of_key
-from tui.present.view_tables import TABLES as TABLES_OF_VIEWS
 
 WRITES = 300
 SIZE = 77_777

@@ -27,13 +27,13 @@ from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
-from tui.app.ways_out import DISARM_ALL, WHAT_HELPS
 from tui.commands import WHY_NOT, bindings, excuses
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
 from tui.opening import Opening
 from tui.present.event_times import ClockFace
+from tui.present.ways_out import DISARM_ALL, WHAT_HELPS
 from tui.refresh import RefreshLoop
 from tui.theme import SIXTEEN
 from widgets.notice import Notice

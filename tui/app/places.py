@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
     from tui.live.screen import LiveScreen
-    from tui.preview import Preview
+    from tui.present.first_row import Preview
     from tui.workbench import Workbench
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from textual.app import App, SuspendNotSupported
 from textual.timer import Timer
 
-from tui.app.ways_out import GIVE_UP, RECONNECT
 from tui.dialogs import dialogs
 from tui.messages import ConnectionLost, ConnectionRestored
 from tui.notifications import Notices
+from tui.present.ways_out import GIVE_UP, RECONNECT
 
 if TYPE_CHECKING:
     from kernel.errors import KernelError

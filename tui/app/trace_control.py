@@ -11,10 +11,10 @@ from textual.app import App
 
 from kernel.errors import KernelError
 from tui.app.keyboard import Keyboard
-from tui.app.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
 from tui.dialogs import dialogs
 from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
 from tui.notifications import Notices
+from tui.present.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
 
+from tui.compose.messages import LinesRead
 from tui.compose.specification_control import SpecificationControl
-from tui.messages import LinesRead
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:

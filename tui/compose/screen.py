@@ -12,16 +12,17 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from tui import messages
-from tui.app.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 from tui.commands import bindings
 from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
+from tui.compose.messages import LinesRead, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
 from tui.compose.signature_control import SignatureControl
 from tui.compose.specification_control import SpecificationControl
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
+from tui.present.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 from tui.workbench import Workbench, open_connection
 from widgets.events.status_bar import Status, TopLine
 from widgets.fields.function_list import FunctionList
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from probes.completion.choice import Completions
     from probes.probe import Probe
-    from tui.preview import Preview
+    from tui.present.first_row import Preview
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.spec_editor import SpecEditor
@@ -62,8 +63,8 @@ class ComposeScreen(Screen[None]):
             messages.CodeRead: attach.code_read,
             messages.CallersFound: attach.callers_found,
             messages.TypesRead: self._types_read,
-            messages.TextRead: self.specification.text_read,
-            messages.LinesRead: self._pasted.offer,
+            TextRead: self.specification.text_read,
+            LinesRead: self._pasted.offer,
         }
 
     @on(PartMessage)

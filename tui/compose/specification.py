@@ -22,7 +22,7 @@ from probes.syntax.parse import ParseError
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
-from tui.app.ways_out import SHOW_LINES
+from tui.present.ways_out import SHOW_LINES
 from widgets.spec.layout import OtherKernel, Specification
 
 _TRIED = 12

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from kernel.errors import KernelError
-from tui.app.ways_out import ADD_TRIGGER
 from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
+from tui.compose.messages import TextRead
 from tui.compose.panes import ProbePanes
 from tui.compose.signature_control import SignatureControl
-from tui.messages import TextRead
+from tui.present.ways_out import ADD_TRIGGER
 from tui.workbench import Workbench, open_connection
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from kernel.connection.planner import Connection
 from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.schema import Preset
-from tui.app.ways_out import LEAVE_FOR_TARGET
 from tui.dialogs import preset_model
+from tui.present.ways_out import LEAVE_FOR_TARGET
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck, PresetChooser
 from widgets.footer import KeyFooter

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from probes.completion.choice import Completions
     from tui.filter.completion import CandidateValue
     from tui.filter.hidden_rows import HiddenRows
-    from tui.hosts.filtered_rows import FilteredHostRows
-    from tui.hosts.rows import HostRows
 
 _BUDGET: Final = 0.01
 """Seconds for counting between two keys."""
@@ -222,20 +220,3 @@ class LiveFilterBar(FilterBar):
         from events.search.filtered_rows import FilteredRows
 
         self._filter.choose(text, self._watch_on_screen(), found if isinstance(found, FilteredRows) else None)
-
-
-class HostsFilterBar(FilterBar):
-    """Filter of the events of several hosts."""
-
-    def __init__(self, rows: HostRows) -> None:
-        super().__init__(rows.filter)
-        self._rows = rows
-
-    def watches(self) -> Sequence[Watch]:
-        return self._rows.watches
-
-    def begin(self, text: str) -> FilteredHostRows:
-        return self._rows.preview(text)
-
-    def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - it is looked for anew
-        self._rows.choose(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tui.app.ways_out import NO_FILTER
+from tui.present.ways_out import NO_FILTER
 
 if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.app import App
 
 from kernel.errors import KernelError
-from tui.app.ways_out import (
+from tui.hosts.host_text import NOTHING_MISSING
+from tui.messages import HostsChanged
+from tui.opening import Opening
+from tui.present.ways_out import (
     ARM_BUILT_EVERYWHERE,
     ARM_PRESET_EVERYWHERE,
     GIVE_UP,
@@ -16,9 +19,6 @@ from tui.app.ways_out import (
     RECONNECT,
     SEE_HOSTS,
 )
-from tui.hosts.host_text import NOTHING_MISSING
-from tui.messages import HostsChanged
-from tui.opening import Opening
 from tui.refresh import TickTimer
 
 if TYPE_CHECKING:

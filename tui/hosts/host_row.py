@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from events.store.outage_mark import gap_seconds
 from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
-from tui.app.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
 from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
+from tui.present.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
 from widgets.events.host_table import HostLine
 from widgets.events.status_bar import LossTotals
 

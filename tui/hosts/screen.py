@@ -10,14 +10,15 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from tui.app.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.commands import bindings
 from tui.dialogs import dialogs
-from tui.filter.bar import FilterBar, HostsFilterBar
+from tui.filter.bar import FilterBar
+from tui.hosts.filter_bar import HostsFilterBar
 from tui.hosts.host_row import host_line
 from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
+from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.histograms.pane import TableLines, TableList
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine, LiveState, LossTotals

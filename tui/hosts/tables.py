@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from tui.output.kernel_tables import HistogramsTable
+from tui.output.view_table import Cells, ViewTable
 from tui.present.hist_tables import TableLine, lines_of_watch
-from tui.present.kernel_tables import HistogramsTable
-from tui.present.view_table import Cells, ViewTable
 from widgets.number_format import grouped
 from widgets.safe_text import safe
 

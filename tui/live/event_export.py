@@ -38,7 +38,7 @@ class EventExportScreen(ExportScreen):
 
     def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
         """Take whose events they are, their store, the filter, and whose table is offered
-        (`tui.present.view_tables`).
+        (`tui.output.view_tables`).
         """
         self._filter = chosen
         self._selected = chosen.of(watching, store)
@@ -94,7 +94,7 @@ class EventExportScreen(ExportScreen):
             return
         self.say_of_what(self._of_what())
         if view:
-            from tui.present.view_tables import TABLES
+            from tui.output.view_tables import TABLES
 
             self.start_table(TABLES[view](self._watching, self._store, self._filter), form)
             return

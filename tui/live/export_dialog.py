@@ -17,7 +17,7 @@ from widgets.number_format import grouped
 if TYPE_CHECKING:
     from events.export.job import Job
     from tui.output.view_job import ViewJob
-    from tui.present.view_table import ViewTable
+    from tui.output.view_table import ViewTable
 
 BUDGET = 0.02
 """Seconds of a step."""
@@ -36,7 +36,7 @@ _TABLES = {
     "hosts": ("hosts", "how each host is, and what was lost there; run --view hosts writes the same"),
     "histograms": ("histograms", _COUNTED.format("run --view histograms")),
 }
-"""Titles of the tables of `tui.present.view_tables`, and what is in them."""
+"""Titles of the tables of `tui.output.view_tables`, and what is in them."""
 
 
 class ExportScreen(EventExportDialog):

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 from tui import kernel_jobs
-from tui.live.losses_model import maxactive_of, sheet_of
+from tui.present.losses_model import maxactive_of, sheet_of
 from widgets.events.loss_panel import LossPanel, LossSheet
 from widgets.footer import KeyFooter
 

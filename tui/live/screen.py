@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from tui.app.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
@@ -23,6 +22,7 @@ from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
+from tui.present.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
@@ -32,8 +32,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
-    from tui.present.first_row import FirstRows
-    from tui.preview import Preview
+    from tui.present.first_row import FirstRows, Preview
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView
@@ -272,7 +271,7 @@ class LiveScreen(Screen[None]):
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""
         from tui.live.event_export import EventExportScreen
-        from tui.present.view_tables import OF_KERNEL
+        from tui.output.view_tables import OF_KERNEL
 
         watching = self.views.watch
         table = self.views.current.table_name

@@ -21,8 +21,7 @@ from widgets.events.status_bar import LiveLine, LiveState, LossTotals, Status, T
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
-    from tui.present.first_row import FirstRows
-    from tui.preview import Preview
+    from tui.present.first_row import FirstRows, Preview
 
 _TRACED: Final = "calls are traced: g; no probe is armed"
 

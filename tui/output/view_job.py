@@ -12,7 +12,7 @@ from events.json_text import json_line
 
 if TYPE_CHECKING:
     from events.export.catalogue import Format
-    from tui.present.view_table import ViewTable
+    from tui.output.view_table import ViewTable
 
 _AT_ONCE: Final = 64
 """Rows written between two checks of the clock."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    pass
 
 
 class FirstRow(NamedTuple):
@@ -42,3 +45,15 @@ class FirstRows(NamedTuple):
     """True if the file is truncated."""
     gap: float = 0.0
     """Seconds of outages during the recording."""
+
+
+class Preview(NamedTuple):
+    """Content of the first picture."""
+
+    target: str
+    kernel: str
+    """Description of the kernel, as `Linux 7.2.13 x86-64`."""
+    names: tuple[str, ...]
+    """Functions that can be traced, sorted."""
+    events: FirstRows | None = None
+    """Rows of a recording; None: it has none, or they can't be read."""

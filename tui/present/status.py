@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tui.app.ways_out import ARM_ONE
 from tui.present import watched_events
 from tui.present.loss_totals import lost_of
+from tui.present.ways_out import ARM_ONE
 from widgets.events.status_bar import LossTotals, Status
 from widgets.number_format import grouped
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
-    from tui.present.first_row import FirstRows
-    from tui.preview import Preview
+    from tui.present.first_row import FirstRows, Preview
     from widgets.events.event_detail import DetailField
 
 

@@ -83,7 +83,7 @@ class View(ABC):
 
     @property
     def table_name(self) -> str:
-        """Name of the table in `tui.present.view_tables` that can be exported; empty: the view has none."""
+        """Name of the table in `tui.output.view_tables` that can be exported; empty: the view has none."""
         return ""
 
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times

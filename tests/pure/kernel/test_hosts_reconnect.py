@@ -15,11 +15,11 @@ from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, TargetLo
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN
 from kernel.hosts.arm_request import ArmRequest
-from kernel.hosts.clocks import read_clock
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.target import Step
 from kernel.watch import reconnect
+from kernel.watch.clocks import read_clock
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.kernel.test_hosts import READ, SECOND, armed_on, shown, shows, states, until
 

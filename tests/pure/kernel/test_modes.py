@@ -25,7 +25,7 @@ from probes.probe import Probe, ProbePlace
 from tests.fake_hist import HistKernel
 from tests.fake_target import FakeTarget
 from tests.pure.kernel.test_session import Fault
-from tui.live.losses_model import maxactive_of, with_maxactive
+from tui.present.losses_model import maxactive_of, with_maxactive
 
 HIST = """# event histogram
 #

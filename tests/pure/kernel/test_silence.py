@@ -28,7 +28,7 @@ from tests.pure.kernel.test_watch import Anything, probe
 from tests.pure.tui.test_cli_waiting import Terminal
 from tui.cli.console.silence import telling_silence
 from tui.cli.follow.follow import follow
-from tui.live.losses_model import sheet_of
+from tui.present.losses_model import sheet_of
 from tui.present.status import rates_of
 from widgets.events.status_bar import LiveState, LossTotals, Status, live_line, top_line
 

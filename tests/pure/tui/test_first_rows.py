@@ -19,9 +19,9 @@ from tests.graph_recordings import graph_recording
 from tests.pure.test_layers import ROOT
 from tests.syscall_recording import call_recording
 from tui.present import first_rows as reading
+from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
 from tui.present.status import fields_of, losses_of, note_of, note_of_preview, status_of, status_of_preview
-from tui.preview import Preview
 from tui.views.events.model import EventTable
 
 SHIPPED = shipped_recording()

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tui.app.ways_out import NO_FILTER
 from tui.filter.hidden_rows import HiddenRows
+from tui.present.ways_out import NO_FILTER
 
 OWN, OTHER = "pw/vfs_open", "pw/vfs_read"
 PLAN = SimpleNamespace(events=(SimpleNamespace(path=OWN),), probe=SimpleNamespace(subject="vfs_*"))

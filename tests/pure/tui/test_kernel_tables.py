@@ -26,9 +26,9 @@ from tests.pure.kernel.test_hist_tables_hosts import TRIGGER, CountingHost
 from tui.cli.commands import run
 from tui.cli.exports import view_export
 from tui.cli.follow import follow as watching
+from tui.output.kernel_tables import HistogramsTable
 from tui.output.view_job import ViewJob
 from tui.present.hist_tables import object_of
-from tui.present.kernel_tables import HistogramsTable
 
 __all__ = ["command"]
 

@@ -23,7 +23,7 @@ from tui.cli.args import options
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols
 from tui.output.view_job import ViewJob
-from tui.present.view_tables import OF_KERNEL, TABLES, SummaryTable
+from tui.output.view_tables import OF_KERNEL, TABLES, SummaryTable
 from tui.views.calls.call_text import detail_of_call, detail_of_loss
 from tui.views.calls.model import CallTable
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.connection.planner import Connection
     from tui.filter.filter import Filter
-    from tui.present.view_table import ViewTable
+    from tui.output.view_table import ViewTable
 
 
 def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def _write_view(
     watch: Watch, store: Store, wanted: ExportRequest, view: str, event_filter: Filter, *, as_json: bool = False
 ) -> int:
     """Write the table of a view of a store. Raises `REFUSALS`, and the errors of `read`."""
-    from tui.present.view_tables import TABLES  # imports code that measures text for a screen
+    from tui.output.view_tables import TABLES  # imports code that measures text for a screen
 
     load_symbols(watch, wanted.form)
     return give_table(

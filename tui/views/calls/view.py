@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from tui.app.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap
+from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
 from tui.views.calls.model import CallTable
 from tui.views.events.filtered_pane import SORT, FilteredPane

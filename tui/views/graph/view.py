@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from tui.app.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap, note_of_recording
+from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from tui.views.calls.call_text import CallTexts, detail_of_call
 from tui.views.graph.hot_spots import HotSpots
 from tui.views.graph.model import GraphModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from kernel.watch.hist_tables import events_with_tables
-from tui.app.ways_out import GIVE_TRIGGER, SUM_UP
 from tui.filter.filter import Filter
 from tui.present.status import note_of
+from tui.present.ways_out import GIVE_TRIGGER, SUM_UP
 from tui.views.histograms.pane import HistogramsPane, TableLines
 from tui.views.view import View, ViewPlace
 

@@ -9,7 +9,6 @@ from events.names.event_names import event_name
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY
 from probes.plans.plan import titles_of
-from tui.app.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
 from tui.present.summary_values import (
@@ -22,6 +21,7 @@ from tui.present.summary_values import (
     powers_of,
     quantile_of,
 )
+from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from widgets.events.summary_panel import Bars, SummaryText
 from widgets.events.summary_rows import Bar, Rate
 from widgets.number_format import duration, grouped

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from events.store.outage_mark import is_mark
 from tui.filter.filter import Filter, PassCount
 from tui.output.event_source import source_of_rows
+from tui.output.kernel_tables import HistogramsTable, KernelSummaryTable
+from tui.output.view_table import Cells, EventsTable, ViewTable
 from tui.present.call_ends import ends_of
-from tui.present.kernel_tables import HistogramsTable, KernelSummaryTable
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of
 from tui.present.summary_values import SHOWN, Subject, subjects_of
-from tui.present.view_table import Cells, EventsTable, ViewTable
 from tui.views.calls.model import CallTable
 
 if TYPE_CHECKING:

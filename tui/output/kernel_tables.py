@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.summary.hist_text import HistKey, keys_of, values_of
 from kernel.watch.hist_tables import HistTable, read_tables
+from tui.output.view_table import Cells, ViewTable
 from tui.present.hist_tables import object_of
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of_kernel
 from tui.present.summary_values import SHOWN
-from tui.present.view_table import Cells, ViewTable
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:

@@ -1,0 +1,30 @@
+"""Messages of workers of the compose screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Connection
+    from tui.compose.specification import TypedText
+from tui.messages import PartMessage
+
+
+class TextRead(PartMessage):
+    """The target has checked a typed text."""
+
+    def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
+        super().__init__()
+        self.connection = connection
+        self.text = text
+        self.found = found
+
+
+class LinesRead(PartMessage):
+    """Pasted lines of specifications were checked; `left_out` of them had no probe."""
+
+    def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
+        super().__init__()
+        self.connection = connection
+        self.found = found
+        self.left_out = left_out
