@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import textual.app
 import textual.pilot
-import textual.screen
 from textual._context import active_app
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -28,8 +27,8 @@ from tests.shared_work import (
 )
 from tui.notifications import SayingApp
 
-FRAME = 1 / 250
-"""Seconds between two paints of a screen in tests."""
+FRAME = 1 / 60
+"""Seconds between two paints of a screen, as Textual has it: with shorter ones tests paint a tenth more."""
 BUSY = 0.25
 """Share of a frame in which a process that computes is not idle."""
 
@@ -79,7 +78,7 @@ def messages_kept() -> Iterator[None]:
 
 
 async def idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until no coroutine can go on and no thread computes; as `textual._wait.wait_for_idle`, five times as fast.
+    """Wait until no coroutine can go on and no thread computes; in the place of `textual._wait.wait_for_idle`.
 
     Textual's looks at the CPU alone: a process that others keep from it seems idle.
     """
@@ -95,10 +94,9 @@ async def idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def frames_soon_over() -> Iterator[None]:
-    """Paint more often, and wait as much shorter for an application that is idle."""
+def idle_by_what_is_to_do() -> Iterator[None]:
+    """Wait for an application that is idle by `idle`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(textual.screen, "UPDATE_PERIOD", FRAME)
         patch.setattr(textual.app, "wait_for_idle", idle, raising=False)
         patch.setattr(textual.pilot, "wait_for_idle", idle)
         yield

@@ -69,7 +69,7 @@ def zombies() -> list[int]:
 def until(seen: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Whether it becomes true in time.
 
-    Between two looks it rests longer than a look takes: one at an emulated guest delays what is waited for there.
+    Between two looks it rests thrice as long as a look takes: one at an emulated guest delays what is waited for.
     """
     end = time.monotonic() + seconds
     while True:
@@ -79,7 +79,7 @@ def until(seen: Callable[[], object], seconds: float = PATIENCE) -> bool:
         now = time.monotonic()
         if now > end:
             return False
-        time.sleep(min(max(0.05, 2 * (now - began)), 0.5))
+        time.sleep(min(max(0.05, 3 * (now - began)), 2.0))
 
 
 def remains(pid: int, below: dict[int, str]) -> list[str]:

@@ -29,7 +29,7 @@ from probes.probe import Kind
 from tests.real.held import bring_in
 
 KERNELS = ["6.1", "7.2", "arm64:6.12"]
-EACH = 6
+EACH = 3
 """Functions of each kind of answer that are tried."""
 # One line in, one line out: what the kernel said to each.
 TRY = r"""
@@ -39,7 +39,7 @@ while read -r line; do
 done
 """
 OBJDUMP = {"x86_64": ("objdump", "i386:x86-64"), "aarch64": ("aarch64-linux-gnu-objdump", "aarch64")}
-SITES = 150
+SITES = 100
 """Calls that are shown to the disassembler, of each function."""
 
 
@@ -132,7 +132,7 @@ class TestOnKernels:
         kcore = Kcore(seen.connection.target)
         wanted = [name for name, about in seen.known.items() if about.has(Why.NOTRACE) and "." not in name]
         claimed = 0
-        for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 12)]:
+        for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 5)]:
             sites = [
                 (caller.spot.start + at, caller.jumps)
                 for caller in seen.callers(name).found

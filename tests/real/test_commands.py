@@ -22,6 +22,8 @@ from tests.real.test_ssh_guest import is_clean, is_recording, left
 
 __all__ = ["command"]  # a fixture
 
+ENOUGH = 80
+"""Events of the recording, at least: some rounds of the workload."""
 TARGETS = pytest.mark.parametrize("where", ["guest", "recording"])
 
 
@@ -32,17 +34,17 @@ def env(guest_72: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def recording(guest_72: Guest, env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made by `record`, of 200 events at least."""
+    """Made by `record`, of `ENOUGH` events at least."""
     path = tmp_path_factory.mktemp("recording") / "made.pwr"
     guest_72.workload(True)
-    words = ["--target", address(guest_72), "--json", "--count", "200", "-o", str(path)]
+    words = ["--target", address(guest_72), "--json", "--count", str(ENOUGH), "-o", str(path)]
     done = run("record", *words, SPEC, "f do_sys_openat2 filename:ustring", env=env)
     guest_72.workload(False)
     assert done.status == 0, done
     (told,) = done.objects
     held = run(str(path), "--export", "jsonl")
     assert told == {"file": str(path), "events": len(held.objects), "bytes": path.stat().st_size}
-    assert told["events"] >= 200
+    assert told["events"] >= ENOUGH
     assert is_clean(guest_72), left(guest_72)
     return path
 
@@ -238,7 +240,9 @@ def test_one_refused_probe_and_none_is_armed(guest_72: Guest, env: dict[str, str
     assert is_clean(guest_72), left(guest_72)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "sign", [signal.SIGINT, *(pytest.param(sign, marks=pytest.mark.matrix) for sign in (signal.SIGTERM, signal.SIGHUP))]
+)
 def test_signals_take_the_probes_away(guest_72: Guest, env: dict[str, str], sign: signal.Signals) -> None:
     guest_72.workload(True)
     process = start("run", SPEC, "--target", address(guest_72), "--json", env=env)
@@ -286,7 +290,7 @@ def test_signals_before_the_first_event(
         assert is_clean(guest_72), left(guest_72)
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("form", [[], pytest.param(["--json"], marks=pytest.mark.matrix)])
 def test_an_event_is_given_out_as_it_comes(guest_72: Guest, env: dict[str, str], form: list[str]) -> None:
     """Into a pipe too, and though nothing comes behind it."""
     process = start("run", "f vfs_read count if count == 4242", *form, "--target", address(guest_72), env=env)
@@ -322,7 +326,7 @@ def test_recording_gives_what_was_recorded(recording: Path, command: Callable[..
     _check_events(done, len(done.objects))
     opens = command("run", "f do_sys_openat2 filename:ustring", "--target", str(recording), "--json")
     held = command(str(recording), "--export", "jsonl")
-    assert len(done.objects) + len(opens.objects) == len(held.objects) >= 200
+    assert len(done.objects) + len(opens.objects) == len(held.objects) >= ENOUGH
     assert "/proc/kallsyms" in {one["values"]["filename"] for one in opens.objects}
     other = command("run", "f vfs_unlink", "--target", str(recording), "--json", "--for", "1")
     assert other.status != 0, other

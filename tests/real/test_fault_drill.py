@@ -31,7 +31,7 @@ from tests.real.saved import SavedGuests
 from tests.real.test_killed import machine_of
 from tests.real.test_ssh_guest import is_clean, left
 
-MOMENTS = int(os.environ.get("PROBEWRIGHT_DRILL", "8"))
+MOMENTS = int(os.environ.get("PROBEWRIGHT_DRILL", "5"))
 SEED = int(os.environ.get("PROBEWRIGHT_DRILL_SEED", "20"))
 SHARES = {"local": 4, "agent": 3, "near": 1, "application": 1, "ssh": 2, "guest": 1}
 """Of twelve moments."""
@@ -113,6 +113,7 @@ def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_pat
         assert remains(process.pid, below) == [] or victim == "application"
 
 
+@pytest.mark.matrix  # a guest is killed under commands in test_killed and test_hosts
 @pytest.mark.parametrize("number", range(share("guest")))
 def test_killed_guest_ends_the_session_and_leaves_nothing_here(
     number: int, tmp_path: Path, saved: SavedGuests

@@ -27,6 +27,7 @@ PLANS = {
     "plain": GraphPlan(roots=ROOTS, functions=FUNCTIONS, max_depth=6, args=False, irqs=False),
     "all": GraphPlan(
         roots=ROOTS,
+        functions=(*FUNCTIONS, "*read*", "*copy*", "*seq*"),
         max_depth=5,
         retaddr=True,
         switches=True,

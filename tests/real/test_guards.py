@@ -116,7 +116,14 @@ def follow(watch: Watch, over: Callable[[], bool]) -> bool:
     return until(looked)
 
 
-@pytest.mark.parametrize("spec", ["f vfs_read count", "p vfs_read", "r vfs_read $retval", "f vfs_read%both count"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "f vfs_read count",
+        "f vfs_read%both count",
+        *(pytest.param(spec, marks=pytest.mark.matrix) for spec in ("p vfs_read", "r vfs_read $retval")),
+    ],
+)
 def test_the_rate_is_measured_before_a_probe_is_armed(
     watch: Watch, guest: Guest, measuring: Measuring, spec: str
 ) -> None:
@@ -176,7 +183,9 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
     assert watch.store.next_seq == before
 
 
-@pytest.mark.parametrize("spec", ["f vfs_read count", "p vfs_read count=%dx"])
+@pytest.mark.parametrize(
+    "spec", ["f vfs_read count", pytest.param("p vfs_read count=%dx", marks=pytest.mark.matrix)]
+)
 def test_what_is_only_counted_passes_the_filter(watch: Watch, guest: Guest, spec: str) -> None:
     size, other = SIZE + 3, SIZE + 4
     trigger = "hist:keys=common_pid"
@@ -232,7 +241,7 @@ def test_an_armed_probe_gets_another_filter(watch: Watch, guest: Guest, spec: st
     assert {one, other} <= set(counts(2 * number))
 
 
-@pytest.mark.parametrize("hot", ["f vfs_read count", "p vfs_read"])
+@pytest.mark.parametrize("hot", ["f vfs_read count", pytest.param("p vfs_read", marks=pytest.mark.matrix)])
 def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot: str) -> None:
     quiet = watch.arm(parse_probe("f vfs_mkdir"))
     storm = watch.arm(parse_probe(hot), at_any_rate=True)

@@ -33,7 +33,7 @@ KERNELS = {"alpha": "7.2", "beta": "7.2", "gamma": "6.1"}
 PRESET = ("file-position",)
 UNSURE = 1_000_000_000
 """Nanoseconds that a host's clock may be off by at most."""
-ENOUGH = 12
+ENOUGH = 6
 """Events of a host that show that it goes on."""
 
 

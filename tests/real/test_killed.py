@@ -295,6 +295,7 @@ def test_clean_takes_away_a_synthetic_event_that_was_written_down(
     assert is_clean(guest), left(guest)
 
 
+@pytest.mark.matrix  # over ssh, and there other leftovers, are in the tests above
 def test_clean_on_the_machine_itself_takes_away_latencies(inside: Guest, tmp_path: Path) -> None:
     group = _killed_with_latencies(inside, ssh_to(inside, tmp_path))
     assert inside.run("cd /pw && exec python3 -m tui clean").decode() == f"{group}: removed\n"
