@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
@@ -33,38 +35,47 @@ def armed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "f __schedule",
-        "f vfs_raed",
-        "f do_sys_open",
-        "p vfs_rea",
-        "f vfs_read file->f_poss",
-        "f vfs_read cuont",
-        "f vfs_read fil",
-        "f vfs_read count:int",
-        "f vfs_read %di",
-        "f vfs_read count if cuont > 1",
-        "f vfs_read count if count == -ENONT",
-        "t sched_swich",
-        "e sched/sched_swich",
-        "p vfs_read $arg9",
-    ],
+LIKE_OTHERS = (
+    "f __schedule",
+    "f vfs_raed",
+    "f do_sys_open",
+    "p vfs_rea",
+    "f vfs_read file->f_poss",
+    "f vfs_read cuont",
+    "f vfs_read fil",
+    "f vfs_read count:int",
+    "f vfs_read %di",
+    "f vfs_read count if cuont > 1",
+    "f vfs_read count if count == -ENONT",
+    "t sched_swich",
+    "e sched/sched_swich",
+    "p vfs_read $arg9",
 )
+"""What is right, or only like something that is."""
+
+
 @pytest.mark.parametrize("waited", [True, False])
-async def test_a_specification_is_armed_as_it_is_written(kernel_only, armed, text, waited):
+async def test_a_specification_is_armed_as_it_is_written(kernel_only, armed, waited):
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        spec.editor.put(text[:-1], len(text) - 1)
-        await pilot.press(text[-1])
-        if waited:
-            await until(lambda: spec.shown.text == text and spec.shown.verdict is not None, pilot)
-        await pilot.press("enter")
-        await pilot.pause(0.2)
-        assert spec.editor.value == text
-        assert set(armed) <= {text, text.removeprefix("e sched/")}
+
+        def is_judged(text: str) -> bool:
+            return spec.shown.text == text and spec.shown.verdict is not None
+
+        for text in LIKE_OTHERS:
+            await pilot.press("f6")
+            await until(lambda: app.focused is spec.editor, pilot)
+            spec.editor.put(text[:-1], len(text) - 1)
+            await pilot.press(text[-1])
+            if waited:
+                await until(partial(is_judged, text), pilot)
+            await pilot.press("enter")
+            await pilot.pause(0.2)
+            assert spec.editor.value == text
+            assert set(armed) <= {text, text.removeprefix("e sched/")}
+            await until(partial(is_judged, text), pilot)  # before the next one
+            armed.clear()
 
 
 async def test_a_chosen_completion_is_enters_and_stays_chosen(kernel_only, armed):

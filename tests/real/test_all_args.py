@@ -14,8 +14,8 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from tests.real.all_arguments import KERNELS, known_names, survey
 
-SAMPLE = 400
-REGISTERED = 15
+SAMPLE = 200
+REGISTERED = 8
 """Of these the events are made: Linux 6.12 takes a fifth of a second for an fprobe, in an emulator."""
 ODD = ("vfs_read", "do_mmap", "from_kuid", "vfs_rename", "tcp_sendmsg", "wake_up_new_task", "ZSTD_buildCTable")
 """Structs by value, more arguments than registers, more than an exit probe keeps."""

@@ -1,4 +1,4 @@
-"""`btf/` against bpftool, on the BTF of kernels that run."""
+"""`btf/` against bpftool, on the BTF of kernels that run; tests/pure has 7.2's with a module's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from kernel.lab.target import connect
 from tests import oracle_btf
 from tests.real.conftest import REQUIRED
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("bpftool") is None and not REQUIRED, reason="bpftool is not installed: apt install bpftool"
-)
+pytestmark = [
+    pytest.mark.matrix,
+    pytest.mark.skipif(
+        shutil.which("bpftool") is None and not REQUIRED, reason="bpftool is not installed: apt install bpftool"
+    ),
+]
 
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)

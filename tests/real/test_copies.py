@@ -18,7 +18,7 @@ from probes.probe import Kind
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 
-NUMBER = 20
+NUMBER = 8
 """Functions of each sort."""
 SORTS = ("isra", "constprop", "part")
 
