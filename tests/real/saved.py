@@ -50,6 +50,8 @@ class SavedGuest(Guest):
     def ssh_command(self) -> list[str]:
         """Return the words that run a command over the shared connection; without it they make one of their own."""
         control = self.folder / "c"
+        if self._master is not None and self._master.poll() is not None:
+            self.hang_up()  # it has ended by itself
         if self._master is None:
             words = ["ssh", "-N", "-M", "-S", str(control), *self.ssh_options, self.host]
             quiet = subprocess.DEVNULL
@@ -168,11 +170,13 @@ class SavedGuests:
 
 
 def _unchanged(guest: SavedGuest, state: str) -> bool:
-    guest.hang_up()
+    """Return whether it is as it was; its connection ends, which would die while it stands still."""
     try:
         return guest.alive and not guest.crash and until(lambda: guest.state() == state, _CALMS_DOWN)
     except LabError:
         return False
+    finally:
+        guest.hang_up()
 
 
 def _save(kernel: str, python: bool, folder: Path) -> None:

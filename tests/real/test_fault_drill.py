@@ -1,7 +1,7 @@
 """The fault drill: kill -9 of the application, of its agent, of ssh and of the guest at random moments of a session.
 
 After the next start nothing of it is left on the kernel, no setting of someone else's is changed, and a recording can
-be read up to the cut. Eight moments by default; `PROBEWRIGHT_DRILL=50` (`make drill`) has fifty, and
+be read up to the cut. Five moments by default; `PROBEWRIGHT_DRILL=50` (`make drill`) has fifty, and
 `PROBEWRIGHT_DRILL_SEED` others than the usual.
 """
 
