@@ -17,23 +17,26 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 NEWEST = "7.2"
 LONGEST: tuple[str, ...] = (
     "test_exports",
-    "test_ssh_lines",
     "test_commands",
-    "test_fault_drill",
+    "test_ssh_lines",
     "test_killed",
     "test_hosts",
+    "test_fault_drill",
+    "test_session_guest",
     "test_function_graph",
-    "test_terminal",
+    "test_pairing",
     "test_lab",
-    "test_attach",
     "test_guards",
-    "test_ssh_guest",
     "test_headless",
+    "test_attach",
+    "test_kinds",
+    "test_thirty",
     "test_differential",
+    "test_exports_boot",
     "test_presets",
 )
 """Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
-LONG_ELSEWHERE = ("test_export_everything", "test_app")
+LONG_ELSEWHERE = ("test_headless_memory", "test_export_everything", "test_app")
 """Files of other folders that begin before the rest of those, by the same reason."""
 _KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 

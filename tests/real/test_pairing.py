@@ -23,7 +23,7 @@ from tests.real.held import bring_in
 from tui.present.call_ends import ends_of
 
 INSIDE = Path(__file__).with_name("calls_inside.py").read_bytes()
-ROUNDS = 50
+ROUNDS = 25
 NUMBERS = 1 << 17
 """Where the workload begins to count; nobody else reads or writes so much at once."""
 SPECS = ("f vfs_write%both count $retval", "f vfs_read%both count $retval", "f __dev_queue_xmit%both skb $retval")

@@ -52,11 +52,11 @@ def test_by_completion_alone_on_the_recording(size: tuple[int, int]) -> None:
 
 
 def test_a_name_arrives(guest_72: Guest, tmp_path: Path) -> None:
-    guest_72.workload(True)
     with Tmux(screen_on(guest_72, tmp_path)) as terminal:
         terminal.wait(lambda screen: READY.search(screen) and "specification" in screen)
         below = descendants(terminal.pid)
         type_by_completion(terminal)
+        guest_72.workload(True)
         terminal.press("Enter")
         # The workload's `head` reads /proc/kallsyms.
         screen = terminal.wait(
