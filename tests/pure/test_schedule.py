@@ -62,4 +62,4 @@ def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
 def test_the_longest_files_are_there() -> None:
     tests = Path(__file__).parents[1]
     assert all((tests / "real" / f"{name}.py").exists() for name in LONGEST)
-    assert all(list(tests.glob(f"[!r]*/{name}.py")) for name in LONG_ELSEWHERE)
+    assert all(list(tests.glob(f"[!r]*/**/{name}.py")) for name in LONG_ELSEWHERE)
