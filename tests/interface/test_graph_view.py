@@ -26,6 +26,8 @@ from widgets.fields.probe_editor import ProbeEditor
 from widgets.number_format import duration, grouped
 
 SIZE = (120, 40)
+ONE_KERNEL = pytest.mark.parametrize("recording", ["full"], indirect=True)
+"""Where it is the same whether calls have results or not."""
 
 
 @pytest.fixture(scope="module", params=["full", "7.2"])
@@ -62,6 +64,7 @@ def rows(view):
     return [view.shown.row(place) for place in range(view.shown.first, view.shown.next)]
 
 
+@ONE_KERNEL
 async def test_a_tree_is_folded_and_unfolded(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -121,6 +124,7 @@ async def test_a_call_says_what_it_was_given_and_returned(recording):
         assert "entry: func" in "\n".join(screen_text(app))
 
 
+@ONE_KERNEL
 async def test_slow_calls_are_gone_through(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -143,6 +147,7 @@ async def test_slow_calls_are_gone_through(recording):
         assert view.shown.row(view.graph.cursor).duration >= 20_000_000
 
 
+@ONE_KERNEL
 async def test_short_calls_are_hidden(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -158,6 +163,7 @@ async def test_short_calls_are_hidden(recording):
         await until(lambda: view.shown.next == every, pilot)
 
 
+@ONE_KERNEL
 async def test_one_task_is_shown_alone(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -174,6 +180,7 @@ async def test_one_task_is_shown_alone(recording):
         assert {row.task for row in rows(view)} == every
 
 
+@ONE_KERNEL
 async def test_where_the_time_went_and_a_probe_on_it(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -192,6 +199,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "vfs_read", pilot)
 
 
+@ONE_KERNEL
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
     monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(GraphModel, limit=100))
@@ -238,6 +246,7 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
         assert shown.find("nothing has this", shown.first, 1, 600.0) == SearchStep(None, shown.tree.next, True)
 
 
+@ONE_KERNEL
 async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
     """No address is shown while the name is being read."""
     read = threading.Event()
@@ -290,6 +299,7 @@ async def test_a_search_finds_every_row_that_has_the_text(recording, monkeypatch
             assert (found.nonzero()[0] + tree.first).tolist() == wanted, text
 
 
+@ONE_KERNEL
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_has_room(recording, size):
     """Every line fits, and what took how long is on it."""
@@ -304,6 +314,7 @@ async def test_it_has_room(recording, size):
         assert "took" in screen_text(app)[2]
 
 
+@ONE_KERNEL
 async def test_a_recording_traces_nothing(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
@@ -318,6 +329,7 @@ async def test_a_recording_traces_nothing(recording):
         assert app.screen is app.places.compose
 
 
+@ONE_KERNEL
 async def test_a_call_took_as_long_in_its_details_as_on_the_list(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:

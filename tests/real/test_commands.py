@@ -271,7 +271,13 @@ def catches(pid: int, sign: signal.Signals) -> bool:
     return bool(found and int(found[1], 16) >> sign - 1 & 1)
 
 
-@pytest.mark.parametrize(("sign", "moments"), [(signal.SIGINT, (0.0, 0.5, 1.1)), (signal.SIGTERM, (0.2, 0.8, 1.4))])
+@pytest.mark.parametrize(
+    ("sign", "moments"),
+    [
+        (signal.SIGINT, (0.0, 0.5, 1.1)),
+        pytest.param(signal.SIGTERM, (0.2, 0.8, 1.4), marks=pytest.mark.matrix),
+    ],
+)
 def test_signals_before_the_first_event(
     guest_72: Guest, env: dict[str, str], sign: signal.Signals, moments: tuple[float, ...]
 ) -> None:

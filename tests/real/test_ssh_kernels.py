@@ -35,6 +35,7 @@ def test_events_arrive(guest: Guest) -> None:
     assert is_clean(guest), left(guest)
 
 
+@pytest.mark.matrix  # the application's lab ends with it in test_terminal and test_killed
 def test_a_lab_opened_by_its_name_ends_with_its_target() -> None:
     said: list[str] = []
     before = set(os.listdir("/proc"))

@@ -292,7 +292,9 @@ def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Pat
     assert until(lambda: is_clean(guest_72)), left(guest_72)
 
 
-@pytest.mark.parametrize("delay", [0.025, 0.150], ids=["50 ms", "300 ms"])
+@pytest.mark.parametrize(
+    "delay", [pytest.param(0.025, id="50 ms", marks=pytest.mark.matrix), pytest.param(0.150, id="300 ms")]
+)
 def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: float) -> None:
     """What 0.1 Mbit/s can't carry stays in the kernel's buffer, which counts what it has no room for; never in ours.
 

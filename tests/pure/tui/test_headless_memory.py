@@ -52,7 +52,7 @@ SMALL = HEADLESS._replace(
     rows=256 << 10, queued=128 << 10, unwritten=64 << 10, tasks=64, moves=4, calls=64, values=64, piece=256
 )
 """So small that all of it is full after some thousand events."""
-FIRST, LAST = 12_000, 18_000
+FIRST, LAST = 12_000, 24_000
 """Events after which is looked at what is held."""
 MOST = 20 * (LAST - FIRST) + SMALL.unwritten
 """Bytes that it may differ: what is under way, and tables that were made larger. A number of each event is more."""
