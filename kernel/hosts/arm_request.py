@@ -65,14 +65,14 @@ def probes_for(
         if isinstance(entry, str):
             probes.append(_typed(connection, entry))
             continue
-        for judged in judge(entry.preset, entry.given, connection.check, connection.facts.machine).probes:
-            if judged.plan is None:
-                raise ProbeRefused(judged.verdict)
-            if judged.refused:
-                error = judged.refused[0].error
+        for outcome in judge(entry.preset, entry.given, connection.check, connection.facts.machine).probes:
+            if outcome.plan is None:
+                raise ProbeRefused(outcome.verdict)
+            if outcome.refused:
+                error = outcome.refused[0].error
                 reason_text = f": {error.hint or error.message}" if error else ""
                 notes.append(f"{entry.preset.name}: another way is taken here{reason_text}")
-            probes.append(judged.probe)
+            probes.append(outcome.probe)
     fresh, repeated = apart(probes, armed_probes)
     return list(fresh), [*notes, *map(told_again, repeated)]
 
