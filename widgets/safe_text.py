@@ -12,7 +12,6 @@ import unicodedata
 from typing import Final
 
 from rich.cells import cell_len, chop_cells
-from textual.content import Content
 
 ELLIPSIS: Final = "…"
 LIMIT: Final = 4096
@@ -41,11 +40,6 @@ def safe_lines(raw: bytes | str, limit: int = 1000) -> list[str]:
     lines = text.replace("\r\n", "\n").split("\n", limit)
     more = lines[limit:]
     return [safe(line) for line in lines[:limit]] + ([ELLIPSIS] if more else [])
-
-
-def safe_content(raw: bytes | str, style: str = "") -> Content:
-    """Return foreign text for a widget that takes `Content`; markup in it is not interpreted."""
-    return Content.styled(safe(raw), style)
 
 
 def width(text: str) -> int:

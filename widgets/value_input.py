@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Label
 
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 from widgets.search_line import SearchLine
 
 

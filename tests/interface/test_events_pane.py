@@ -22,8 +22,8 @@ from tui.views.events.view import EventsView
 from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
-from widgets.events.status_bar import LossTotals
 from widgets.events.times import seconds
+from widgets.events.values import LossTotals
 from widgets.lists.tail_table import EmptyTable
 
 

@@ -19,8 +19,8 @@ from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
-from widgets.events.loss_panel import CpuLoss, LossPanel, LossSheet, ProbeLoss
-from widgets.events.status_bar import LossTotals
+from widgets.events.loss_panel import LossPanel
+from widgets.events.values import CpuLoss, LossSheet, LossTotals, ProbeLoss
 
 HIST = """# event histogram
 #

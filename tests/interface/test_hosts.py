@@ -32,7 +32,7 @@ from tui.live.detail import DetailScreen
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines
-from widgets.events.status_bar import LossTotals
+from widgets.events.values import LossTotals
 from widgets.lists.tail_table import TailTable
 from widgets.search_line import SearchLine
 from widgets.spec.spec_editor import SpecEditor

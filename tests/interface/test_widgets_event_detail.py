@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.interface.widget_host import Host
-from widgets.events.event_detail import DetailField, EventDetail
+from widgets.events.event_detail import EventDetail
+from widgets.events.values import DetailField
 
 FIELDS = (
     DetailField("common_type", "1234", "unsigned short", 0, 2, b"\xd2\x04"),

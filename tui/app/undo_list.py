@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from textual.app import App
 from textual.worker import Worker
 
+from tui.dialogs.screen_ways_out import take_back
 from tui.notifications import Notices
-from tui.present.ways_out import take_back
 
 _MOST: Final = 20
 """Number of steps that are kept; the oldest go first."""

@@ -24,7 +24,8 @@ from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.present.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 from tui.workbench import Workbench, open_connection
-from widgets.events.status_bar import Status, TopLine
+from widgets.events.status_bar import TopLine
+from widgets.events.values import Status
 from widgets.fields.function_list import FunctionList
 from widgets.footer import KeyFooter
 

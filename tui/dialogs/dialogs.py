@@ -40,7 +40,7 @@ def show_progress(app: App[None], opening: Opening) -> None:
 
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
     """Show an error, its reason, and the ways out that there are now."""
-    from tui.present.ways_out import of_dialog
+    from tui.dialogs.screen_ways_out import of_dialog
     from widgets.dialogs.error_dialog import ErrorDialog
 
     def taken(way: Way | None) -> None:

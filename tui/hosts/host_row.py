@@ -10,7 +10,7 @@ from kernel.remote.silence import words
 from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
 from tui.present.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
 from widgets.events.host_table import HostLine
-from widgets.events.status_bar import LossTotals
+from widgets.events.values import LossTotals
 
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet

@@ -13,8 +13,8 @@ from tui.filter.filter import Filter, PassCount
 from tui.present.event_times import wall_clock
 from tui.present.status import detail_of, fields_of
 from tui.present.value_text import ValueStyle
-from widgets.events.event_detail import DetailField
 from widgets.events.event_rows import FIXED, EventColumn, EventRows
+from widgets.events.values import DetailField
 
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet

@@ -21,7 +21,8 @@ from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.histograms.pane import TableLines, TableList
 from widgets.events.host_table import HostDetail, HostTable
-from widgets.events.status_bar import LiveLine, LiveState, LossTotals
+from widgets.events.status_bar import LiveLine
+from widgets.events.values import LiveState, LossTotals
 from widgets.footer import KeyFooter
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable

@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from widgets.events.event_detail import DetailField, EventDetail
+from widgets.events.event_detail import EventDetail
+from widgets.events.values import DetailField
 from widgets.footer import KeyFooter
 
 

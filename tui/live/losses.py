@@ -13,7 +13,8 @@ from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 from tui import kernel_jobs
 from tui.present.losses_model import maxactive_of, sheet_of
-from widgets.events.loss_panel import LossPanel, LossSheet
+from widgets.events.loss_panel import LossPanel
+from widgets.events.values import LossSheet
 from widgets.footer import KeyFooter
 
 if TYPE_CHECKING:

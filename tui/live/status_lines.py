@@ -17,7 +17,8 @@ from tui.present.status import (
     status_of_preview,
 )
 from tui.workbench import Workbench
-from widgets.events.status_bar import LiveLine, LiveState, LossTotals, Status, TopLine
+from widgets.events.status_bar import LiveLine, TopLine
+from widgets.events.values import LiveState, LossTotals, Status
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch

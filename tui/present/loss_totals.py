@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LossSums(NamedTuple):
-    """Events by the way in which they were lost, as in `widgets.events.status_bar.LossTotals`."""
+    """Events by the way in which they were lost, as in `widgets.events.values.LossTotals`."""
 
     lost: int = 0
     missed: int = 0

@@ -10,7 +10,7 @@ from kernel.session.session import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlannedEvent, titles_of
 from tui.present.status import losses_of
-from widgets.events.loss_panel import CpuLoss, LossSheet, ProbeLoss
+from widgets.events.values import CpuLoss, LossSheet, ProbeLoss
 
 DEFAULT_MAXACTIVE = 10
 """Smallest default maxactive of a kretprobe: max(10, 2 * CPUs), kernel/trace/trace_kprobe.c and kernel/kprobes.c."""

@@ -10,7 +10,7 @@ from events.stacks.stack import NO_EVENT, NO_FRAMES, is_stack, kernel_frames, us
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
-    from widgets.events.event_detail import DetailField
+    from widgets.events.values import DetailField
 
 
 def stack_rows(watch: Watch, record: Record) -> tuple[DetailField, ...]:
@@ -18,7 +18,7 @@ def stack_rows(watch: Watch, record: Record) -> tuple[DetailField, ...]:
 
     A stack whose event is missing begins with a note that says so.
     """
-    from widgets.events.event_detail import DetailField  # imports textual
+    from widgets.events.values import DetailField
 
     rows = [("note", NO_EVENT)] if is_stack(record) else []
     for name, texts in _stacks(watch, record):

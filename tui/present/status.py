@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui.present import watched_events
 from tui.present.loss_totals import lost_of
 from tui.present.ways_out import ARM_ONE
-from widgets.events.status_bar import LossTotals, Status
+from widgets.events.values import LossTotals, Status
 from widgets.number_format import grouped
 
 # The first rows must not wait for imports that only a later key needs.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from tui.present.first_row import FirstRows, Preview
-    from widgets.events.event_detail import DetailField
+    from widgets.events.values import DetailField
 
 
 def fields_of(watch: Watch) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
     from events.text import show
     from tui.present.stack_rows import stack_rows
     from tui.present.value_text import ValueStyle
-    from widgets.events.event_detail import DetailField
+    from widgets.events.values import DetailField
 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
@@ -201,7 +201,7 @@ def rank_of(name: str) -> int:
 def _day_row(watch: Watch, record: Record) -> tuple[DetailField, ...]:
     """Return the time of day on this machine's clock with its uncertainty, if it is known."""
     from tui.present.event_times import day_of
-    from widgets.events.event_detail import DetailField
+    from widgets.events.values import DetailField
 
     day = day_of(watch, record.ts, record.seq)
     return (DetailField("time of day", day, "", -1, 0, b""),) if day else ()
@@ -209,7 +209,7 @@ def _day_row(watch: Watch, record: Record) -> tuple[DetailField, ...]:
 
 def _cgroup_row(watch: Watch, record: Record) -> tuple[DetailField, ...]:
     """Return the cgroup of the task, if it is known."""
-    from widgets.events.event_detail import DetailField
+    from widgets.events.values import DetailField
 
     path = watch.store.cgroups.path_of(record.pid, record.ts, record.seq) if watch.store else None
     return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from textual.app import App
-from textual.screen import ModalScreen
-
 from widgets.way_out import Way
 
 RECONNECT: Final = Way(("f7",), "tries at once", "reconnect")
@@ -46,16 +43,3 @@ TAKE_BACK_BEHIND: Final = Way(("escape", "u"), "takes it back")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
 """All of them, by name."""
-
-
-def take_back(app: App[None]) -> Way:
-    """Return the way back from what was done last, from where the keyboard is: `u` is no key of every place."""
-    bound = app.active_bindings.get("u")
-    if bound is not None and bound.binding.action == "take_back":
-        return TAKE_BACK
-    return TAKE_BACK_BEHIND if isinstance(app.screen, ModalScreen) else TAKE_BACK_ELSEWHERE
-
-
-def of_dialog(app: App[None]) -> tuple[Way, ...]:
-    """Return the ways out of a trouble that can be taken now; the dialog that offers them takes their keys."""
-    return tuple(way for way in (TRY_AGAIN, SEE_HOSTS, OTHER_TARGET) if app.check_action(way.action, ()))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
-    from widgets.events.event_detail import DetailField
     from widgets.events.times import Stamp
+    from widgets.events.values import DetailField
 
 
 class ViewPlace(NamedTuple):

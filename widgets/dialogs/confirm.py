@@ -13,7 +13,8 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from widgets.dialogs.dialog import Dialog
-from widgets.safe_text import safe, safe_content
+from widgets.safe_content import safe_content
+from widgets.safe_text import safe
 
 
 class ConfirmDialog(Dialog[bool]):

@@ -15,7 +15,8 @@ from textual.keys import format_key
 from textual.widget import Widget
 
 from widgets.dialogs.dialog import Dialog
-from widgets.safe_text import fit, safe, safe_content, width
+from widgets.safe_content import safe_content
+from widgets.safe_text import fit, safe, width
 
 _NAMES = {"enter": "enter", "tab": "tab", "backspace": "backspace"}
 """Keys that Textual shows as symbols which many terminal fonts lack."""

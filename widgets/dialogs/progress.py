@@ -15,7 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from widgets.dialogs.dialog import Dialog
-from widgets.safe_text import cut, safe, safe_content
+from widgets.safe_content import safe_content
+from widgets.safe_text import cut, safe
 
 
 class ProgressBar(Widget):

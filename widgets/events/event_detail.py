@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,9 +14,11 @@ from textual.message import Message
 from textual.widgets import Static
 
 from widgets.columns import Columns
+from widgets.events.values import DetailField
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
-from widgets.safe_text import fit, safe, safe_content
+from widgets.safe_content import safe_content
+from widgets.safe_text import fit, safe
 
 _TITLES = ("name", "value", "type", "offset", "size", "bytes")
 _LOOKS = {0: "name", 2: "type", 3: "dim", 4: "dim", 5: "dim"}
@@ -27,21 +29,6 @@ _LEAST = {0: 20}
 """Minimum columns of a name, as `entry: __probe_ip`."""
 _READABLE = 20
 """Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case."""
-
-
-class DetailField(NamedTuple):
-    """Field of the event."""
-
-    name: str
-    value: str
-    type: str
-    """Type as in the format file."""
-    offset: int
-    """Bytes from the start of the record."""
-    size: int
-    """Bytes; for a dynamic string, those of its pointer."""
-    raw: bytes
-    """Bytes that the value was decoded from; empty: the event came as text."""
 
 
 class _DetailRows:

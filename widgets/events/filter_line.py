@@ -13,7 +13,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import Input, Label
 
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 from widgets.search_line import SearchLine
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from events.durations import seconds_text
-from widgets.events.status_bar import LossTotals
+from widgets.events.values import LossTotals
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
 from widgets.rows import Piece

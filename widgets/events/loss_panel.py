@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,54 +14,13 @@ from textual.message import Message
 from textual.widgets import Static
 
 from widgets.columns import Columns
-from widgets.events.status_bar import LossTotals
+from widgets.events.values import LossSheet, ProbeLoss
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped, rate
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
 _TITLES = ("probe", "now", "events/s", "hits", "missed")
-
-
-class CpuLoss(NamedTuple):
-    """Losses of one CPU's ring buffer."""
-
-    cpu: int
-    overrun: int
-    """Events overwritten before they were read."""
-    full: int
-    """Events for which the buffer had no room."""
-
-
-class ProbeLoss(NamedTuple):
-    """Losses of one armed probe."""
-
-    name: str
-    mode: str
-    """Mode: `record`, `count only` or `stopped`."""
-    rate: float | None
-    """Events per second that reach the screen; None: unknown."""
-    hits: int | None
-    """Number of hits; None: the kernel does not count them for this kind."""
-    missed: int | None
-    """Value of nmissed; None: the kernel does not count it for this kind."""
-    maxactive: int | None = None
-    """Calls that a kretprobe can follow at once; None: it is no kretprobe."""
-
-
-@dataclass(frozen=True, slots=True)
-class LossSheet:
-    """All losses at one moment."""
-
-    losses: LossTotals = LossTotals()  # noqa: RUF009 - frozen
-    cpus: tuple[CpuLoss, ...] = ()
-    probes: tuple[ProbeLoss, ...] = ()
-    buffer_kb: int = 0
-    """KB of each CPU's buffer; 0: there is none (a recording)."""
-    usual_kb: int = 0
-    """KB of each CPU's buffer before it was enlarged."""
-    read_errors: int = 0
-    """Reads of the buffer that the kernel rejected: no event is lost by that while there is room."""
 
 
 class LossPanel(Vertical):

@@ -2,75 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from events.durations import seconds_text
+from widgets.events.values import LiveState, Run, Status
 from widgets.number_format import grouped, rate, short
 from widgets.safe_text import cut, safe, width
 
-Run = tuple[str, str]
-"""Text and style."""
 _SHORTEST_NOTE: Final = 12
 """Columns below which the beginning of a note is useless."""
-
-
-@dataclass(frozen=True, slots=True)
-class LossTotals:
-    """Events by the way in which they were lost; each has another remedy."""
-
-    lost: int = 0
-    """Events overwritten in the kernel's buffer before they were read."""
-    missed: int = 0
-    """Hits that the kernel had no room to record (nmissed)."""
-    dropped: int = 0
-    """Events read, and dropped by our own queue."""
-    unread: int = 0
-    """Events read, and not decoded: damaged, or without a known format."""
-    gap: float = 0.0
-    """Seconds of outages, with an unknown number of events."""
-
-    def runs(self, quiet: bool) -> Iterator[Run]:
-        """Return `lost 0  missed 0  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
-        counts = (
-            ("lost", self.lost),
-            ("missed", self.missed),
-            ("dropped", self.dropped),
-            ("unread", self.unread),
-        )
-        for name, count in counts:
-            if count:
-                yield (f"  ! {name} {grouped(count)}", "bold $text-error")
-            elif not quiet or name == "lost":
-                yield (f"  {name} 0", "dim")
-        if self.gap:
-            yield (f"  ! gap {seconds_text(self.gap)}", "bold $text-error")
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Content of the top line."""
-
-    target: str = ""
-    """Name of the target: `lab`, `local`, `ssh://host`, a file's name."""
-    kernel: str = ""
-    """Kernel, as `Linux 7.2.13 x86-64`."""
-    functions: int = 0
-    armed: int = 0
-    losses: LossTotals = LossTotals()
-    recording: bool = False
-    """True while events are written to a file."""
-    cut: bool = False
-    """True while disconnected."""
-    silent: str = ""
-    """Text `last heard 5 s ago`, while an answer is overdue; empty: none is."""
-    tracing: bool = False
-    """True while calls are traced."""
 
 
 class TopLine(Widget):
@@ -107,35 +50,6 @@ def top_line(status: Status, columns: int) -> Content:
                 return _joined(left, right, columns)
     right = [run for run in right if run[0].strip() != "lost 0"]
     return _joined([(cut(target, max(0, columns - _wide(right) - 2)), "")], right, columns)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveState:
-    """Content of the line above live events."""
-
-    following: bool = True
-    silent: str = ""
-    """Text `last heard 5 s ago`, if events can't arrive for that reason; empty: they can."""
-    new: int = 0
-    """Rows received since the display was paused."""
-    per_second: float | None = 0.0
-    """Events per second; None: unknown. Hidden if no events can arrive (`instead`)."""
-    shown: int | None = 0
-    """Rows, or events, on the screen or reachable by scrolling; None: the view has no rows."""
-    of: int = 0
-    """Number of all rows if some are hidden; 0: none are."""
-    losses: LossTotals | None = None
-    """Losses; None: shown elsewhere."""
-    note: str = ""
-    """Note, as `3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
-    urgent: bool = False
-    """True if the note must be shown in full, before the names of other views."""
-    instead: str = ""
-    """Words in place of "following" if no event can arrive; empty: it may."""
-    views: tuple[str, ...] = ()
-    """Names of all views."""
-    view: int = 0
-    """Number of the current view."""
 
 
 class LiveLine(Widget):

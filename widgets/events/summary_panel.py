@@ -15,7 +15,8 @@ from textual.widgets import Label
 from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
-from widgets.safe_text import fit, safe, safe_content
+from widgets.safe_content import safe_content
+from widgets.safe_text import fit, safe
 
 _WIDE: Final = 110
 """Columns from which on processes have a list of their own."""

@@ -18,7 +18,8 @@ from probes.attaching.values import Alternative, Attachability
 from widgets.fields.function_rows import shown_kinds
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
-from widgets.safe_text import cut, fit, safe, safe_content, width
+from widgets.safe_content import safe_content
+from widgets.safe_text import cut, fit, safe, width
 
 _HOW = 13
 _KINDS = 4

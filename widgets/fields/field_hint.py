@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.widgets import Label
 
 from widgets.fields.field_tree import TreeRow
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 
 
 class FieldHint(Label):

@@ -17,7 +17,7 @@ from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.highlight import has_words, is_typed_probe
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 from widgets.search_line import PickLine
 
 Search = Callable[[str], tuple[Sequence[int], int]]

@@ -19,7 +19,7 @@ from widgets.fields.field_tree import FieldTree, TreeRow
 from widgets.fields.prototype import Prototype
 from widgets.fields.signature import SignatureText
 from widgets.fields.when_bar import WhenBar
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 
 _HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
-from widgets.safe_text import safe_content
+from widgets.safe_content import safe_content
 from widgets.search_line import FindLine
 
 _STEP: Final = 0.012

@@ -30,7 +30,8 @@ from tui.cli.console.silence import telling_silence
 from tui.cli.follow.follow import follow
 from tui.present.losses_model import sheet_of
 from tui.present.status import rates_of
-from widgets.events.status_bar import LiveState, LossTotals, Status, live_line, top_line
+from widgets.events.status_bar import live_line, top_line
+from widgets.events.values import LiveState, LossTotals, Status
 
 TIMES = st.floats(0, 1e6)
 

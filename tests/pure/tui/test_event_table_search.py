@@ -22,8 +22,8 @@ from tests.pure.events.test_export_calls import stack_record
 from tui.present.status import detail_of, fields_of, losses_of
 from tui.views.events.model import EventTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
-from widgets.events.status_bar import LossTotals
 from widgets.events.times import seconds
+from widgets.events.values import LossTotals
 
 
 @functools.cache

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from widgets.safe_text import ELLIPSIS, LIMIT, cut, cut_middle, fit, safe, safe_content, safe_lines, stand_ins, width
+from widgets.safe_content import safe_content
+from widgets.safe_text import ELLIPSIS, LIMIT, cut, cut_middle, fit, safe, safe_lines, stand_ins, width
 
 
 @pytest.mark.parametrize(

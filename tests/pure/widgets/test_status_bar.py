@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from widgets.events.status_bar import LiveState, LossTotals, Status, live_line, top_line
+from widgets.events.status_bar import live_line, top_line
+from widgets.events.values import LiveState, LossTotals, Status
 from widgets.number_format import rate, short
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)

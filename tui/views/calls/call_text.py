@@ -20,8 +20,8 @@ from probes.plans.plan import Plan, PlanColumn, titles_of
 from tui.present.call_ends import ends_of
 from tui.present.status import detail_of, rank_of
 from widgets.events.call_rows import CallText, CallValue
-from widgets.events.event_detail import DetailField
 from widgets.events.times import seconds
+from widgets.events.values import DetailField
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:

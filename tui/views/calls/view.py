@@ -16,7 +16,7 @@ from tui.views.calls.model import CallTable
 from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.view import TableView
 from widgets.events.call_rows import CallRows
-from widgets.events.event_detail import DetailField
+from widgets.events.values import DetailField
 
 if TYPE_CHECKING:
     from events.record import Record

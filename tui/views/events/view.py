@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from tui.present.first_row import FirstRows
     from tui.views.events.model import EventTable
-    from widgets.events.event_detail import DetailField
     from widgets.events.times import Stamp
+    from widgets.events.values import DetailField
 
 
 class EventsView(TableView):

@@ -15,12 +15,12 @@ from tui.views.graph.hot_spots import HotSpots
 from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 from tui.views.view import TableView, ViewPlace
-from widgets.events.event_detail import DetailField
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_rows import GraphRows
 from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotText
 from widgets.events.times import Stamp, kernel_stamp
+from widgets.events.values import DetailField
 from widgets.lists.tail_table import EmptyTable, TailTable
 from widgets.number_format import duration, grouped
 
