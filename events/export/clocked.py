@@ -26,7 +26,7 @@ class TimedSource(Source):
     """`Source` that also gives times of day."""
 
     offset: Callable[[Record], ClockOffset | None] = field(default=_unknown, repr=False, compare=False)
-    """Returns the offset from an event's time stamp to nanoseconds since 1970; None: unknown."""
+    """Function that returns the offset from an event's time stamp to nanoseconds since 1970; None: unknown."""
 
     def head(self, record: Record) -> Mapping[str, Value]:
         offset = self.offset(record)

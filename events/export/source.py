@@ -88,20 +88,21 @@ class Source:
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
-    """Returns whether ends of calls may be missing between two times; see `events.store.store.Store.lost_between`."""
+    """Function that returns whether ends of calls may be missing between two times; see
+    `events.store.store.Store.lost_between`."""
     events_lost: Callable[[int, int], bool] | None = None
-    """Returns whether events may be missing between two times; see `events.store.store.Store.events_lost`; None: as
-    `lost_between`."""
+    """Function that returns whether events may be missing between two times; None: as `lost_between`. See
+    `events.store.store.Store.events_lost`."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
-    """Returns name and text of each field as displayed, with values by their names."""
+    """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
-    """Returns the name of a task by its thread id, as far as known."""
+    """Function that returns the name of a task by its thread id, as far as known."""
     symbols: Callable[[], Symbols | None] = _no_symbols
-    """Returns the symbols of addresses; None: unknown."""
+    """Function that returns the symbols of addresses; None: unknown."""
     title: str = ""
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
-    """Returns the time of an event in nanoseconds; by default of the trace clock."""
+    """Function that returns the time of an event in nanoseconds; by default of the trace clock."""
     cuts: bool = False
     """True if there are outages, or may be: formats with columns then have some for outages."""
     stacks: bool = False
