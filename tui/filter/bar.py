@@ -237,5 +237,5 @@ class HostsFilterBar(FilterBar):
     def begin(self, text: str) -> FilteredHostRows:
         return self._rows.preview(text)
 
-    def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - it is looked for anew
+    def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - the rows are filtered again
         self._rows.choose(text)
