@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from events.kernel_time import seconds
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
@@ -407,4 +408,4 @@ class _Printer:
         note = f"  ({text.note})" if text.note else ""
         call = f"{'  ' * row.level}{kind}{text.name}{text.arguments}{returned}{note}"
         day = day_in_front(self._watch, row.ts, row.seq, face_of(self._arguments))
-        print(line(f"{day}{row.ts / 1e9:.6f} {text.task:<16} {took:>8}  {call}"))
+        print(line(f"{day}{seconds(row.ts)} {text.task:<16} {took:>8}  {call}"))
