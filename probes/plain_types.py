@@ -13,7 +13,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int | None": (int, type(None)),
     "tuple[str, ...]": (list, tuple),
+    "tuple[int, ...]": (list, tuple),
 }
+_PARTS = {"tuple[str, ...]": str, "tuple[int, ...]": int}
 _LARGEST = 1 << 63
 
 
@@ -24,17 +26,17 @@ def require_types(of: type, plain: Mapping[str, Any]) -> None:
     """
     known = _known(of)
     for name, value in plain.items():
-        expected = known.get(name)
-        if expected is None:
+        kind = known.get(name)
+        if kind is None:
             continue
+        expected, part = _TYPES[kind], _PARTS.get(kind)
         of_wrong_type = not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)
-        if of_wrong_type or (isinstance(value, list | tuple) and not all(isinstance(one, str) for one in value)):
+        if of_wrong_type or (part is not None and not all(type(one) is part for one in value)):
             raise TypeError(f"{name} is no {expected[0].__name__}")
         if isinstance(value, int) and not -_LARGEST <= value < 2 * _LARGEST:
             raise TypeError(f"{name} does not fit in 64 bits")
 
 
 @cache
-def _known(of: type) -> dict[str, tuple[type, ...]]:
-    found = {one.name: _TYPES.get(str(one.type)) for one in dataclasses.fields(of)}
-    return {name: types for name, types in found.items() if types is not None}
+def _known(of: type) -> dict[str, str]:
+    return {one.name: str(one.type) for one in dataclasses.fields(of) if str(one.type) in _TYPES}

@@ -25,8 +25,7 @@ class GraphWatch(Watch):
 
     def __init__(self, connection: Connection, plan: GraphPlan, bounds: Bounds = SCREEN) -> None:
         super().__init__(connection, bounds)
-        self.plan = plan
-        """What is followed."""
+        self.followed = self.plan = plan
         self._tracing: GraphTracing | None = None
 
     @property

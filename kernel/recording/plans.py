@@ -12,8 +12,9 @@ from probes.syntax.parse_error import ParseError
 
 if TYPE_CHECKING:
     from events.recording.reader import Recording
+    from kernel.target import Target
+    from probes.plans.graph_plan import GraphPlan
     from probes.plans.plan import Plan
-
 
 _DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError)
 
@@ -33,3 +34,11 @@ def readable_plans(recording: Recording) -> tuple[Plan, ...]:
         with suppress(*_DAMAGES):
             found.append(plan_from_dict(plain))
     return tuple(found)
+
+
+def recorded_graph(target: Target) -> GraphPlan | None:
+    """Return what the function_graph tracer followed; None: that is no recording of it, or it does not say."""
+    from kernel.recording.target import RecordingTarget
+    from probes.plans.graph_plan import GraphPlan
+
+    return GraphPlan.of_meta(target.recording.meta) if isinstance(target, RecordingTarget) else None

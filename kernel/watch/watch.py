@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from events.batch import Batch
 from events.decode import Decoder
@@ -28,6 +28,7 @@ from kernel.errors import KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import Counts
 from kernel.guards.row_bounds import SCREEN, Bounds
+from kernel.recording.plans import recorded_graph
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.session import Armed, Session
@@ -76,6 +77,8 @@ class Watch(Holder):
         """Of tasks, which the kernel had forgotten too."""
         self.clock = TimeOfDay(connection.target)
         """When events were, once `measure_clock` was called, or as a recording has it."""
+        self.followed = recorded_graph(connection.target)
+        """What the function_graph tracer follows, or followed in a recording; None: none ran, or it is not known."""
         self._tape = Tape(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
@@ -398,7 +401,12 @@ class Watch(Holder):
             raise ValueError("nothing is armed")
         with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
             self.measure_clock()
-        self._tape.begin(path, self._session, self._entered, self._lost, self.clock.meta)
+        self._tape.begin(path, self._session, self._entered, self._lost, self._meta)
+
+    @property
+    def _meta(self) -> Mapping[str, Any]:
+        """Values of a recording that are known by now."""
+        return {**self.clock.meta, **(self.followed.meta if self.followed else {})}
 
     def prepare_recording(self, path: Path) -> None:
         """Write what is known of the kernel to a recording, ahead of `record_to` the same path, which is quick then.
@@ -417,7 +425,7 @@ class Watch(Holder):
 
         Where the line is lost the file says so at its end, whatever becomes of the line.
         """
-        return self._tape.end(self._session, self._queued, self._lost, self.clock.meta, self._end_of_recording)
+        return self._tape.end(self._session, self._queued, self._lost, self._meta, self._end_of_recording)
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:

@@ -248,6 +248,8 @@ class Following:
             shown = ShownGraph(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself has no deeper ones
             self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts, levels)
+            if not live and self._watch.followed is not None:
+                told(f"recorded of {self._watch.followed}")
             if shown.lacks_returns:
                 told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()

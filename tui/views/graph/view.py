@@ -21,6 +21,7 @@ from widgets.events.hot_rows import HotText
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.tail_table import Nothing, TailTable
 from widgets.number_format import duration, grouped
+from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from events.graph.hot_spots import HotSpot
@@ -34,6 +35,8 @@ _BUDGET: Final = 0.01
 _HURRY: Final = 0.05
 """The same where much is waiting: nobody reads rows that run by so fast."""
 _MUCH: Final = 1 << 17
+_FOLLOWED: Final = 60
+"""Letters of what the tracer follows in the line above the rows."""
 _LOOK: Final = 0.2
 """Seconds to the next look whether hot spots are counted."""
 
@@ -169,7 +172,9 @@ class GraphView(TableView):
         """How far it is, and what has only one end; above hot spots, what they leave out."""
         left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
         without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
-        return without + self._note(watching)
+        # A recording is foreign.
+        followed = "" if watching.followed is None else safe(str(watching.followed), _FOLLOWED)
+        return ": ".join(filter(None, (followed, without + self._note(watching))))
 
     def _note(self, watching: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
