@@ -40,6 +40,10 @@ class Ends(NamedTuple):
         """Some of them; a view."""
         return Ends._make(column[start:stop] for column in self)
 
+    def then(self, other: Ends) -> Ends:
+        """Return these, and others behind them."""
+        return Ends._make(np.concatenate(both) for both in zip(self, other, strict=True))
+
     def of(self, places: NDArray[np.intp]) -> Ends:
         """Those at some places, in this order."""
         return Ends._make(column[places] for column in self)

@@ -7,7 +7,7 @@ through `events.calls.pairing` (2 us an end), which says what proves a pair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_ends import Ends, ends_among
+from events.calls.chain_starts import PROBE
 from events.calls.pairing import PROBE_BITS, Alone, Call, End, EndOf, Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
@@ -43,6 +44,8 @@ class Ended(NamedTuple):
     """Numbers of their probes, as `EndOf.function`."""
     took: Ints
     """Nanoseconds from entry to exit."""
+    known_at: Ints
+    """Sequence numbers of the events with which they were proven: their exits, or later events of their tasks."""
     alone: list[Call]
     """Ends without a partner, in the order in which that was known."""
     shown_by: list[int]
@@ -125,7 +128,7 @@ class CallMatching:
     def _forgotten(self, seq: int) -> Ended:
         """All that is open, from a row on."""
         none, calls = np.empty(0, np.int64), self._pairing.forget()
-        return Ended(none, none, none, none, calls, [seq] * len(calls))
+        return Ended(none, none, none, none, none, calls, [seq] * len(calls))
 
     def _matched(self, ends: Ends) -> Iterator[Ended]:
         size = len(ends.seqs)
@@ -156,7 +159,7 @@ class CallMatching:
 
         `unsure`: `End.unsure` of each; None: of none. Where not `by_columns`, that is found out here.
         """
-        pairs: list[tuple[int, int, int, int]] = []
+        pairs: list[tuple[int, int, int, int, int]] = []
         alone: list[Call] = []
         shown_by: list[int] = []
         pairing = self._pairing
@@ -172,13 +175,14 @@ class CallMatching:
             others = [call for call in calls if call.alone] if pairing.pairs else calls
             alone += others
             shown_by += [end.seq] * len(others)
-            pairs += [(one.seq, two.seq, one.function, two.ts - one.ts) for one, two in pairing.pairs]
+            pairs += [(one.seq, two.seq, one.function, two.ts - one.ts, end.seq) for one, two in pairing.pairs]
         stamps, seqs = ends.stamps, ends.seqs
-        found = np.stack((seqs[entries], seqs[exits], ends.functions[exits], stamps[exits] - stamps[entries]))
+        took, left = stamps[exits] - stamps[entries], seqs[exits]
+        found = np.stack((seqs[entries], left, ends.functions[exits], took, left))
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
-        entered, left, functions, took = found
-        return Ended(entered, left, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
+        entered, left, functions, took, known_at = found
+        return Ended(entered, left, functions & ((1 << PROBE_BITS) - 1), took, known_at, alone, shown_by)
 
 
 def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
@@ -218,7 +222,7 @@ def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]
         is_left = np.ones(len(order), np.bool_)
         is_left[begun] = is_left[ended] = False
         left = np.flatnonzero(is_left)
-    between = _between(ends, begun, left, pairing.has_open)
+    between = _between(ends, begun, left, pairing)
     places = np.concatenate((order[left], order[between]))
     in_time = np.argsort(places)
     return order[begun], order[ended], places[in_time], in_time >= len(left)
@@ -227,21 +231,23 @@ def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]
 def _ambiguous(
     ends: Ends, begun: Places, ended: Places, innermost: int, left: Places, pairing: Pairing
 ) -> NDArray[np.int64]:
-    """Tasks of which a pair's entry may be that of another call in the same place; see `events.calls.pairing`.
+    """Tasks of which a pair's entry may be that of another call in the same place, or its exit shows such a call to
+    be over; see `events.calls.pairing`.
 
     `innermost`: of the pairs those that come first, with none inside of them.
     """
     tasks = [task for task in np.unique(ends.tasks).tolist() if pairing.has_open(task)]
-    opened = [(task, proof) for task in tasks for proof in pairing.open_proofs(task)]
-    keys = _keys(ends.tasks, ends.proofs)
-    entered = keys[left[~ends.at_exit[left]]]
+    opened = [(task, frame) for task in tasks for frame in pairing.open_frames(task)]
+    places = _keys(ends.tasks, ends.frames.view(np.uint64))
+    entered = places[left[~ends.at_exit[left]]]
     if opened:
-        of_tasks, proofs = zip(*opened, strict=True)
-        entered = np.append(entered, _keys(np.array(of_tasks, np.int64), np.array(proofs, np.uint64)))
+        of_tasks, frames = zip(*opened, strict=True)
+        entered = np.append(entered, _keys(np.array(of_tasks, np.int64), np.array(frames, np.uint64)))
     found = [np.array([task for task in tasks if pairing.is_waiting(task)], np.int64)]
     if len(entered):
-        found.append(ends.tasks[begun[np.isin(keys[begun], entered)]])
+        found.append(ends.tasks[begun[np.isin(places[begun], entered)]])
     if len(begun) > innermost:
+        keys = _keys(ends.tasks, ends.proofs)
         same = np.flatnonzero(np.isin(keys[begun], keys[begun[innermost:]]))
         same = same[np.lexsort((begun[same], keys[begun[same]]))]
         one, other = same[:-1], same[1:]
@@ -275,27 +281,36 @@ def _holds(ends: Ends, entries: Places, exits: Places) -> Mask:
     return holds
 
 
-def _between(ends: Ends, entries: Places, left: Places, has_open: Callable[[int], bool]) -> Places:
-    """Entries of pairs that may show a call to be over that is none: of each task, function and stack the highest
-    between two of the ends that are left. Ends are in the order of their tasks.
+def _between(ends: Ends, entries: Places, left: Places, pairing: Pairing) -> Places:
+    """Entries of pairs that may show a call to be over that is none: between two of the ends that are left the first
+    one of each task, and of each task, function and stack the highest. Ends are in the order of their tasks.
     """
     begins = np.ones(len(ends.tasks), np.bool_)
     begins[1:] = ends.tasks[1:] != ends.tasks[:-1]
     task = np.cumsum(begins) - 1
-    has_calls = np.array([has_open(number) for number in ends.tasks[begins].tolist()], np.bool_)
+    has_calls = np.array([pairing.has_open(number) for number in ends.tasks[begins].tolist()], np.bool_)
     has_calls[task[left[~ends.at_exit[left]]]] = True
-    entries = np.sort(entries[has_calls[task[entries]] & (ends.frames[entries] < 0)])
+    entries = np.sort(entries[has_calls[task[entries]]])
     if not len(entries):
         return entries
     begins[left] = True
     piece = np.cumsum(begins)[entries]
     frames = ends.frames[entries]
-    keys = (frames >> STACK_BITS, ends.functions[entries], piece)
-    order = np.lexsort((frames, *keys))
+    first = np.append(True, piece[1:] != piece[:-1])
+    # In a program each place is a stack of its own, and only says something of filters on what is returned.
+    says = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE, pairing.chosen))
+    stacks = np.where(frames < 0, frames >> STACK_BITS, frames)
+    keys = [key[says] for key in (stacks, ends.functions[entries], piece)]
+    order = np.lexsort((frames[says], *keys))
     last = np.ones(len(order), np.bool_)
     last[:-1] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
-    found: Places = entries[order[last]]
+    first[says[order[last]]] = True
+    found: Places = entries[first]
     return found
+
+
+def _are_of(probes: Ints, wanted: Container[int]) -> Mask:
+    return np.isin(probes, [probe for probe in np.unique(probes).tolist() if probe in wanted])
 
 
 def _ends_at(ends: Ends, places: Places, unsure: Mask | None) -> Iterator[End]:

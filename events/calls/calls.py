@@ -153,7 +153,7 @@ class Calls:
             marks = [mark for mark in marks if mark.seq > last]
         if marks:
             none = np.empty(0, np.int64)
-            self._add(Ended(none, none, none, none, [], []), marks)
+            self._add(Ended(none, none, none, none, none, [], []), marks)
 
     def _losses_among(self, columns: Columns) -> list[Mark]:
         """Return the losses that stand before one of some rows: the first that is not older."""

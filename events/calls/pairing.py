@@ -208,9 +208,9 @@ class Pairing:
         """Whether a task has begun calls that have not ended yet."""
         return task in self._stacks
 
-    def open_proofs(self, task: int) -> list[int]:
-        """Proofs of the open calls of a task."""
-        return [entry.proof for entry in self._stacks.get(task, ())]
+    def open_frames(self, task: int) -> list[int]:
+        """Stack pointers of the open calls of a task, without sign."""
+        return [entry.frame & _MASK for entry in self._stacks.get(task, ())]
 
     def has_open_after(self, task: int, seq: int) -> bool:
         """Return whether a call of a task is open whose entry came after a row."""
@@ -269,7 +269,7 @@ class Pairing:
             over.append(stack.pop())
         if entry.function & PROBE in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
-            if same and shares_stack(same[0], entry):
+            if same:
                 stack[:] = [call for call in stack if call not in same]
                 over += same
         self.open -= len(over)

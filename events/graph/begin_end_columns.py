@@ -35,6 +35,16 @@ class Edge(enum.IntEnum):
     BEGIN = 0
     END = 1
     POINT = 2
+    LATE_END = 3
+    """An end of which it was known only here, behind its time, what it ends: no row where that is not there."""
+    OVER = 4
+    """A call is known to be over, whose end was not seen or may be of several: never a row."""
+
+
+ENDS: Final = np.array([edge in (Edge.END, Edge.LATE_END, Edge.OVER) for edge in Edge])
+"""Whether an edge ends what began, by its number."""
+WITHOUT_ROW: Final = np.array([edge in (Edge.LATE_END, Edge.OVER) for edge in Edge])
+"""Whether an edge is not shown where there is no begin for it, by its number."""
 
 
 class What(enum.IntEnum):
@@ -100,12 +110,19 @@ def by_depth(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401, ARG001 
 
 
 def by_stack(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401
-    """`Deeper` of stack pointers: on one stack, which grow downwards, an inner call has the lower one.
+    """`Deeper` of stack pointers (`on_stack`): on one stack, which grow downwards, an inner call has the lower one.
 
-    What a function calls as its last act may take its place, but for the function itself; as in
-    `events.calls.pairing`. An interrupt has a stack of its own: of two stacks nothing is concluded.
+    What a function calls as its last act may take its place, but for the function itself where exits of it are left
+    out on purpose; as in `events.calls.pairing`. An interrupt has a stack of its own: of two stacks nothing is
+    concluded.
     """
-    return (inner + same <= outer) | (inner >> _STACK_BITS != outer >> _STACK_BITS)
+    one, other = inner >> 1, outer >> 1
+    return (one + (same & inner) <= other) | (one >> _STACK_BITS != other >> _STACK_BITS)
+
+
+def on_stack(frame: Any, chosen: Any) -> Any:  # noqa: ANN401
+    """Return a place for `by_stack`: of a stack pointer, and whether a filter leaves exits of its function out."""
+    return frame * 2 + chosen
 
 
 _EDGES = {

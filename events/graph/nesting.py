@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, Ints, Mask, What
+from events.graph.begin_end_columns import ENDS, NOWHERE, WITHOUT_ROW, Brackets, Deeper, Edge, Ints, Mask, What
 from events.graph.stepwise import step_over, step_through
 
 Places = NDArray[np.intp]
@@ -40,7 +40,7 @@ def nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
     # Most often a piece is one task's, or sorted already.
     straight = len(order) < 2 or bool((order[1:] > order[:-1]).all())
     if straight:
-        return _nest(events, groups, deeper)
+        return _unseen(events, _nest(events, groups, deeper))
     ordered = events._replace(  # no other column says anything about the nesting
         edge=events.edge[order],
         what=events.what[order],
@@ -48,7 +48,17 @@ def nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
         place=events.place[order],
         proof=events.proof[order],
     )
-    return _back(_nest(ordered, groups[order], deeper), order)
+    return _unseen(events, _back(_nest(ordered, groups[order], deeper), order))
+
+
+def _unseen(events: Brackets, found: Nesting) -> Nesting:
+    """Take what is known to be over without an end as such, and no pair."""
+    over = np.flatnonzero((events.edge == Edge.OVER) & (found.partner >= 0))
+    if len(over):
+        begins = found.partner[over]
+        found.over[begins] = over
+        found.partner[over] = found.partner[begins] = -1
+    return found
 
 
 def _back(found: Nesting, order: Places) -> Nesting:
@@ -137,12 +147,24 @@ def _unequal(events: Brackets, partner: Places) -> Mask:
     return wrong
 
 
+def _behind_crossings(ends: Places, rows: Places, firsts: Places, found: Nesting) -> Places:
+    """Return the first row behind each end whose call had others inside that go on, as far as they still do then."""
+    level = found.level[found.partner[ends]]
+    crossing = np.flatnonzero(found.level[ends] != level)
+    at = np.searchsorted(rows, ends[crossing])
+    crossing, at = crossing[at < len(rows)], at[at < len(rows)]
+    behind = rows[at]
+    same = np.searchsorted(firsts, ends[crossing], "right") == np.searchsorted(firsts, behind, "right")
+    wrong: Places = behind[same & (found.level[behind] > level[crossing])]
+    return wrong
+
+
 def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
     """Fill in levels and parents; gives what is not deeper than the call around it."""
     size = events.size
     found.parent[:] = -1
     begin = events.edge == Edge.BEGIN
-    matched_end = (events.edge == Edge.END) & (found.partner >= 0)
+    matched_end = ENDS[events.edge] & (found.partner >= 0)
     change = begin.astype(np.int64) - matched_end
     missed = found.over[found.over >= 0]
     if len(missed):
@@ -152,7 +174,8 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
     lengths = np.diff(np.append(firsts, size))
     found.level[:] = height - begin - np.repeat(before, lengths)
     wrong = np.zeros(size, np.bool_)
-    rows = np.flatnonzero(~matched_end)
+    rows = np.flatnonzero(~matched_end & ~WITHOUT_ROW[events.edge])
+    wrong[_behind_crossings(np.flatnonzero(matched_end), rows, firsts, found)] = True
     levels = found.level[rows]
     by_level = rows[np.argsort(levels.astype(np.uint16), kind="stable")]
     bounds = np.append(0, np.cumsum(np.bincount(levels)))
@@ -167,7 +190,7 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
         is_call = call[inner]
         is_deeper = deeper(place[inner], place[around], events.function[inner] == events.function[around])
         # A task does nothing while it is off its CPU: that it came back was not seen.
-        wrong[inner] = (is_call & ~is_deeper) | (events.what[around] == What.SWITCH)
+        wrong[inner] |= (is_call & ~is_deeper) | (events.what[around] == What.SWITCH)
         other = inner[~is_call]
         if len(other):  # as deep as what it is in
             place[other] = place[found.parent[other]]

@@ -7,15 +7,19 @@ Where there is none, the end stays alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, Brackets, Deeper, Edge, What
+from events.graph.begin_end_columns import ENDS, NOWHERE, WITHOUT_ROW, Brackets, Deeper, Edge, What
 
 if TYPE_CHECKING:
     from events.graph.nesting import Nesting
+
+
+_ENDS: Final = frozenset(np.flatnonzero(ENDS).tolist())
+_WITHOUT_ROW: Final = frozenset(np.flatnonzero(WITHOUT_ROW).tolist())
 
 
 class _Event(NamedTuple):
@@ -54,7 +58,9 @@ class _Stack:
 
     def take(self, event: _Event) -> None:
         """An event that is no part of a pair yet."""
-        if event.edge == Edge.END and self._leave(event):
+        if event.edge in _ENDS and self._leave(event):
+            return
+        if event.edge in _WITHOUT_ROW:
             return
         while self.open and self.open[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
@@ -78,8 +84,9 @@ class _Stack:
         if partner is None:
             return False
         # Exits of these may still come, of another probe on the function: see `events.calls.pairing`.
-        beside = [one for one in self.open[partner + 1 :] if _is_beside(one.event, event)]
-        self.open[partner + 1 :] = [one for one in self.open[partner + 1 :] if one not in beside]
+        inner = self.open[partner + 1 :]
+        beside = inner if event.edge == Edge.OVER else [one for one in inner if _is_beside(one.event, event)]
+        self.open[partner + 1 :] = [one for one in inner if one not in beside]
         while len(self.open) > partner + 1:
             self.over(event.at)
         opened = self.open.pop().event.at
@@ -114,7 +121,7 @@ def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.b
     """Of pairs and points the begins of calls that are in no other call: what is inside of one shows nothing more."""
     call = what == What.CALL
     begin = call & (edge == Edge.BEGIN)
-    height = np.cumsum(begin.astype(np.int64) - (call & (edge == Edge.END)))
+    height = np.cumsum(begin.astype(np.int64) - (call & ENDS[edge]))
     outermost: NDArray[np.bool_] = begin & (height == 1)
     return outermost
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import Brackets, Deeper, Edge, Ints, Mask, What, by_depth
+from events.graph.begin_end_columns import WITHOUT_ROW, Brackets, Deeper, Edge, Ints, Mask, What, by_depth
 from events.graph.call_columns import DTYPES, CallColumns
 from events.graph.nesting import Nesting, Places, nest
 from events.graph.open_calls import GivenUp, OpenCalls, counted
@@ -110,6 +110,11 @@ class CallTree:
         return self.ended[What.CALL]
 
     @property
+    def begins(self) -> Brackets | None:
+        """Begins of what is open; None as long as nothing was."""
+        return self._open.begins
+
+    @property
     def open(self) -> int:
         """Calls that have begun and not ended yet."""
         return self._open.count
@@ -155,7 +160,7 @@ class CallTree:
         self._close(both, found, rows, before)
         self._miss(both, found, rows, before)
         self._go_on(both, found, rows, before, segments, waiting)
-        self.latest = max(self.latest, int(events.ts[-1]))
+        self.latest = max(self.latest, int(events.ts.max()))
         if len(self.columns) > self._limit:
             self._drop(len(self.columns) - self._limit)
 
@@ -172,7 +177,7 @@ class CallTree:
     def _number(self, both: Brackets, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
         """The row of each event, and the row that comes next at its time; the first ones have theirs already."""
         alone = (found.partner < 0) & (both.what != What.SWITCH)  # a thread that comes for the first time we see
-        is_row = (both.edge != Edge.END) | alone
+        is_row = np.where(both.edge == Edge.END, alone, ~WITHOUT_ROW[both.edge])
         is_row[:held] = False
         count = np.cumsum(is_row)
         before = self.next + count - is_row
@@ -205,6 +210,7 @@ class CallTree:
             }
         )
         self.counts[Flag.NO_ENTRY] += int((end & (both.what[at] == What.CALL)).sum())
+        self.counts[Flag.NO_ENTRY] += int(((both.edge == Edge.LATE_END) & (found.partner < 0)).sum())
 
     @staticmethod
     def _returned(both: Brackets, at: Places) -> NDArray[np.uint8]:
@@ -225,9 +231,7 @@ class CallTree:
             self.ended[what] += int((both.what[begins] == what).sum())
         duration = both.duration[ends]
         duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
-        self._spend(
-            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (both.what[begins] < What.SWITCH)
-        )
+        self._spend(rows[begins], duration, both.what[begins] < What.SWITCH)
         self._set(
             rows[begins],
             {
@@ -239,11 +243,11 @@ class CallTree:
             },
         )
 
-    def _spend(self, parents: Ints, duration: Ints, wanted: Mask) -> None:
-        """Time that was spent inside of rows."""
-        at = parents - self.first
-        wanted &= at >= 0
-        np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
+    def _spend(self, rows: Ints, duration: Ints, wanted: Mask) -> None:
+        """Time that was spent inside of what is around rows."""
+        wanted &= rows >= self.first
+        around = self.columns.column("parent")[rows[wanted] - self.first] - self.first
+        np.add.at(self.columns.column("inside"), around[around >= 0], duration[wanted][around >= 0])
 
     def _miss(self, both: Brackets, found: Nesting, rows: Ints, before: Ints) -> None:
         """Calls that are over, whose end was not seen."""
