@@ -14,7 +14,7 @@ from textual.screen import ModalScreen, Screen
 
 from tui.app.reconnect_control import LineApp
 from tui.app.trace_control import Graphing
-from tui.app.ways_out import DISARM_ALL, GIVE_UP, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
+from tui.app.ways_out import DISARM_ALL, GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
 from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
 from tui.compose.screen import ComposeScreen
 from tui.dialogs import dialogs
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 TRACING = "tracing"
 """Operation that keys typed ahead wait for."""
+_GOES_ON = "the tracer is being taken away meanwhile; quitting waits for that, and says so"
 _PATIENCE = 2
 """Seconds after which it is said how long a thing takes, and how to end it."""
 
@@ -211,7 +212,9 @@ class Probewright(LineApp):
     def end_graph(self) -> None:
         """End the function_graph tracer; what it saw stays."""
         self.graphing.stop()
-        self._say_under_way("taking the call graph's tracer away …", lambda: self.graphing.ends)
+        self._say_under_way(
+            "taking the call graph's tracer away …", lambda: self.graphing.end_is_told, str(LEAVE_END)
+        )
         self.refresh_places()
 
     def _say_under_way(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
@@ -284,7 +287,8 @@ class Probewright(LineApp):
         of_hosts = self.hosting is not None and self.hosting.trying
         if action == "reconnect":
             return self.line.can_try or self.line_is_silent or (self.hosting is not None and self.hosting.can_try)
-        return self.line.trying or self.graphing.begins or of_hosts if action == "give_up" else True
+        of_graph = self.graphing.begins or self.graphing.end_is_told
+        return self.line.trying or of_graph or of_hosts if action == "give_up" else True
 
     def action_reconnect(self) -> None:
         super().action_reconnect()
@@ -297,6 +301,12 @@ class Probewright(LineApp):
             self.keyboard.ends(TRACING)
             self.forget(TRACING)
             self.notify("given up: the kernel puts back what it has begun", markup=False, topic="graph")
+            self.refresh_bindings()
+            return
+        if self.graphing.end_is_told:
+            self.graphing.leave_end()
+            self.forget(TRACING)
+            self.notify(_GOES_ON, markup=False, topic="graph")
             self.refresh_bindings()
             return
         super().action_give_up()

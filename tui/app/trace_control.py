@@ -1,4 +1,4 @@
-"""The function_graph tracer of the application: begun and ended by workers, with a feed of its own."""
+"""The function_graph tracer of the application: begun and ended by threads of its own, with a feed of its own."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ class Graphing:
         """Whether nobody waits any more for the last that was asked for."""
         self.ends = False
         """Whether the one that ran is being taken out of the kernel."""
+        self._end_is_left = False
+        """Whether nobody wants to be told any more how long that takes."""
+        self.threads: list[threading.Thread] = []
+        """Of their own, as the application's end waits without a word for those of its workers."""
         self._begun: GraphWatch | None = None
         """The last that a worker began; the screen may not know of it yet."""
 
@@ -53,12 +57,32 @@ class Graphing:
         self._asked += 1
         self.begins, self.given_up = True, False
         asked = self._asked
-        self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
+        self._run(lambda: self._start(connection, plan, asked))
 
     def give_up(self) -> None:
         """Wait no longer for the one that was asked for: it ends as soon as the kernel has begun it."""
         self._asked += 1
         self.begins, self.given_up = False, True
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self.threads[:] = [thread for thread in self.threads if thread.is_alive()]
+        thread = threading.Thread(target=work, name="graph")
+        self.threads.append(thread)
+        thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something has to be taken out of the kernel, or is being."""
+        return self.begins or self.ends or self.runs
+
+    @property
+    def end_is_told(self) -> bool:
+        """Whether the one that ran is being taken away, and it is said how long that takes."""
+        return self.ends and not self._end_is_left
+
+    def leave_end(self) -> None:
+        """Say no longer how long the end takes: it goes on."""
+        self._end_is_left = True
 
     def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
         from kernel.cleanup.undo import words_of
@@ -89,7 +113,7 @@ class Graphing:
         self.begins = self.ends = False
         earlier = self.watching
         if earlier is not None and earlier is not watching and earlier.live:
-            self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
+            self._run(lambda: self._end(earlier))
         self.watching, self.counts = watching, None
         self._feed.follow(watching)
         self._feed.count()
@@ -99,8 +123,8 @@ class Graphing:
         """Stop the tracer and put everything back; what it saw stays."""
         watching = self.watching
         if watching is not None and watching.live and not self.ends:
-            self.ends = True
-            self._app.run_worker(lambda: self._end(watching), thread=True, group="graph")
+            self.ends, self._end_is_left = True, False
+            self._run(lambda: self._end(watching))
 
     def _end(self, watching: GraphWatch) -> None:
         from kernel.cleanup.undo import words_of

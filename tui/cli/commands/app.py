@@ -105,6 +105,13 @@ def _take_away(app: Probewright) -> int:
                 if app.watching.live:  # what a recording was made with is not in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
+        with contextlib.suppress(OSError):
+            if app.graphing.busy:
+                print(
+                    "taking the call graph's tracer away, which can take half a minute ...",
+                    file=sys.stderr,
+                    flush=True,
+                )
         if (graph := app.graphing.last()) is not None:
             left |= take_away(graph)
     finally:
