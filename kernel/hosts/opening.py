@@ -10,6 +10,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.connect import reach
+from kernel.remote.giving_up import CANCELLED, cut_when
 from kernel.remote.target import FarTarget, Reached
 
 if TYPE_CHECKING:
@@ -19,21 +20,28 @@ if TYPE_CHECKING:
 def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
     """Open and look at a target that runs. Raises KernelError."""
     connection = Connection(_target(spec, progress, cancel))
+    target = connection.target
     try:
-        if not connection.target.is_kernel:
-            raise TargetUnusable(
-                f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
-            )
-        fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
-        if fatal:
-            raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+        with cut_when(cancel, lambda: target.lose(CANCELLED) if isinstance(target, FarTarget) else None):
+            _look(spec, connection)
         if cancel.is_set():
-            raise TargetUnusable("cancelled")
-        connection.warm()
+            raise TargetUnusable(CANCELLED)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _look(spec: str, connection: Connection) -> None:
+    """Read what a first probe needs. Raises TargetUnusable where there can be none, TargetLost."""
+    if not connection.target.is_kernel:
+        raise TargetUnusable(
+            f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
+        )
+    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    if fatal:
+        raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+    connection.warm()
 
 
 def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:

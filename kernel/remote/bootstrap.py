@@ -20,6 +20,7 @@ from typing import Protocol
 from kernel.agent.ring_reader import write_all
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.remote.address import Address
+from kernel.remote.giving_up import CANCELLED, cut_when
 from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from probes.attaching.values import Why
@@ -61,18 +62,24 @@ def agent_source() -> bytes:
     return "\n".join(parts).encode()
 
 
-def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], unfit: str = "") -> bool:
-    """Make the shell behind `process` an agent. Raises TargetLost.
+def boot_agent(
+    process: subprocess.Popen[bytes],
+    start: Callable[[str], str],
+    unfit: str = "",
+    cancel: threading.Event | None = None,
+) -> bool:
+    """Make the shell behind `process` an agent. Raises TargetLost; TargetUnusable when cancelled.
 
     Args:
         process: reads its script from a pipe.
         start: makes the shell's line from a Python program.
         unfit: what that line prints where Python can't be the agent; the shell is there then, and False is given.
+        cancel: set it from another thread to give up.
     """
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    heard = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
+    heard = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])), cancel)
     if not heard.endswith(token.encode() + b"\n"):
         return False
     _send(process, source)
@@ -95,7 +102,7 @@ def hear(
     heard, last = b"", time.monotonic()
     while not heard.endswith(end):
         if cancel is not None and cancel.is_set():
-            raise TargetUnusable("cancelled")
+            raise TargetUnusable(CANCELLED)
         if not select.select([process.stdout], [], [], 0.2)[0]:
             if may_be_asked():
                 last = time.monotonic()
@@ -167,17 +174,25 @@ def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
     return Hello(heard.split(mark)[1])
 
 
-def begin(door: Door, hello: Hello, *, python: bool = True) -> AgentDialect | ShellDialect:
-    """Turn that shell into the agent, or into root's shell. Raises TargetLost."""
+def begin(
+    door: Door, hello: Hello, *, python: bool = True, cancel: threading.Event | None = None
+) -> AgentDialect | ShellDialect:
+    """Turn that shell into the agent, or into root's shell. Raises TargetLost; TargetUnusable when cancelled."""
+    with cut_when(cancel, door.process.kill):
+        return _begin(door, hello, python=python, cancel=cancel)
+
+
+def _begin(door: Door, hello: Hello, *, python: bool, cancel: threading.Event | None) -> AgentDialect | ShellDialect:
     if python and hello.python:
         # To try Python first takes as long as to start it: the shell stays behind it, for where it does not work.
         no = secrets.token_hex(16)
         after = f"case $? in {_UNFIT}) printf '\\n%s\\n' {no};; *) exit;; esac"
-        if boot_agent(door.process, lambda program: f'{hello.via} python3 -I -S -c "{program}"; {after}', no):
+        start = lambda program: f'{hello.via} python3 -I -S -c "{program}"; {after}'  # noqa: E731
+        if boot_agent(door.process, start, no, cancel):
             return AgentDialect(door.process)
     if not hello.via:
         return ShellDialect(door.process, lambda: door.session("exec sh"))
     token = secrets.token_hex(16)
     _send(door.process, f"exec {hello.via} sh -c 'echo {token}; exec sh'\n".encode())
-    hear(door.process, token.encode() + b"\n")
+    hear(door.process, token.encode() + b"\n", cancel)
     return ShellDialect(door.process, lambda: door.session(f"exec {hello.via} sh"))

@@ -93,7 +93,7 @@ def reach(
         hello = greet(master, cancel)
         master.hush()
         say(f"starting what serves us on {address}", None)
-        dialect = begin(master, hello, python=python)
+        dialect = begin(master, hello, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
         return Reached(dialect, how, hello.troubles(address), master.close)

@@ -17,6 +17,7 @@ from kernel.cleanup.abandoned_processes import Predecessors
 from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
 from kernel.facts.gather import gather
 from kernel.remote import btf_cache, function_cache, own_processes
+from kernel.remote.giving_up import CANCELLED, cut_when
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
 from kernel.target import Step, Stream
@@ -222,7 +223,8 @@ class FarTarget:
                 self._coming = reached.dialect
             if cancel is not None and cancel.is_set():
                 raise TargetUnusable(f"{self._name} was given up")
-            boot = self._same_kernel(reached.dialect)
+            with cut_when(cancel, lambda: reached.dialect.lose(CANCELLED)):
+                boot = self._same_kernel(reached.dialect)
             with self._changing:
                 if self._closed:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
