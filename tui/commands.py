@@ -111,7 +111,13 @@ COMMANDS = (
         "live",
         footer=False,
     ),
-    Command("record", "w", "Record", "Write events to a recording from now on, or stop; asks before.", "live"),
+    Command(
+        "record",
+        "w",
+        "Record",
+        "Write events to a recording from now on, to a file that is asked for, or stop.",
+        "live",
+    ),
     Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command(
         "clear", "c", "Clear", "Show only what comes from now on; u brings back what was there.", "live", footer=False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
@@ -165,7 +164,7 @@ class LiveCommands(Screen[None]):
             self.bench.disarm(self.bench.watching.armed)
 
     def action_record(self) -> None:
-        """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
+        """Begin to write a recording to a file that is asked for, or end it after a question."""
         watching = self.seen
         if watching is not None and not watching.connection.target.is_kernel:
             self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
@@ -173,13 +172,11 @@ class LiveCommands(Screen[None]):
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
             return
-        path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
         recorder, beginning = watching.recorder, self.bench.beginning
         if recorder is None and beginning is None:
             if not self.bench.say_taping():
-                details = ["Events go in from now on; w ends it."]
-                start = partial(self.bench.toggle_recording, path, watching)
-                dialogs.ask(self.bench, f"Record to {path}?", details, "Record", start)
+                name = time.strftime("probewright-%Y%m%d-%H%M%S.pwr")
+                dialogs.ask_recording(self.bench, name, lambda path: self.bench.toggle_recording(path, watching))
             return
         name = recorder.path.name if recorder else beginning.name if beginning else ""
         details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
