@@ -90,6 +90,17 @@ class Entry(NamedTuple):
         return int(self.values.get("hitcount", 0))
 
 
+class Unsure(NamedTuple):
+    """What has the same keys, which can't be told apart: where it begins and ends is sure, and so are its values."""
+
+    text: str
+    """All keys with their names, as they are printed."""
+    shown: tuple[tuple[str, str], ...]
+    """As `Entry.shown`."""
+    readings: int
+    """In how many ways the keys can be read."""
+
+
 class Histogram(NamedTuple):
     """One histogram."""
 
@@ -104,8 +115,11 @@ class Histogram(NamedTuple):
     dropped: int
     """Events for whose keys there was no room."""
     alike: int = 0
-    """As how many entries the text can be read, where they are more than there are: the text of a key looks like
-    some, or like the keys behind it. No entry is sure then, and `entries` is empty; 0: all is well."""
+    """As how many entries the text can be read, where they are more than there are; 0: all is well. Where the text of
+    a key looks like entries, none is sure, and `entries` is empty; where it looks like the keys behind it, only its
+    own entry is not: see `unsure`."""
+    unsure: tuple[Unsure, ...] = ()
+    """Entries that are none of `entries`, as their keys can be read in several ways."""
 
 
 class Section(NamedTuple):
@@ -151,11 +165,13 @@ def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
 
 def _histogram(section: Section, body: str, texts: Collection[str]) -> Histogram:
     names = keys_of(section.trigger)
-    entries, readings = _entries(body, names, values_of(section.trigger), texts)
+    entries, unsure = _entries(body, names, values_of(section.trigger), texts)
     _, counted, _ = section.totals
-    if (len(entries) > counted or readings > len(entries)) and _of_processes(names, texts):
+    readings = len(entries) + sum(one.readings for one in unsure)
+    if len(entries) + len(unsure) > counted and _of_processes(names, texts):
         return Histogram(section.trigger, section.active, (), *section.totals, readings)
-    return Histogram(section.trigger, section.active, tuple(entries), *section.totals)
+    alike = readings if unsure else 0
+    return Histogram(section.trigger, section.active, tuple(entries), *section.totals, alike, tuple(unsure))
 
 
 def keys_of(trigger: str) -> list[tuple[str, str]]:
@@ -180,10 +196,10 @@ def _named(term: str) -> tuple[str, str]:
 
 def _entries(
     text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]
-) -> tuple[list[Entry], int]:
+) -> tuple[list[Entry], list[Unsure]]:
     """Read what looks like entries: each from a line that begins as one to the last line that ends as one.
 
-    Returns them, and as how many they can be read: more where the text of a key looks like the keys behind it.
+    Returns them, and apart those of which the text of a key looks like the keys behind it.
     """
     lines = text.split("\n")
     begin = re.compile(rf"{{ {re.escape(names[0][0])}[.:]")
@@ -198,7 +214,7 @@ def _entries(
         # Between two entries stands at most what onmax() and onchange() keep.
         ended = tails[at] is not None or (ended and (not line or line.startswith("\t")))
     entries: list[Entry] = []
-    readings = 0
+    unsure: list[Unsure] = []
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
         if end is None:
@@ -208,9 +224,11 @@ def _entries(
         numbers = {name: float(value) for name, value in shown if not value.startswith("#")}
         body = body.removeprefix("{ ")
         places, *others = _places(body, names, texts)
-        readings += 1 + len(others)
-        entries.append(Entry(_keys(body, names, places), numbers, shown))
-    return entries, readings
+        if others:
+            unsure.append(Unsure(body.strip(), shown, 1 + len(others)))
+        else:
+            entries.append(Entry(_keys(body, names, places), numbers, shown))
+    return entries, unsure
 
 
 def _tail(line: str, values: list[str]) -> tuple[tuple[str, str], ...] | None:

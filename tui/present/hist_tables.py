@@ -38,7 +38,12 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
         yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
-        if found.alike:
+        if found.unsure:
+            yield TableLine(f"  {unsure_text(len(found.unsure))}", "dim")
+            for one in found.unsure:
+                values = "  ".join(f"{name} {text}" for name, text in one.shown)
+                yield TableLine(f"  ? {fit(safe(one.text), min(_WIDEST, width(safe(one.text))))}  {safe(values)}")
+        elif found.alike:
             yield TableLine(f"  {alike_text(found.alike)}", "dim")
         if table.ignored:
             yield TableLine(safe(f"  counted {ignored_text(table.ignored)}"), "dim")
@@ -47,6 +52,12 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
 def alike_text(number: int) -> str:
     """Say why the entries of a histogram are not shown, of which its text seems to hold so many."""
     return f"its text reads as {grouped(number)} entries: a key that a process chose looks like more, none is sure"
+
+
+def unsure_text(number: int) -> str:
+    """Say why so many entries of a histogram stand apart from the others."""
+    many = "1 entry" if number == 1 else f"{grouped(number)} entries"
+    return f"{many} whose keys can be read in several ways, as one that a process chose looks like those behind it:"
 
 
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"
@@ -123,6 +134,11 @@ def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
         "without_room": found.dropped,
         "cuts": cuts,
         **({"entries_alike": found.alike} if found.alike else {}),
+        **(
+            {"entries_unsure": [{"text": one.text, "values": dict(map(_value, one.shown))} for one in found.unsure]}
+            if found.unsure
+            else {}
+        ),
         **({"ignored_filter": table.ignored} if table.ignored else {}),
     }
 

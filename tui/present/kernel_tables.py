@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 _HEADS: Final = ("summary", "event", "trigger", "active")
+UNSURE: Final = "keys"
+"""Title of the column of all keys of an entry together, where they can't be told apart."""
 _TOTALS: Final = ("hits", "entries_taken", "entries_alike", "without_room", "cuts")
 _NUMBERED: Final = ("log2", "buckets", "hex", "sym", "sym-offset", "execname", "syscall")
 """Modifiers of keys whose text is not their number alone."""
@@ -56,7 +58,8 @@ class HistogramsTable(ViewTable):
         own = (*_HEADS, *(title for titles in keys for title in titles), *values)
         alike = any(table.histogram.alike for table, _, _ in self.tables)
         totals = [name for name in _TOTALS if name != "entries_alike" or alike]
-        return (*host, *dict.fromkeys(own), *totals)
+        unsure = (UNSURE,) if any(table.histogram.unsure for table, _, _ in self.tables) else ()
+        return (*host, *dict.fromkeys(own), *unsure, *totals)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of `run --json`."""
@@ -70,6 +73,9 @@ class HistogramsTable(ViewTable):
             keys = {title: value for key in entry["keys"] for title, value in _cells_of(key)}
             values = {f"value.{name}": value for name, value in entry["values"].items()}
             yield {**about, **keys, **values}
+        for entry in row.get("entries_unsure", ()):
+            values = {f"value.{name}": value for name, value in entry["values"].items()}
+            yield {**about, "summary": "hist unsure", UNSURE: entry["text"], **values}
         yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS if name in row}}
 
 
