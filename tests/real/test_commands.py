@@ -241,7 +241,8 @@ def test_one_refused_probe_and_none_is_armed(guest_72: Guest, env: dict[str, str
 
 
 @pytest.mark.parametrize(
-    "sign", [signal.SIGINT, *(pytest.param(sign, marks=pytest.mark.matrix) for sign in (signal.SIGTERM, signal.SIGHUP))]
+    "sign",
+    [signal.SIGINT, *(pytest.param(sign, marks=pytest.mark.matrix) for sign in (signal.SIGTERM, signal.SIGHUP))],
 )
 def test_signals_take_the_probes_away(guest_72: Guest, env: dict[str, str], sign: signal.Signals) -> None:
     guest_72.workload(True)

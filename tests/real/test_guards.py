@@ -183,9 +183,7 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
     assert watch.store.next_seq == before
 
 
-@pytest.mark.parametrize(
-    "spec", ["f vfs_read count", pytest.param("p vfs_read count=%dx", marks=pytest.mark.matrix)]
-)
+@pytest.mark.parametrize("spec", ["f vfs_read count", pytest.param("p vfs_read count=%dx", marks=pytest.mark.matrix)])
 def test_what_is_only_counted_passes_the_filter(watch: Watch, guest: Guest, spec: str) -> None:
     size, other = SIZE + 3, SIZE + 4
     trigger = "hist:keys=common_pid"

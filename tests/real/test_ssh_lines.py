@@ -186,7 +186,9 @@ def test_a_recording_is_made_wherever_its_line_is_cut(
         # There, once a second: a command over ssh for each look would take as much as what is looked at.
         reads = "while :; do dd if=/dev/zero of=/dev/null bs=4242 count=3; sleep 1; done"
         reader = int(guest_72.run(f"sh -c '{reads}' </dev/null >/dev/null 2>&1 & echo $!"))
-        for name in ("first.pwr", "whole.pwr") if parts[-1] < 1 else ():  # the first one fetches types, which are kept
+        for name in (
+            ("first.pwr", "whole.pwr") if parts[-1] < 1 else ()
+        ):  # the first one fetches types, which are kept
             done = recorded(name, 0)
             assert done.status == 0 and "trying again" not in done.err, done
         all_of_it = line.carried
