@@ -13,7 +13,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int | None": (int, type(None)),
     "tuple[str, ...]": (list, tuple),
+    "tuple[int, ...]": (list, tuple),
 }
+_ITEM_TYPES = {"tuple[str, ...]": str, "tuple[int, ...]": int}
 _LARGEST = 1 << 63
 
 
@@ -24,17 +26,17 @@ def require_types(of: type, plain: Mapping[str, Any]) -> None:
     """
     field_types = _plain_fields(of)
     for name, value in plain.items():
-        expected = field_types.get(name)
-        if expected is None:
+        type_text = field_types.get(name)
+        if type_text is None:
             continue
+        expected, item_type = _TYPES[type_text], _ITEM_TYPES.get(type_text)
         of_wrong_type = not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)
-        if of_wrong_type or (isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value)):
+        if of_wrong_type or (item_type is not None and not all(type(item) is item_type for item in value)):
             raise TypeError(f"{name} is no {expected[0].__name__}")
         if isinstance(value, int) and not -_LARGEST <= value < 2 * _LARGEST:
             raise TypeError(f"{name} does not fit in 64 bits")
 
 
 @cache
-def _plain_fields(of: type) -> dict[str, tuple[type, ...]]:
-    field_types = {field.name: _TYPES.get(str(field.type)) for field in dataclasses.fields(of)}
-    return {name: types for name, types in field_types.items() if types is not None}
+def _plain_fields(of: type) -> dict[str, str]:
+    return {field.name: str(field.type) for field in dataclasses.fields(of) if str(field.type) in _TYPES}

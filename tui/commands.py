@@ -48,7 +48,7 @@ COMMANDS = (
         "give_up",
         "f8",
         "Give up",
-        "Try no more to reach a machine whose line was cut, or to begin a call graph.",
+        "Try no more to reach a machine whose line was cut, or to begin a call graph; wait for the end of none.",
         "app",
     ),
     Command("hosts", "f9", "Hosts", "Go to the hosts that were named at the start: -t more than once, or -g.", "app"),
@@ -111,7 +111,13 @@ COMMANDS = (
         "live",
         footer=False,
     ),
-    Command("record", "w", "Record", "Write events to a recording from now on, or stop; asks before.", "live"),
+    Command(
+        "record",
+        "w",
+        "Record",
+        "Write events to a recording from now on, to a file that is asked for, or stop.",
+        "live",
+    ),
     Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command(
         "clear", "c", "Clear", "Show only what comes from now on; u brings back what was there.", "live", footer=False
@@ -158,7 +164,7 @@ triggers one.
 
 WHY_NOT = {
     "reconnect": "F7: no line to another machine is cut or silent, so there is nothing to reconnect",
-    "give_up": "F8: no machine is being tried again and no call graph begins, so there is nothing to give up",
+    "give_up": "F8: no machine is being tried again and no call graph begins or ends, so there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }
 """Messages in place of commands of the application that are impossible now."""

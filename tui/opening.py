@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kernel.errors import KernelError
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
+    from kernel.target import Target
 
 
 class Opening(threading.Thread):
@@ -34,6 +36,7 @@ class Opening(threading.Thread):
         from btf.damage import Damage
         from kernel.connection.open_target import choose
         from kernel.connection.planner import Connection
+        from kernel.remote.cancellation import disconnect_on_cancel
         from tui.cli.console.waiting import told
 
         try:
@@ -42,7 +45,8 @@ class Opening(threading.Thread):
             connection = Connection(choice.target, Damage(is_raised=False))
             try:
                 if not self.cancel.is_set():
-                    connection.warm()
+                    with disconnect_on_cancel(self.cancel, partial(_lose, choice.target)):
+                        connection.warm()
                     self._connection = None if self.cancel.is_set() else connection
             finally:
                 if self._connection is None:
@@ -63,3 +67,11 @@ class Opening(threading.Thread):
         if self._connection is None:
             raise KernelError("given up")
         return self._connection
+
+
+def _lose(target: Target) -> None:
+    """Disconnect from a remote target; other targets answer at once."""
+    from kernel.remote.target import RemoteTarget
+
+    if isinstance(target, RemoteTarget):
+        target.lose("given up")

@@ -40,6 +40,10 @@ class CallEnds(NamedTuple):
         """Return a view of the ends from index `start` to before `stop`."""
         return CallEnds._make(column[start:stop] for column in self)
 
+    def then(self, other: CallEnds) -> CallEnds:
+        """Return these ends, followed by `other`."""
+        return CallEnds._make(np.concatenate(both) for both in zip(self, other, strict=True))
+
     def of(self, places: NDArray[np.intp]) -> CallEnds:
         """Return the ends at some indexes, in that order."""
         return CallEnds._make(column[places] for column in self)

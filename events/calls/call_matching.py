@@ -7,7 +7,7 @@ goes through `events.calls.pairing` (2 us per end), which defines when a pair is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_ends import CallEnds, ends_among
-from events.calls.call_values import PROBE_BITS, Call, End, EndRole, UnpairedReason
+from events.calls.call_values import PROBE, PROBE_BITS, Call, End, EndRole, UnpairedReason
 from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
@@ -45,6 +45,8 @@ class FinishedCalls(NamedTuple):
     """Probe numbers, as `EndRole.function`."""
     took: Ints
     """Nanoseconds from entry to exit."""
+    known_at: Ints
+    """Sequence numbers of the events that proved the pairs: their exits, or later events of their tasks."""
     alone: list[Call]
     """Ends without a partner, in the order in which they were found to have none."""
     shown_by: list[int]
@@ -129,7 +131,7 @@ class CallMatching:
     def _abandon_open(self, seq: int) -> FinishedCalls:
         """Return all open calls as ends without a partner, ended by row `seq`."""
         empty, calls = np.empty(0, np.int64), self._pairing.forget()
-        return FinishedCalls(empty, empty, empty, empty, calls, [seq] * len(calls))
+        return FinishedCalls(empty, empty, empty, empty, empty, calls, [seq] * len(calls))
 
     def _match(self, ends: CallEnds) -> Iterator[FinishedCalls]:
         size = len(ends.seqs)
@@ -167,7 +169,7 @@ class CallMatching:
             unsure: `End.unsure` of each end; None: False for all.
             by_columns: True if `unsure` was computed for all ends at once; else it is determined per end.
         """
-        pairs: list[tuple[int, int, int, int]] = []
+        pairs: list[tuple[int, int, int, int, int]] = []
         alone: list[Call] = []
         shown_by: list[int] = []
         pairing = self._pairing
@@ -184,15 +186,17 @@ class CallMatching:
             alone += others
             shown_by += [end.seq] * len(others)
             pairs += [
-                (pair_entry.seq, pair_exit.seq, pair_entry.function, pair_exit.ts - pair_entry.ts)
+                (pair_entry.seq, pair_exit.seq, pair_entry.function, pair_exit.ts - pair_entry.ts, end.seq)
                 for pair_entry, pair_exit in pairing.pairs
             ]
         stamps, seqs = ends.stamps, ends.seqs
-        found = np.stack((seqs[entries], seqs[exits], ends.functions[exits], stamps[exits] - stamps[entries]))
+        took, exit_seqs = stamps[exits] - stamps[entries], seqs[exits]
+        found = np.stack((seqs[entries], exit_seqs, ends.functions[exits], took, exit_seqs))
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
-        entry_seqs, exit_seqs, functions, took = found
-        return FinishedCalls(entry_seqs, exit_seqs, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
+        entry_seqs, exit_seqs, functions, took, known_at = found
+        functions &= (1 << PROBE_BITS) - 1
+        return FinishedCalls(entry_seqs, exit_seqs, functions, took, known_at, alone, shown_by)
 
 
 def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
@@ -232,7 +236,7 @@ def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, M
         is_unmatched = np.ones(len(order), np.bool_)
         is_unmatched[entry_places] = is_unmatched[exit_places] = False
         unmatched = np.flatnonzero(is_unmatched)
-    between = _entries_between(ends, entry_places, unmatched, pairing.has_open)
+    between = _entries_between(ends, entry_places, unmatched, pairing)
     places = np.concatenate((order[unmatched], order[between]))
     in_time = np.argsort(places)
     return order[entry_places], order[exit_places], places[in_time], in_time >= len(unmatched)
@@ -241,22 +245,23 @@ def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, M
 def _ambiguous_tasks(
     ends: CallEnds, entry_places: Places, exit_places: Places, innermost: int, unmatched: Places, pairing: Pairing
 ) -> NDArray[np.int64]:
-    """Return the tasks in which the entry of a pair may belong to another call in the same position on the stack;
-    see `events.calls.pairing`.
+    """Return the tasks in which the entry of a pair may belong to another call in the same position on the stack, or
+    its exit proves that such a call is over; see `events.calls.pairing`.
 
     `innermost`: number of pairs, at the start of `entry_places`, that enclose no other pair.
     """
     tasks = [task for task in np.unique(ends.tasks).tolist() if pairing.has_open(task)]
-    open_keys = [(task, proof) for task in tasks for proof in pairing.open_proofs(task)]
-    keys = _keys(ends.tasks, ends.proofs)
-    entry_keys = keys[unmatched[~ends.at_exit[unmatched]]]
+    open_keys = [(task, frame) for task in tasks for frame in pairing.open_frames(task)]
+    positions = _keys(ends.tasks, ends.frames.view(np.uint64))
+    entry_keys = positions[unmatched[~ends.at_exit[unmatched]]]
     if open_keys:
-        of_tasks, proofs = zip(*open_keys, strict=True)
-        entry_keys = np.append(entry_keys, _keys(np.array(of_tasks, np.int64), np.array(proofs, np.uint64)))
+        of_tasks, frames = zip(*open_keys, strict=True)
+        entry_keys = np.append(entry_keys, _keys(np.array(of_tasks, np.int64), np.array(frames, np.uint64)))
     found = [np.array([task for task in tasks if pairing.is_waiting(task)], np.int64)]
     if len(entry_keys):
-        found.append(ends.tasks[entry_places[np.isin(keys[entry_places], entry_keys)]])
+        found.append(ends.tasks[entry_places[np.isin(positions[entry_places], entry_keys)]])
     if len(entry_places) > innermost:
+        keys = _keys(ends.tasks, ends.proofs)
         same = np.flatnonzero(np.isin(keys[entry_places], keys[entry_places[innermost:]]))
         same = same[np.lexsort((entry_places[same], keys[entry_places[same]]))]
         earlier, later = same[:-1], same[1:]
@@ -295,27 +300,38 @@ def _undisturbed(ends: CallEnds, entries: Places, exits: Places) -> Mask:
     return holds
 
 
-def _entries_between(ends: CallEnds, entries: Places, unmatched: Places, has_open: Callable[[int], bool]) -> Places:
-    """Return the entries of pairs that may prove that an unmatched call ended: for each task, function and stack the
-    one with the highest frame between two unmatched ends. The ends are sorted by task.
+def _entries_between(ends: CallEnds, entries: Places, unmatched: Places, pairing: Pairing) -> Places:
+    """Return the entries of pairs that may prove that an unmatched call ended: between two unmatched ends the first
+    one of each task, and for each task, function and stack the one with the highest frame. The ends are sorted by
+    task.
     """
     begins = np.ones(len(ends.tasks), np.bool_)
     begins[1:] = ends.tasks[1:] != ends.tasks[:-1]
     task = np.cumsum(begins) - 1
-    has_calls = np.array([has_open(number) for number in ends.tasks[begins].tolist()], np.bool_)
+    has_calls = np.array([pairing.has_open(number) for number in ends.tasks[begins].tolist()], np.bool_)
     has_calls[task[unmatched[~ends.at_exit[unmatched]]]] = True
-    entries = np.sort(entries[has_calls[task[entries]] & (ends.frames[entries] < 0)])
+    entries = np.sort(entries[has_calls[task[entries]]])
     if not len(entries):
         return entries
     begins[unmatched] = True
     piece = np.cumsum(begins)[entries]
     frames = ends.frames[entries]
-    keys = (frames >> STACK_BITS, ends.functions[entries], piece)
-    order = np.lexsort((frames, *keys))
+    first = np.append(True, piece[1:] != piece[:-1])
+    # In a program each position is a stack of its own, and only proves something for filters on return values.
+    proving = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE, pairing.chosen))
+    stacks = np.where(frames < 0, frames >> STACK_BITS, frames)
+    keys = [key[proving] for key in (stacks, ends.functions[entries], piece)]
+    order = np.lexsort((frames[proving], *keys))
     last = np.ones(len(order), np.bool_)
     last[:-1] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
-    found: Places = entries[order[last]]
+    first[proving[order[last]]] = True
+    found: Places = entries[first]
     return found
+
+
+def _are_of(probes: Ints, wanted: Container[int]) -> Mask:
+    """Return a mask of the probe numbers that are in a container."""
+    return np.isin(probes, [probe for probe in np.unique(probes).tolist() if probe in wanted])
 
 
 def _ends_at(ends: CallEnds, places: Places, unsure: Mask | None) -> Iterator[End]:

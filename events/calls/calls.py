@@ -154,7 +154,7 @@ class Calls:
             marks = [mark for mark in marks if mark.seq > last]
         if marks:
             empty = np.empty(0, np.int64)
-            self._add(FinishedCalls(empty, empty, empty, empty, [], []), marks)
+            self._add(FinishedCalls(empty, empty, empty, empty, empty, [], []), marks)
 
     def _losses_among(self, columns: Columns) -> list[NonCallRow]:
         """Return the losses placed within some rows, each at the first row that is not older."""

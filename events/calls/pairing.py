@@ -125,9 +125,9 @@ class Pairing:
         """Return whether a task has open calls."""
         return task in self._stacks
 
-    def open_proofs(self, task: int) -> list[int]:
-        """Return the proofs of a task's open calls."""
-        return [entry.proof for entry in self._stacks.get(task, ())]
+    def open_frames(self, task: int) -> list[int]:
+        """Return the stack pointers of a task's open calls, without sign."""
+        return [entry.frame & _MASK for entry in self._stacks.get(task, ())]
 
     def has_open_after(self, task: int, seq: int) -> bool:
         """Return whether a task has an open call whose entry came after row `seq`."""
@@ -186,7 +186,7 @@ class Pairing:
             ended_calls.append(stack.pop())
         if entry.function & PROBE in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
-            if same and shares_stack(same[0], entry):
+            if same:
                 stack[:] = [call for call in stack if call not in same]
                 ended_calls += same
         self.open -= len(ended_calls)

@@ -35,6 +35,16 @@ class Edge(enum.IntEnum):
     BEGIN = 0
     END = 1
     POINT = 2
+    LATE_END = 3
+    """End whose begin was determined only by a later event, at which it is placed; without its begin no row."""
+    OVER = 4
+    """Proof that a call is over whose end is missing, or may be that of several calls; never a row."""
+
+
+ENDS: Final = np.array([edge in (Edge.END, Edge.LATE_END, Edge.OVER) for edge in Edge])
+"""True, by number of an `Edge`, for edges that end a call."""
+WITHOUT_ROW: Final = np.array([edge in (Edge.LATE_END, Edge.OVER) for edge in Edge])
+"""True, by number of an `Edge`, for edges that are no row if their begin is missing."""
 
 
 class RowKind(enum.IntEnum):
@@ -100,12 +110,20 @@ def by_depth(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401, ARG001 
 
 
 def by_stack(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401
-    """Compare stack pointers; a `Deeper`. Stacks grow downwards, so on one stack an inner call has the lower pointer.
+    """Compare stack pointers (`on_stack`); a `Deeper`. Stacks grow downwards, so on one stack an inner call has the
+    lower pointer.
 
-    A function called as another's last act may be at the same position, unless it is the same function; see
-    `events.calls.pairing`. Interrupts have their own stacks: between different stacks any nesting is accepted.
+    A function called as another's last act may be at the same position, unless it is the same function and a filter
+    omits exits of it; see `events.calls.pairing`. Interrupts have their own stacks: between different stacks any
+    nesting is accepted.
     """
-    return (inner + same <= outer) | (inner >> _STACK_BITS != outer >> _STACK_BITS)
+    one, other = inner >> 1, outer >> 1
+    return (one + (same & inner) <= other) | (one >> _STACK_BITS != other >> _STACK_BITS)
+
+
+def on_stack(frame: Any, chosen: Any) -> Any:  # noqa: ANN401
+    """Return a place for `by_stack` from a stack pointer and whether a filter omits exits of its function."""
+    return frame * 2 + chosen
 
 
 _EDGES = {

@@ -10,12 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from events.calls.call_ends import ends_among
-from events.calls.call_matching import CallMatching
 from events.calls.call_values import EndRole
-from events.graph.begin_end_columns import BeginEndColumns, by_depth, by_stack, of_graph
+from events.graph.begin_end_columns import by_depth, by_stack, of_graph
 from events.graph.decode import ends_of, is_graph
-from events.graph.probe_pairs import of_pairs
+from events.graph.probe_pairs import PairedEnds, PlacedEvents
 from events.graph.tree import LIMIT, CallTree
 from events.store.columns import PIECE
 from events.store.store import Store
@@ -37,8 +35,7 @@ class LiveTree:
         self.unseen = store.evicted
         """Number of rows that the store dropped before they were processed."""
         self._store = store
-        self._matching = CallMatching(store)
-        self._matching.use(ends)
+        self._pairs = PairedEnds(store, ends)
         self._at = store.first_seq
         self._last = -1
         """Time of the previous row."""
@@ -74,19 +71,20 @@ class LiveTree:
         self.tree.let_go(before)
         self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
 
-    def _read(self, start: int, stop: int) -> BeginEndColumns:
+    def _read(self, start: int, stop: int) -> PlacedEvents:
         if self.traced:
-            return of_graph(ends_of(self._store, start, stop))
-        columns = self._store.columns(start, stop)
-        return of_pairs(ends_among(self._store, columns, self.ends), self._matching.take(columns))
+            events = of_graph(ends_of(self._store, start, stop))
+            return PlacedEvents(events, np.ones(events.size, np.bool_))
+        return self._pairs.take(self._store.columns(start, stop), self.tree.begins)
 
-    def _take(self, events: BeginEndColumns) -> None:
-        if not events.size:
-            return
-        before = self._last if self._last >= 0 else int(events.ts[0])
-        broken = self._store.lost_before(np.append(before, events.ts))[1:]
-        self.tree.take(events, broken if broken.any() else None)
-        self._last = int(events.ts[-1])
+    def _take(self, read: PlacedEvents) -> None:
+        broken = np.zeros(read.events.size, np.bool_)
+        stamps = read.events.ts[read.in_time]
+        if len(stamps):
+            before = self._last if self._last >= 0 else int(stamps[0])
+            broken[read.in_time] = self._store.lost_before(np.append(before, stamps))[1:]
+            self._last = int(stamps[-1])
+        self.tree.take(read.events, broken if broken.any() else None)
 
 
 def has_graph(store: Store) -> bool:

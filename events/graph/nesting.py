@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.graph.begin_end_columns import (
+    ENDS,
     NOWHERE,
+    WITHOUT_ROW,
     BeginEndColumns,
     Deeper,
     Edge,
@@ -34,7 +36,7 @@ def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
     # A piece is often of a single task, or already sorted.
     is_sorted = len(order) < 2 or bool((order[1:] > order[:-1]).all())
     if is_sorted:
-        return _nest(events, groups, deeper)
+        return _without_proofs(events, _nest(events, groups, deeper))
     ordered = events._replace(  # the other columns do not affect the nesting
         edge=events.edge[order],
         what=events.what[order],
@@ -42,7 +44,17 @@ def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
         place=events.place[order],
         proof=events.proof[order],
     )
-    return _to_input_order(_nest(ordered, groups[order], deeper), order)
+    return _without_proofs(events, _to_input_order(_nest(ordered, groups[order], deeper), order))
+
+
+def _without_proofs(events: BeginEndColumns, found: Nesting) -> Nesting:
+    """Dissolve the pairs whose end is only a proof that the call is over (`Edge.OVER`)."""
+    over = np.flatnonzero((events.edge == Edge.OVER) & (found.partner >= 0))
+    if len(over):
+        begins = found.partner[over]
+        found.over[begins] = over
+        found.partner[over] = found.partner[begins] = -1
+    return found
 
 
 def _to_input_order(found: Nesting, order: Places) -> Nesting:
@@ -133,12 +145,24 @@ def _false_pairs(events: BeginEndColumns, partner: Places) -> Mask:
     return wrong
 
 
+def _after_crossings(ends: Places, rows: Places, firsts: Places, found: Nesting) -> Places:
+    """Return the first row after each end whose call encloses calls that are still open at that row."""
+    level = found.level[found.partner[ends]]
+    crossing = np.flatnonzero(found.level[ends] != level)
+    at = np.searchsorted(rows, ends[crossing])
+    crossing, at = crossing[at < len(rows)], at[at < len(rows)]
+    after = rows[at]
+    same = np.searchsorted(firsts, ends[crossing], "right") == np.searchsorted(firsts, after, "right")
+    wrong: Places = after[same & (found.level[after] > level[crossing])]
+    return wrong
+
+
 def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
     """Fill in levels and parents; return a mask of the events that are not deeper than the enclosing call."""
     size = events.size
     found.parent[:] = -1
     begin = events.edge == Edge.BEGIN
-    matched_end = (events.edge == Edge.END) & (found.partner >= 0)
+    matched_end = ENDS[events.edge] & (found.partner >= 0)
     change = begin.astype(np.int64) - matched_end
     missed = found.over[found.over >= 0]
     if len(missed):
@@ -148,7 +172,8 @@ def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: De
     lengths = np.diff(np.append(firsts, size))
     found.level[:] = height - begin - np.repeat(before, lengths)
     wrong = np.zeros(size, np.bool_)
-    rows = np.flatnonzero(~matched_end)
+    rows = np.flatnonzero(~matched_end & ~WITHOUT_ROW[events.edge])
+    wrong[_after_crossings(np.flatnonzero(matched_end), rows, firsts, found)] = True
     levels = found.level[rows]
     by_level = rows[np.argsort(levels.astype(np.uint16), kind="stable")]
     bounds = np.append(0, np.cumsum(np.bincount(levels)))
@@ -163,7 +188,7 @@ def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: De
         is_call = call[inner]
         is_deeper = deeper(place[inner], place[parents], events.function[inner] == events.function[parents])
         # A task does nothing while it is off its CPU: the event of its return is missing.
-        wrong[inner] = (is_call & ~is_deeper) | (events.what[parents] == RowKind.SWITCH)
+        wrong[inner] |= (is_call & ~is_deeper) | (events.what[parents] == RowKind.SWITCH)
         other = inner[~is_call]
         if len(other):  # not a call: as deep as the row that encloses it
             place[other] = place[found.parent[other]]

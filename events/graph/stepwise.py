@@ -7,15 +7,19 @@ CPU. An end without such a call has no partner.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import NOWHERE, BeginEndColumns, Deeper, Edge, RowKind
+from events.graph.begin_end_columns import ENDS, NOWHERE, WITHOUT_ROW, BeginEndColumns, Deeper, Edge, RowKind
 
 if TYPE_CHECKING:
     from events.graph.begin_end_columns import Nesting
+
+
+_ENDS: Final = frozenset(np.flatnonzero(ENDS).tolist())
+_WITHOUT_ROW: Final = frozenset(np.flatnonzero(WITHOUT_ROW).tolist())
 
 
 class _Event(NamedTuple):
@@ -54,7 +58,9 @@ class _Stack:
 
     def take(self, event: _Event) -> None:
         """Process an event that is not part of a pair."""
-        if event.edge == Edge.END and self._close_partner(event):
+        if event.edge in _ENDS and self._close_partner(event):
+            return
+        if event.edge in _WITHOUT_ROW:
             return
         while self.open and self.open[-1].event.what == RowKind.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
@@ -78,8 +84,11 @@ class _Stack:
         if partner is None:
             return False
         # Exits of these calls may still follow, of another probe on the function: see `events.calls.pairing`.
-        beside = [call for call in self.open[partner + 1 :] if _is_other_at_position(call.event, event)]
-        self.open[partner + 1 :] = [call for call in self.open[partner + 1 :] if call not in beside]
+        inner = self.open[partner + 1 :]
+        beside = (
+            inner if event.edge == Edge.OVER else [call for call in inner if _is_other_at_position(call.event, event)]
+        )
+        self.open[partner + 1 :] = [call for call in inner if call not in beside]
         while len(self.open) > partner + 1:
             self.over(event.at)
         begin_at = self.open.pop().event.at
@@ -116,7 +125,7 @@ def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.b
     """
     call = what == RowKind.CALL
     begin = call & (edge == Edge.BEGIN)
-    height = np.cumsum(begin.astype(np.int64) - (call & (edge == Edge.END)))
+    height = np.cumsum(begin.astype(np.int64) - (call & ENDS[edge]))
     outermost: NDArray[np.bool_] = begin & (height == 1)
     return outermost
 

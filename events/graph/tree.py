@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.graph.begin_end_columns import (
+    WITHOUT_ROW,
     BeginEndColumns,
     Deeper,
     Edge,
@@ -121,6 +122,11 @@ class CallTree:
         return self.ended[RowKind.CALL]
 
     @property
+    def begins(self) -> BeginEndColumns | None:
+        """Begins of the open calls; None until a call was open."""
+        return self._open.begins
+
+    @property
     def open(self) -> int:
         """Number of calls that have begun and not ended yet."""
         return self._open.count
@@ -170,7 +176,7 @@ class CallTree:
         self._close(merged, found, rows, before)
         self._mark_missed(merged, found, rows, before)
         self._update_open(merged, found, rows, before, segments, waiting)
-        self.latest = max(self.latest, int(events.ts[-1]))
+        self.latest = max(self.latest, int(events.ts.max()))
         if len(self.columns) > self._limit:
             self._drop(len(self.columns) - self._limit)
 
@@ -190,7 +196,7 @@ class CallTree:
         """
         # a thread that is switched in for the first time gets no row
         unpaired = (found.partner < 0) & (events.what != RowKind.SWITCH)
-        is_row = (events.edge != Edge.END) | unpaired
+        is_row = np.where(events.edge == Edge.END, unpaired, ~WITHOUT_ROW[events.edge])
         is_row[:open_count] = False
         count = np.cumsum(is_row)
         before = self.next + count - is_row
@@ -227,6 +233,7 @@ class CallTree:
             }
         )
         self.counts[CallRowFlag.NO_ENTRY] += int((end & (events.what[at] == RowKind.CALL)).sum())
+        self.counts[CallRowFlag.NO_ENTRY] += int(((events.edge == Edge.LATE_END) & (found.partner < 0)).sum())
 
     @staticmethod
     def _retval_flags(events: BeginEndColumns, at: Places) -> NDArray[np.uint8]:
@@ -249,9 +256,7 @@ class CallTree:
             self.ended[what] += int((events.what[begins] == what).sum())
         duration = events.duration[ends]
         duration = np.where(duration >= 0, duration, events.ts[ends] - events.ts[begins])
-        self._add_inside(
-            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (events.what[begins] < RowKind.SWITCH)
-        )
+        self._add_inside(rows[begins], duration, events.what[begins] < RowKind.SWITCH)
         self._set(
             rows[begins],
             {
@@ -263,11 +268,11 @@ class CallTree:
             },
         )
 
-    def _add_inside(self, parents: Ints, duration: Ints, wanted: Mask) -> None:
-        """Add durations to the time spent inside the parent rows."""
-        at = parents - self.first
-        wanted &= at >= 0
-        np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
+    def _add_inside(self, rows: Ints, duration: Ints, wanted: Mask) -> None:
+        """Add durations of rows to the time spent inside the rows that enclose them."""
+        wanted &= rows >= self.first
+        parents = self.columns.column("parent")[rows[wanted] - self.first] - self.first
+        np.add.at(self.columns.column("inside"), parents[parents >= 0], duration[wanted][parents >= 0])
 
     def _mark_missed(self, events: BeginEndColumns, found: Nesting, rows: Ints, before: Ints) -> None:
         """Mark the calls that are over without a recorded end."""

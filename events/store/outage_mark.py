@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Self
 from events.batch import Batch, Chunk
 from events.decode import Value
 from events.durations import seconds_text
+from events.kernel_time import seconds
 from events.record import Record
 from events.text import parse_line
 
@@ -82,8 +83,8 @@ class Outage(NamedTuple):
     @property
     def text(self) -> str:
         """Description for people, in a single line."""
-        when = "" if self.lost is None else f" from {_clock_text(self.lost)}"
-        when += "" if self.back is None else f" to {_clock_text(self.back)}"
+        when = "" if self.lost is None else f" from {seconds(self.lost)}"
+        when += "" if self.back is None else f" to {seconds(self.back)}"
         by = f",{when} by its kernel's clock" if when else ""
         if self.for_good:
             return f"the line was cut{by}, and was not made anew; events from then on are lost"
@@ -102,11 +103,6 @@ class Outage(NamedTuple):
         when = max(ts, self.lost or 0)
         line = f'\n  {task}-0 [000] {when}: {EVENT}: {times}seconds={self.seconds:.3f} note="{self.text}"\n'
         return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True, booted=self.booted)
-
-
-def _clock_text(ns: int) -> str:
-    """Return nanoseconds of a trace clock as seconds with microseconds, as the kernel prints them."""
-    return f"{ns // 1_000_000_000}.{ns // 1000 % 1_000_000:06}"
 
 
 def cut_of(batch: Batch) -> Outage | None:

@@ -91,6 +91,17 @@ class HistEntry(NamedTuple):
         return int(self.values.get("hitcount", 0))
 
 
+class AmbiguousEntry(NamedTuple):
+    """Entry of a histogram whose keys can be read in several ways; its extent and its values are certain."""
+
+    text: str
+    """All keys with their names, as printed."""
+    shown: tuple[tuple[str, str], ...]
+    """Names and texts of all values, as `HistEntry.shown`."""
+    readings: int
+    """Number of ways to read the keys."""
+
+
 class Histogram(NamedTuple):
     """Histogram of an event."""
 
@@ -105,8 +116,11 @@ class Histogram(NamedTuple):
     dropped: int
     """Number of events for whose keys there was no room."""
     alike: int = 0
-    """Number of entries that the text can be read as, if it exceeds the real number: the text of a key looks like
-    entries, or like the keys after it. Then no entry is certain, and `entries` is empty; 0: unambiguous."""
+    """Number of entries that the text can be read as, if it exceeds the real number; 0: unambiguous. If the text of a
+    key looks like entries, no entry is certain, and `entries` is empty; if it looks like the keys after it, only its
+    own entry is not certain: see `ambiguous`."""
+    ambiguous: tuple[AmbiguousEntry, ...] = ()
+    """Entries that are not in `entries`, as their keys can be read in several ways."""
 
 
 class HistSection(NamedTuple):
@@ -152,11 +166,13 @@ def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
 
 def _histogram(section: HistSection, body: str, texts: Collection[str]) -> Histogram:
     names = keys_of(section.trigger)
-    entries, readings = _entries(body, names, values_of(section.trigger), texts)
+    entries, ambiguous = _entries(body, names, values_of(section.trigger), texts)
     _, entry_count, _ = section.totals
-    if (len(entries) > entry_count or readings > len(entries)) and _process_keys(names, texts):
+    readings = len(entries) + sum(entry.readings for entry in ambiguous)
+    if len(entries) + len(ambiguous) > entry_count and _process_keys(names, texts):
         return Histogram(section.trigger, section.active, (), *section.totals, readings)
-    return Histogram(section.trigger, section.active, tuple(entries), *section.totals)
+    alike = readings if ambiguous else 0
+    return Histogram(section.trigger, section.active, tuple(entries), *section.totals, alike, tuple(ambiguous))
 
 
 def keys_of(trigger: str) -> list[tuple[str, str]]:
@@ -181,11 +197,10 @@ def _name_and_modifier(term: str) -> tuple[str, str]:
 
 def _entries(
     text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]
-) -> tuple[list[HistEntry], int]:
+) -> tuple[list[HistEntry], list[AmbiguousEntry]]:
     """Parse entries: each from a line that begins like one to the last line that ends like one.
 
-    Returns the entries, and the number of ways to read them: more than entries if the text of a key looks like the
-    keys after it.
+    Returns the entries, and apart from them those in which the text of a key looks like the keys after it.
     """
     lines = text.split("\n")
     begin = re.compile(rf"{{ {re.escape(names[0][0])}[.:]")
@@ -200,7 +215,7 @@ def _entries(
         # Between two entries there are only the values kept by onmax() and onchange().
         after_entry = tails[at] is not None or (after_entry and (not line or line.startswith("\t")))
     entries: list[HistEntry] = []
-    readings = 0
+    ambiguous: list[AmbiguousEntry] = []
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
         if end is None:
@@ -210,9 +225,11 @@ def _entries(
         numbers = {name: float(value) for name, value in value_texts if not value.startswith("#")}
         body = body.removeprefix("{ ")
         places, *others = _places(body, names, texts)
-        readings += 1 + len(others)
-        entries.append(HistEntry(_keys(body, names, places), numbers, value_texts))
-    return entries, readings
+        if others:
+            ambiguous.append(AmbiguousEntry(body.strip(), value_texts, 1 + len(others)))
+        else:
+            entries.append(HistEntry(_keys(body, names, places), numbers, value_texts))
+    return entries, ambiguous
 
 
 def _tail(line: str, values: list[str]) -> tuple[tuple[str, str], ...] | None:

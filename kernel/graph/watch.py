@@ -25,8 +25,7 @@ class GraphWatch(Watch):
 
     def __init__(self, connection: Connection, plan: GraphPlan, bounds: RowBounds = SCREEN) -> None:
         super().__init__(connection, bounds)
-        self.plan = plan
-        """What is followed."""
+        self.graph_plan = self.plan = plan
         self._tracing: GraphTracing | None = None
 
     @property

@@ -9,6 +9,7 @@ from kernel.connection.open_target import Progress, open_target
 from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
+from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.connect import reach
 from kernel.remote.target import RemoteConnection, RemoteTarget
 
@@ -19,21 +20,30 @@ if TYPE_CHECKING:
 def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
     """Open a running kernel and read its facts. Raises KernelError."""
     connection = Connection(_target(spec, progress, cancel))
+    target = connection.target
     try:
-        if not connection.target.is_kernel:
-            raise TargetUnusable(
-                f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
-            )
-        fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
-        if fatal:
-            raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+        with disconnect_on_cancel(
+            cancel, lambda: target.lose(CANCELLED) if isinstance(target, RemoteTarget) else None
+        ):
+            _prepare(spec, connection)
         if cancel.is_set():
-            raise TargetUnusable("cancelled")
-        connection.warm()
+            raise TargetUnusable(CANCELLED)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _prepare(spec: str, connection: Connection) -> None:
+    """Read the kernel facts that a first probe needs. Raises TargetUnusable if no probe is possible, TargetLost."""
+    if not connection.target.is_kernel:
+        raise TargetUnusable(
+            f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
+        )
+    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    if fatal:
+        raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+    connection.warm()
 
 
 def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:

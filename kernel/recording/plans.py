@@ -12,8 +12,9 @@ from probes.syntax.parse_error import ParseError
 
 if TYPE_CHECKING:
     from events.recording.reader import Recording
+    from kernel.target import Target
+    from probes.plans.graph_plan import GraphPlan
     from probes.plans.plan import Plan
-
 
 _DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError)
 
@@ -33,3 +34,11 @@ def readable_plans(recording: Recording) -> tuple[Plan, ...]:
         with suppress(*_DAMAGES):
             plans.append(plan_from_dict(plain))
     return tuple(plans)
+
+
+def recorded_graph(target: Target) -> GraphPlan | None:
+    """Return the plan of the function_graph tracer of a recording; None: the target is none, or has no such plan."""
+    from kernel.recording.target import RecordingTarget
+    from probes.plans.graph_plan import GraphPlan
+
+    return GraphPlan.of_meta(target.recording.meta) if isinstance(target, RecordingTarget) else None

@@ -20,6 +20,7 @@ from typing import Protocol
 from kernel.agent.ring_reader import write_all
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.remote.address import Address
+from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from probes.attaching.values import ReasonKind
@@ -61,18 +62,25 @@ def agent_source() -> bytes:
     return "\n".join(parts).encode()
 
 
-def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], unfit: str = "") -> bool:
-    """Start the agent in the shell behind `process`; return False if its Python can't. Raises TargetLost.
+def boot_agent(
+    process: subprocess.Popen[bytes],
+    start: Callable[[str], str],
+    unfit: str = "",
+    cancel: threading.Event | None = None,
+) -> bool:
+    """Start the agent in the shell behind `process`; return False if its Python can't. Raises TargetLost;
+    TargetUnusable if cancelled.
 
     Args:
         process: the shell; reads its script from a pipe.
         start: returns the shell's command line for a Python program.
         unfit: text which that command line prints if Python can't be the agent; the shell still runs then.
+        cancel: set by another thread to give up.
     """
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    received = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
+    received = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])), cancel)
     if not received.endswith(token.encode() + b"\n"):
         return False
     _send(process, source)
@@ -95,7 +103,7 @@ def hear(
     received, last = b"", time.monotonic()
     while not received.endswith(ends):
         if cancel is not None and cancel.is_set():
-            raise TargetUnusable("cancelled")
+            raise TargetUnusable(CANCELLED)
         if not select.select([process.stdout], [], [], 0.2)[0]:
             if may_be_asked():
                 last = time.monotonic()
@@ -167,19 +175,29 @@ def greet(opener: ShellOpener, cancel: threading.Event | None = None) -> Greetin
     return Greeting(received.split(marker)[1])
 
 
-def begin(opener: ShellOpener, greeting: Greeting, *, python: bool = True) -> AgentDialect | ShellDialect:
-    """Start the agent, or else a root shell, in the shell of `opener`. Raises TargetLost."""
+def begin(
+    opener: ShellOpener, greeting: Greeting, *, python: bool = True, cancel: threading.Event | None = None
+) -> AgentDialect | ShellDialect:
+    """Start the agent, or else a root shell, in the shell of `opener`. Raises TargetLost; TargetUnusable if
+    cancelled.
+    """
+    with disconnect_on_cancel(cancel, opener.process.kill):
+        return _begin(opener, greeting, python=python, cancel=cancel)
+
+
+def _begin(
+    opener: ShellOpener, greeting: Greeting, *, python: bool, cancel: threading.Event | None
+) -> AgentDialect | ShellDialect:
     if python and greeting.python:
         # Trying Python first would take as long as starting it: the shell stays its parent, for where Python fails.
         unfit = secrets.token_hex(16)
         exit_check = f"case $? in {_UNFIT}) printf '\\n%s\\n' {unfit};; *) exit;; esac"
-        if boot_agent(
-            opener.process, lambda program: f'{greeting.via} python3 -I -S -c "{program}"; {exit_check}', unfit
-        ):
+        start = lambda program: f'{greeting.via} python3 -I -S -c "{program}"; {exit_check}'  # noqa: E731
+        if boot_agent(opener.process, start, unfit, cancel):
             return AgentDialect(opener.process)
     if not greeting.via:
         return ShellDialect(opener.process, lambda: opener.session("exec sh"))
     token = secrets.token_hex(16)
     _send(opener.process, f"exec {greeting.via} sh -c 'echo {token}; exec sh'\n".encode())
-    hear(opener.process, token.encode() + b"\n")
+    hear(opener.process, token.encode() + b"\n", cancel)
     return ShellDialect(opener.process, lambda: opener.session(f"exec {greeting.via} sh"))

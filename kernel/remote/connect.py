@@ -93,7 +93,7 @@ def reach(
         greeting = greet(master, cancel)
         master.hush()
         say(f"starting what serves us on {address}", None)
-        dialect = begin(master, greeting, python=python)
+        dialect = begin(master, greeting, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
         return RemoteConnection(dialect, description, greeting.troubles(address), master.close)

@@ -16,6 +16,7 @@ from kernel.cleanup.abandoned_processes import AbandonedProcesses
 from kernel.errors import ConnectionGone, FileRefused, TargetLost, TargetUnusable
 from kernel.facts.gather import gather
 from kernel.remote import btf_cache, function_cache, own_processes
+from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
 from kernel.target import Step, Stream
@@ -226,7 +227,8 @@ class RemoteTarget:
                 self._pending = connection.dialect
             if cancel is not None and cancel.is_set():
                 raise TargetUnusable(f"{self._name} was given up")
-            boot = self._same_kernel(connection.dialect)
+            with disconnect_on_cancel(cancel, lambda: connection.dialect.lose(CANCELLED)):
+                boot = self._same_kernel(connection.dialect)
             with self._changing:
                 if self._closed:
                     raise TargetUnusable(f"{self._name} was left meanwhile")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from events.batch import Batch
 from events.decode import Decoder
@@ -28,6 +28,7 @@ from kernel.errors import KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
+from kernel.recording.plans import recorded_graph
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.session import Armed, Session
@@ -75,6 +76,8 @@ class Watch(ArmedSet):
         """Of tasks, which the kernel had forgotten too."""
         self.clock = TimeOfDay(connection.target)
         """When events were, once `measure_clock` was called, or as a recording has it."""
+        self.graph_plan = recorded_graph(connection.target)
+        """Plan of the function_graph tracer, or of the recorded one; None: no tracer ran, or its plan is unknown."""
         self._tape = RecordingControl(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
@@ -397,7 +400,12 @@ class Watch(ArmedSet):
             raise ValueError("nothing is armed")
         with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
             self.measure_clock()
-        self._tape.begin(path, self._session, self._entered, self._lost, self.clock.meta)
+        self._tape.begin(path, self._session, self._entered, self._lost, self._meta)
+
+    @property
+    def _meta(self) -> Mapping[str, Any]:
+        """Meta values of a recording: clock and plan of the tracer."""
+        return {**self.clock.meta, **(self.graph_plan.meta if self.graph_plan else {})}
 
     def prepare_recording(self, path: Path) -> None:
         """Write what is known of the kernel to a recording, ahead of `record_to` the same path, which is quick then.
@@ -416,7 +424,7 @@ class Watch(ArmedSet):
 
         Where the line is lost the file says so at its end, whatever becomes of the line.
         """
-        return self._tape.end(self._session, self._queued, self._lost, self.clock.meta, self._end_of_recording)
+        return self._tape.end(self._session, self._queued, self._lost, self._meta, self._end_of_recording)
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:

@@ -7,7 +7,14 @@ the settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Self
+
+from probes.plain_types import require_types
+
+KEY: Final = "graph"
+"""Key of a plan in the meta values of a recording."""
+_MOST_NAMES: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,25 @@ class GraphPlan:
         words += [f"depth {self.max_depth}"] if self.max_depth else []
         words += [f"from {self.threshold_us} us on"] if self.threshold_us else []
         return ", ".join(words)
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The plan as a meta value of a recording."""
+        return {KEY: asdict(self)}
+
+    @classmethod
+    def of_meta(cls, meta: Mapping[str, Any]) -> Self | None:
+        """Return the plan in meta values; None: none (older version, or recording of probes), or a damaged one."""
+        plain = meta.get(KEY)
+        if not isinstance(plain, Mapping):
+            return None
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
+        try:
+            require_types(cls, known)
+        except TypeError:
+            return None
+        lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
+        return None if any(len(names) > _MOST_NAMES for names in lists.values()) else cls(**{**known, **lists})
 
 
 @dataclass(frozen=True, slots=True)

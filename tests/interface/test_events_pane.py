@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.clocks.clock_offset import ClockReading
+from events.kernel_time import seconds
 from events.record import Record
 from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
@@ -22,7 +23,6 @@ from tui.views.events.view import EventsView
 from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
-from widgets.events.times import seconds
 from widgets.events.values import LossTotals
 from widgets.lists.tail_table import EmptyTable
 

@@ -276,6 +276,33 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         assert not fleet.wants_tables
 
 
+async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypatch):
+    lan = Lan(HistHost("web1"), HistHost("web2"))
+    async with running(lan, "web1", "web2") as (app, pilot):
+        fleet, wanted = app.hosting.fleet, "hist:keys=common_pid"
+        meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
+        monkeypatch.setattr(app.compose_place, "triggers_meant", lambda probe: meant.get(probe.subject, ()))
+        fleet.arm(ArmRequest(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, HostsTriggerScreen), pilot)
+        assert app.screen.query_one(SearchLine).value == wanted, "what no kernel takes is not offered"
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, HostsScreen), pilot)
+        await until(lambda: all(has_trigger(host, wanted) for host in fleet.hosts), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, HostsTriggerScreen), pilot)
+        assert app.screen.query_one(SearchLine).value == ""
+        await pilot.press(*wanted)
+        await until(lambda: "They have this trigger already" in text(app), pilot)
+
+
+def has_trigger(host, wanted):
+    """Whether the probe of a host has a trigger."""
+    watch = host.watch
+    return any(there == wanted for armed in watch.armed for _, there in watch.session.triggers(armed))
+
+
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosts.fleet

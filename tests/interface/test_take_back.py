@@ -14,7 +14,7 @@ from tests.interface.widget_host import screen_text, until
 from tui import kernel_jobs
 from tui.live.triggers import TriggerScreen
 from tui.present.ways_out import NO_FILTER
-from widgets.dialogs.confirm import ConfirmDialog
+from widgets.dialogs.form import FormDialog
 from widgets.dialogs.pick_list import PickList
 
 __all__ = ["living", "recording"]
@@ -172,13 +172,13 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press("w")
-        await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
-        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press("escape")
         await until(lambda: app.places.live.is_current, pilot)
         assert not list(tmp_path.iterdir())
         await pilot.press("w")
-        await until(lambda: isinstance(app.screen, ConfirmDialog), pilot)
-        await pilot.press("y")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press("enter")
         await until(lambda: app.watching.recorder is not None, pilot)
         await pilot.press("w")
         await until(lambda: says(app, "End the recording probewright-"), pilot)
@@ -189,6 +189,38 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
         await pilot.press("y")
         await until(lambda: app.watching.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
     app.watching.close()
+
+
+async def test_a_recording_goes_where_it_is_wanted(living, tmp_path, monkeypatch):
+    """Names that are taken, or of no folder, are said while they are typed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "there.pwr").write_bytes(b"mine")
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press("w")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        for name, why in (
+            ("there.pwr", "there.pwr is there already"),
+            ("nowhere/a.pwr", "nowhere is no folder"),
+            ("kept", "kept is a folder"),
+            ("~nosuch/a.pwr", "home"),
+        ):
+            await pilot.press("ctrl+u", *name)
+            await until(partial(says, app, why), pilot)
+            await pilot.press("enter")
+            assert isinstance(app.screen, FormDialog) and app.watching.recorder is None
+        await pilot.press("ctrl+u", *"~/kept/a b.pwr", "enter")
+        await until(lambda: app.watching.recorder is not None, pilot)
+        assert app.watching.recorder.path == tmp_path / "kept" / "a b.pwr"
+        await pilot.press("w")
+        await until(lambda: says(app, "End the recording a b.pwr"), pilot)
+        await pilot.press("y")
+        await until(lambda: app.watching.recorder is None, pilot)
+    app.watching.close()
+    assert (tmp_path / "kept" / "a b.pwr").exists() and (tmp_path / "there.pwr").read_bytes() == b"mine"
 
 
 async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(living, tmp_path, monkeypatch):
@@ -210,8 +242,8 @@ async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(livin
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
         await pilot.press("w")
-        await until(lambda: says(app, "Record to probewright-"), pilot)
-        await pilot.press("y")
+        await until(lambda: says(app, "Record to which file?") and says(app, "probewright-"), pilot)
+        await pilot.press("enter")
         await until(lambda: says(app, "types and symbols go in first"), pilot)
         await until(lambda: app.places.live.is_current, pilot)
         name = app.recorder.beginning.name

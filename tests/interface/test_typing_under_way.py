@@ -78,7 +78,7 @@ async def test_a_recording_that_is_written_goes_on(seed):
             clock.now += 10
             await pilot.press("w")
             clock.now += 10
-            await pilot.press("y")
+            await pilot.press("enter")
             await until(lambda: app.watching.recorder is not None and not app.recorder._doing, pilot)
             before = state_of(app, folder)
             await in_every_state(app, pilot, _PLACES, random.Random(seed), folder)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -268,6 +270,28 @@ async def taken_back(app: Any, pilot: Any, way: Way) -> None:
     assert done == ["back"]
 
 
+async def leave_end(app: Any, pilot: Any, way: Way) -> None:
+    """While the kernel takes its time for the end of a call graph."""
+    goes_on = threading.Event()
+    closed = threading.Event()
+
+    def close() -> tuple[()]:
+        closed.set()
+        return ()
+
+    await armed(app, pilot)
+    tracer = SimpleNamespace(live=True, settle_queue=lambda: goes_on.wait(60), close=close)
+    app.graphing.watching = tracer
+    app.end_graph()
+    await until(lambda: says(app, str(way)), pilot)
+    await take(pilot, way)
+    await until(lambda: any("quitting waits for that" in one.text for one in app.said), pilot)
+    assert app.graphing.ends and not app.check_action("give_up", ()) and not says(app, str(way))
+    app.graphing.watching = None
+    goes_on.set()
+    await until(closed.is_set, pilot)
+
+
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
     await until(lambda: app.watching and app.watching.armed, pilot)
@@ -284,6 +308,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "SEARCH_EVENTS": search_events,
     "DISARM_ALL": disarm_all,
     "WHAT_HELPS": what_helps,
+    "LEAVE_END": leave_end,
     "TAKE_BACK": taken_back,
     "TAKE_BACK_ELSEWHERE": taken_back,
     "TAKE_BACK_BEHIND": taken_back,

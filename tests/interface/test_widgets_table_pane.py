@@ -12,7 +12,6 @@ from textual import events
 from tests.interface.widget_host import Host, count_paints, until
 from widgets.columns import Columns
 from widgets.events.event_rows import FIXED, Event, EventColumn, EventRows
-from widgets.events.times import seconds
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
 
@@ -263,8 +262,3 @@ def test_columns_give_way_to_numbers():
     assert columns.total(10) > 10
     columns.see(["x", "y", "-EAGAIN"])
     assert not columns.right(2)
-
-
-def test_seconds_are_cut_as_the_kernel_does():
-    assert seconds(12_304_117_999) == "12.304117"
-    assert seconds(999) == "0.000000"

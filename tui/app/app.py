@@ -311,7 +311,8 @@ class Probewright(App[None]):
         of_hosts = self.hosts is not None and self.hosts.trying
         if action == "reconnect":
             return self.reconnect.can_try or self.reconnect.silent or (self.hosts is not None and self.hosts.can_try)
-        return self.reconnect.trying or self.tracing.begins or of_hosts if action == "give_up" else True
+        of_graph = self.tracing.begins or self.tracing.end_is_told
+        return self.reconnect.trying or of_graph or of_hosts if action == "give_up" else True
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         from tui.app.palette import commands_of
@@ -344,6 +345,9 @@ class Probewright(App[None]):
     def action_give_up(self) -> None:
         if self.tracing.begins:
             self.tracing.abandon()
+            return
+        if self.tracing.end_is_told:
+            self.tracing.abandon_end()
             return
         self.reconnect.give_up()
         if self.hosts is not None:

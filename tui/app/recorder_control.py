@@ -35,14 +35,12 @@ class RecorderControl:
         """Watch of the recording that is being begun, where it shall end as soon as it can; None: it goes on."""
 
     def ask(self, watching: Watch) -> None:
-        """Ask whether to begin a recording in the working directory, or to end the one that is written."""
+        """Ask for the file of a recording, and begin it; or ask whether to end the one that is written."""
         recorder, beginning = watching.recorder, self.beginning
         if recorder is None and beginning is None:
             if not self.notify_change():
-                path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
-                details = ["Events go in from now on; w ends it."]
-                start = partial(self.toggle, path, watching)
-                dialogs.ask(self._app, f"Record to {path}?", details, "Record", start)
+                name = time.strftime("probewright-%Y%m%d-%H%M%S.pwr")
+                dialogs.ask_recording(self._app, name, lambda path: self.toggle(path, watching))
             return
         name = recorder.path.name if recorder else beginning.name if beginning else ""
         details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]

@@ -1,4 +1,4 @@
-"""The function_graph tracer of the application: begun and ended by workers, with a refresh loop of its own."""
+"""The function_graph tracer of the application: begun and ended by its own threads, with its own refresh loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui.app.keyboard import Keyboard
 from tui.dialogs import dialogs
 from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
 from tui.notifications import Notices
-from tui.present.ways_out import GIVE_UP, OPEN_ANEW, RUNNING_KERNEL
+from tui.present.ways_out import GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TRACING = "tracing"
 """Operation that keys typed ahead wait for, and topic of the notifications about it."""
+_GOES_ON = "the tracer is being taken away meanwhile; quitting waits for that, and says so"
 _PATIENCE = 2
 """Seconds after which a notification says how long an operation takes, and how to end it."""
 
@@ -70,6 +71,10 @@ class TraceControl:
         """True where the last tracer that was asked for was given up."""
         self.ends = False
         """True while the tracer is being ended in the kernel."""
+        self._end_is_left = False
+        """True once the user no longer wants to be told how long the end takes."""
+        self.threads: list[threading.Thread] = []
+        """Threads that begin and end tracers; Textual would wait for workers at the application's end in silence."""
         self._begun: GraphWatch | None = None
         """The tracer that a worker began last; the screen may not know of it yet."""
 
@@ -106,7 +111,7 @@ class TraceControl:
     def end(self) -> None:
         """End the tracer; the calls that it recorded stay."""
         self.stop()
-        self._notify_while("taking the call graph's tracer away …", lambda: self.ends)
+        self._notify_while("taking the call graph's tracer away …", lambda: self.end_is_told, str(LEAVE_END))
         self._refresh()
 
     def _notify_while(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
@@ -156,6 +161,13 @@ class TraceControl:
         self._notices.notify("given up: the kernel puts back what it has begun", topic="graph")
         self._app.refresh_bindings()
 
+    def abandon_end(self) -> None:
+        """Stop notifying of the tracer's end, which goes on, and say so."""
+        self.leave_end()
+        self._notices.forget(TRACING)
+        self._notices.notify(_GOES_ON, topic="graph")
+        self._app.refresh_bindings()
+
     def notify_end(self) -> None:
         """Notify of an error that ended the tracer."""
         if self.watching is not None and (error := self.watching.take_error()):
@@ -170,12 +182,32 @@ class TraceControl:
         self._asked += 1
         self.begins, self.given_up = True, False
         asked = self._asked
-        self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
+        self._run(lambda: self._start(connection, plan, asked))
 
     def give_up(self) -> None:
         """Give up the tracer that was asked for: it is ended as soon as the kernel has begun it."""
         self._asked += 1
         self.begins, self.given_up = False, True
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self.threads[:] = [thread for thread in self.threads if thread.is_alive()]
+        thread = threading.Thread(target=work, name="graph")
+        self.threads.append(thread)
+        thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """True while a tracer is being begun, runs or is being ended."""
+        return self.begins or self.ends or self.runs
+
+    @property
+    def end_is_told(self) -> bool:
+        """True while the tracer is being ended, and a notification says how long that takes."""
+        return self.ends and not self._end_is_left
+
+    def leave_end(self) -> None:
+        """Stop notifying of how long the tracer's end takes; the end goes on."""
+        self._end_is_left = True
 
     def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
         from kernel.cleanup.undo import words_of
@@ -206,7 +238,7 @@ class TraceControl:
         self.begins = self.ends = False
         earlier = self.watching
         if earlier is not None and earlier is not watching and earlier.live:
-            self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
+            self._run(lambda: self._end(earlier))
         self.watching, self.counts = watching, None
         self._refresh_loop.follow(watching)
         self._refresh_loop.count()
@@ -216,8 +248,8 @@ class TraceControl:
         """Stop the tracer and put everything back, in a worker; its calls stay."""
         watching = self.watching
         if watching is not None and watching.live and not self.ends:
-            self.ends = True
-            self._app.run_worker(lambda: self._end(watching), thread=True, group="graph")
+            self.ends, self._end_is_left = True, False
+            self._run(lambda: self._end(watching))
 
     def _end(self, watching: GraphWatch) -> None:
         from kernel.cleanup.undo import words_of

@@ -230,7 +230,8 @@ class HostsScreen(Screen[None]):
         from tui.hosts.triggers import HostsTriggerScreen
 
         if any(host.state == "armed" for host in self._fleet.hosts):
-            self.app.push_screen(HostsTriggerScreen(self._fleet, self.order))
+            meant = self.bench.places.compose.specification.triggers_meant
+            self.app.push_screen(HostsTriggerScreen(self._fleet, self.order, meant))
         else:
             self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 

@@ -258,7 +258,7 @@ class LiveScreen(Screen[None]):
         self.armed.disarm_all()
 
     def action_record(self) -> None:
-        """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
+        """Begin to write a recording to a file that is asked for, or end it after a question."""
         watching = self.views.watch
         if watching is not None and not watching.connection.target.is_kernel:
             self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)

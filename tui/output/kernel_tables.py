@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 _HEADS: Final = ("summary", "event", "trigger", "active")
+AMBIGUOUS_KEYS: Final = "keys"
+"""Title of the column with all keys of an entry that can be read in several ways."""
 _TOTALS: Final = ("hits", "entries_taken", "entries_alike", "without_room", "cuts")
 _NUMBERED: Final = ("log2", "buckets", "hex", "sym", "sym-offset", "execname", "syscall")
 """Modifiers of keys whose text differs from the number."""
@@ -56,7 +58,8 @@ class HistogramsTable(ViewTable):
         own = (*_HEADS, *(title for titles in keys for title in titles), *values)
         alike = any(table.histogram.alike for table, _, _ in self.tables)
         totals = [name for name in _TOTALS if name != "entries_alike" or alike]
-        return (*host, *dict.fromkeys(own), *totals)
+        ambiguous = (AMBIGUOUS_KEYS,) if any(table.histogram.ambiguous for table, _, _ in self.tables) else ()
+        return (*host, *dict.fromkeys(own), *ambiguous, *totals)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of `run --json`."""
@@ -70,6 +73,9 @@ class HistogramsTable(ViewTable):
             keys = {title: value for key in entry["keys"] for title, value in _cells_of(key)}
             values = {f"value.{name}": value for name, value in entry["values"].items()}
             yield {**about, **keys, **values}
+        for entry in row.get("entries_unsure", ()):
+            values = {f"value.{name}": value for name, value in entry["values"].items()}
+            yield {**about, "summary": "hist unsure", AMBIGUOUS_KEYS: entry["text"], **values}
         yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS if name in row}}
 
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from widgets.events.times import Stamp, kernel_stamp, seconds
+from events.kernel_time import microseconds, seconds
+from widgets.events.times import Stamp, kernel_stamp
 
 if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
@@ -35,13 +36,13 @@ class ClockFace(enum.StrEnum):
 
 def wall_clock(ns: int, *, utc: bool = False) -> str:
     """Return `14:03:22.123456`, local or UTC, for nanoseconds since 1970."""
-    whole, rest = divmod(ns, 1_000_000_000)
-    return f"{time.strftime('%H:%M:%S', (time.gmtime if utc else time.localtime)(whole))}.{rest // 1000:06d}"
+    whole, rest = divmod(microseconds(ns), 1_000_000)
+    return f"{time.strftime('%H:%M:%S', (time.gmtime if utc else time.localtime)(whole))}.{rest:06d}"
 
 
 def wall_date(ns: int, *, utc: bool = False) -> str:
     """Return the day and the offset of local time from UTC: `2026-11-24 +0100`."""
-    return time.strftime("%Y-%m-%d %z", (time.gmtime if utc else time.localtime)(ns // 1_000_000_000))
+    return time.strftime("%Y-%m-%d %z", (time.gmtime if utc else time.localtime)(microseconds(ns) // 1_000_000))
 
 
 def stamp_of(watch_of_rows: Callable[[], Watch | None], face: ClockFace) -> Stamp:

@@ -38,7 +38,12 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
         yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
-        if found.alike:
+        if found.ambiguous:
+            yield TableLine(f"  {ambiguous_text(len(found.ambiguous))}", "dim")
+            for entry in found.ambiguous:
+                values = "  ".join(f"{name} {text}" for name, text in entry.shown)
+                yield TableLine(f"  ? {fit(safe(entry.text), min(_WIDEST, width(safe(entry.text))))}  {safe(values)}")
+        elif found.alike:
             yield TableLine(f"  {alike_text(found.alike)}", "dim")
         if table.ignored:
             yield TableLine(safe(f"  counted {ignored_text(table.ignored)}"), "dim")
@@ -47,6 +52,12 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
 def alike_text(number: int) -> str:
     """Return why the entries of a histogram are hidden, whose text can be read as `number` entries."""
     return f"its text reads as {grouped(number)} entries: a key that a process chose looks like more, none is sure"
+
+
+def ambiguous_text(number: int) -> str:
+    """Return a text that explains why a number of a histogram's entries are listed apart."""
+    many = "1 entry" if number == 1 else f"{grouped(number)} entries"
+    return f"{many} whose keys can be read in several ways, as one that a process chose looks like those behind it:"
 
 
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"
@@ -123,6 +134,15 @@ def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]
         "without_room": found.dropped,
         "cuts": cuts,
         **({"entries_alike": found.alike} if found.alike else {}),
+        **(
+            {
+                "entries_unsure": [
+                    {"text": entry.text, "values": dict(map(_value, entry.shown))} for entry in found.ambiguous
+                ]
+            }
+            if found.ambiguous
+            else {}
+        ),
         **({"ignored_filter": table.ignored} if table.ignored else {}),
     }
 

@@ -19,6 +19,7 @@ from events.export.catalogue import left_out_note
 from events.export.escape import exact_values, unescaped
 from events.export.source import Source
 from events.graph.record_ends import EVENTS
+from events.kernel_time import seconds
 from events.names.kernel_text import kernel_text
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, is_stack, kernel_frames, user_frames
@@ -51,10 +52,9 @@ def latency_flags(flags: int, preempt_count: int) -> str:
 
 def context(record: Record) -> str:
     """Return the part before an event's own text: task, CPU, flags, time in microseconds."""
-    micro = (record.ts + 500) // 1000
     flags = f" {latency_flags(record.raw[2], record.raw[3])}" if len(record.raw) > 3 else ""
     task = f"{record.comm:>16}-{record.pid:<7}"
-    return f"{task} [{record.cpu:03}]{flags} {micro // 1_000_000:5}.{micro % 1_000_000:06}: "
+    return f"{task} [{record.cpu:03}]{flags} {seconds(record.ts):>12}: "
 
 
 def _exact(record: Record) -> Record:

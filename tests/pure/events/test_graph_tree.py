@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import BeginEndColumns, Deeper, Edge, RowKind, by_depth, by_stack, of_graph
+from events.graph.begin_end_columns import (
+    BeginEndColumns,
+    Deeper,
+    Edge,
+    RowKind,
+    by_depth,
+    by_stack,
+    of_graph,
+    on_stack,
+)
 from events.graph.call_ends import EndKind, zeros
 from events.graph.tree import OPEN_END, CallRowFlag, CallTree
 
@@ -321,11 +330,13 @@ def test_open_calls_are_bounded(monkeypatch) -> None:
 
 
 def test_what_a_function_jumps_to_stands_in_its_place() -> None:
-    """A tail call has the frame of its caller and returns before it; of one function it is one after the other."""
+    """A tail call has the frame of its caller and returns before it; of one function whose exits a filter leaves out
+    it is one after the other.
+    """
     f, g, h, other = 1, 2, 3, 4
-    at = -1 << 20
 
-    def calls(*ends: tuple[Edge, int]) -> list[tuple[int, int, int, int]]:
+    def calls(*ends: tuple[Edge, int], chosen: bool = True) -> list[tuple[int, int, int, int]]:
+        at = on_stack(-1 << 20, chosen)
         events = [Event(n, 5, edge, function, at) for n, (edge, function) in enumerate(ends)]
         found = []
         for pieces in ([100], [1]):
@@ -338,6 +349,7 @@ def test_what_a_function_jumps_to_stands_in_its_place() -> None:
     begin, end = Edge.BEGIN, Edge.END
     assert calls((begin, f), (begin, g), (end, g), (end, f)) == [(f, 0, 3, 0), (g, 1, 2, 0)]
     assert calls((begin, f), (begin, f), (end, f)) == [(f, 0, -1, CallRowFlag.NO_EXIT), (f, 0, 2, 0)]
+    assert calls((begin, f), (begin, f), (end, f), chosen=False) == [(f, 0, -1, CallRowFlag.OPEN), (f, 1, 2, 0)]
     jumps = (begin, f), (begin, g), (begin, h), (begin, f), (end, f), (end, h), (end, g)
     told = [(f, 0, 8, 0), (g, 1, 6, 0), (h, 2, 5, 0), (f, 3, 4, 0), (other, 1, 7, CallRowFlag.NO_ENTRY)]
     assert calls(*jumps, (end, other), (end, f)) == told, "one is missed, and the f inside of h shows nothing"

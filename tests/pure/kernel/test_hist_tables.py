@@ -20,8 +20,10 @@ from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.histogram import Histograms
 from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
+from tests.pure.kernel.test_hist_text import _filled, _of_keys
 from tests.pure.kernel.test_histograms import OneSession, plan
 from tui.cli.follow.hist_printer import tell_tables
+from tui.output.kernel_tables import HistogramsTable
 from tui.present.hist_tables import lines_of, object_of
 
 LOG2 = "hist:keys=count.log2,common_pid.execname:vals=hitcount,count:sort=count.descending:size=2048"
@@ -206,3 +208,27 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
 @pytest.mark.parametrize("text", ["stacktrace if", "stacktrace:x", "stacktraces"])
 def test_a_stack_trigger_that_the_kernel_can_not_read_is_left_to_it(text):
     assert within_filter(text, "count > 5") == text
+
+
+def test_an_entry_whose_keys_can_not_be_told_apart_hides_no_other():
+    """It stands behind them with its values, as the kernel printed it; in each form."""
+    text = _of_keys(
+        "from,to",
+        f"from: {'/' + 'x' * 49 + ', to: /etc' + ' ' * 60}, to: {_filled('/b')}",
+        f"from: {_filled('/a')}, to: {_filled('/c')}",
+    )
+    (table,) = (HistTable("g/e", one) for one in parse_hist(text, {"from", "to"}))
+    lines = [line.text for line in lines_of([table])]
+    (sure,) = (n for n, line in enumerate(lines) if line.split() == ["/a", "/c", "3"])
+    (unsure,) = (n for n, line in enumerate(lines) if line.startswith("  ? from: /xxx"))
+    assert sure < unsure and lines[unsure].endswith("hitcount 3")
+    assert "1 entry whose keys can be read in several ways" in lines[unsure - 1]
+    made = object_of(table)
+    assert [key["text"] for key in made["entries"][0]["keys"]] == ["/a", "/c"]
+    (apart,) = made["entries_unsure"]
+    assert apart["text"].startswith("from: /xxx") and apart["values"] == {"hitcount": 3}
+    rows = HistogramsTable()
+    rows.tables = [(table, 0, "")]
+    cells = [row for one in rows.objects() for row in rows.cells(one)]
+    assert [row["summary"] for row in cells] == ["hist", "hist unsure", "hist totals"]
+    assert cells[1]["keys"] == apart["text"] and set(cells[1]) <= set(rows.columns)

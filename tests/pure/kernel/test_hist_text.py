@@ -231,10 +231,14 @@ def test_the_name_of_a_task_forges_no_key(comm, path, pid):
 
 
 def test_texts_that_can_be_told_apart_in_two_ways_are_said_to_be_so():
-    """The first is longer than what it is filled up to."""
+    """The first is longer than what it is filled up to; the other entries are sure all the same."""
     first = "/" + "x" * 49 + ", to: /etc" + " " * 60
     entries = f"from: {first}, to: {_filled('/b')}", f"from: {_filled('/a')}, to: {_filled('/b')}"
     (found,) = parse_hist(_of_keys("from,to", *entries), {"from", "to"})
-    assert (found.alike, found.entries, found.room_taken) == (3, (), 2)
+    assert (found.alike, found.room_taken) == (3, 2)
+    assert [[key.text for key in entry.keys] for entry in found.entries] == [["/a", "/b"]]
+    (ambiguous,) = found.ambiguous
+    assert ambiguous.text == entries[0].strip() and ambiguous.readings == 2
+    assert dict(ambiguous.shown) == dict(found.entries[0].shown)
     (found,) = parse_hist(_of_keys("from,to", entries[1]), {"from", "to"})
     assert [key.text for key in found.entries[0].keys] == ["/a", "/b"]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from events.kernel_time import seconds
 from events.recording.reader import Recording
 from events.search.text_match import TextMatch
 from events.store.cgroups import TaskCgroup
@@ -22,7 +23,6 @@ from tests.pure.events.test_export_calls import stack_record
 from tui.present.status import detail_of, fields_of, losses_of
 from tui.views.events.model import EventTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
-from widgets.events.times import seconds
 from widgets.events.values import LossTotals
 
 

@@ -109,8 +109,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("here")
 def test_a_time_of_day_is_that_of_here_or_of_utc() -> None:
     ns = 1_700_000_000_123_456_789
-    assert wall_clock(ns) == "00:13:20.123456"
-    assert wall_clock(ns, utc=True) == "22:13:20.123456"
+    assert wall_clock(ns) == "00:13:20.123457"
+    assert wall_clock(ns, utc=True) == "22:13:20.123457"
     assert wall_date(ns) == "2023-11-15 +0200"
     assert wall_date(ns, utc=True) == "2023-11-14 +0000"
     assert [ClockFace.KERNEL.after, ClockFace.LOCAL.after, ClockFace.UTC.after] == [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -12,6 +13,7 @@ import kernel.graph.watch
 from kernel.errors import KernelError
 from tests.real.processes import until
 from tui.app.trace_control import TraceControl
+from tui.cli.commands.app import _take_away
 from tui.messages import Disarmed, GraphFailed, GraphStarted
 
 LONG = 60.0
@@ -47,21 +49,17 @@ class Tracer:
 
 
 class Workers:
-    """What `TraceControl` needs of an application: threads, and messages in their order."""
+    """What `TraceControl` needs of an application: messages in their order; and its threads."""
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
         self.told: list[object] = []
 
-    def run_worker(self, work: Callable[[], Any], **_: object) -> None:
-        self.threads.append(threading.Thread(target=work, daemon=True))
-        self.threads[-1].start()
-
     def post_message(self, message: object) -> None:
         self.told.append(message)
 
     def join(self) -> None:
-        for thread in self.threads:
+        for thread in list(self.threads):
             thread.join(LONG)
             assert not thread.is_alive()
 
@@ -87,6 +85,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
 @pytest.fixture
 def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> TraceControl:
     made = TraceControl(app, None, None, lambda: None, lambda: None)  # type: ignore[arg-type]
+    app.threads = made.threads
     for name in ("follow", "count", "data_came"):
         monkeypatch.setattr(made._refresh_loop, name, lambda *_: None)
     return made
@@ -206,3 +205,31 @@ def test_an_end_is_under_way_until_the_kernel_has_put_all_back(
     go_on.set()
     app.join()
     assert not graphing.ends and running() == []
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_quitting_says_that_it_waits_for_the_end_and_leaves_nothing(
+    app: Workers,
+    graphing: TraceControl,
+    stopped: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The kernel may take half a minute; the application's own workers would be waited for without a word."""
+    tracer, told = Tracer(None, "slow"), list[str]()
+    tracer.live = True
+    graphing.started(tracer)  # type: ignore[arg-type]
+
+    def said() -> bool:
+        told.append(capsys.readouterr().err)
+        return "taking the call graph's tracer away" in "".join(told)
+
+    monkeypatch.setattr(tracer, "settle_queue", lambda: until(said))
+    monkeypatch.setattr(tracer, "hurry", lambda _: until(said) if not stopped else None, raising=False)
+    opening = SimpleNamespace(cancel=threading.Event())
+    over = SimpleNamespace(graphing=graphing, watching=None, opening=opening, connection=None, hosting=None)
+    if stopped:
+        graphing.stop()
+    assert _take_away(over) == 0  # type: ignore[arg-type]
+    assert said() and running() == []
+    app.join()

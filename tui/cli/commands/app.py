@@ -114,6 +114,13 @@ def _take_away(app: Probewright) -> int:
                 if app.watching.live:  # probes recorded in a file are not armed in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
+        with contextlib.suppress(OSError):
+            if app.tracing.busy:
+                print(
+                    "taking the call graph's tracer away, which can take half a minute ...",
+                    file=sys.stderr,
+                    flush=True,
+                )
         if (graph := app.tracing.last()) is not None:
             left |= take_away(graph)
     finally:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from events.kernel_time import seconds
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
@@ -247,6 +248,8 @@ class GraphPrinter:
             model = GraphModel(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
             self._printer = _Printer(self._watch, model, self._arguments, self._print_outages, levels)
+            if not live and self._watch.graph_plan is not None:
+                told(f"recorded of {self._watch.graph_plan}")
             if model.lacks_returns:
                 told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
@@ -412,4 +415,4 @@ class _Printer:
         note = f"  ({text.note})" if text.note else ""
         call = f"{'  ' * row.level}{kind}{text.name}{text.arguments}{returned}{note}"
         day = day_in_front(self._watch, row.ts, row.seq, face_of(self._arguments))
-        print(line(f"{day}{row.ts / 1e9:.6f} {text.task:<16} {took:>8}  {call}"))
+        print(line(f"{day}{seconds(row.ts)} {text.task:<16} {took:>8}  {call}"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
 from events.export.source import Source
+from events.kernel_time import seconds
 from events.record import Record
 from events.store.outage_mark import task_text
 from kernel.guards.row_bounds import HEADLESS, SCREEN
@@ -173,4 +174,4 @@ def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
     values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
     event = record.event.rpartition("/")[2]
     task = task_text(record.comm, record.pid, record.event)
-    return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {task} {event} {values}"
+    return f"{seconds(record.ts)} [{record.cpu:03}] {task} {event} {values}"

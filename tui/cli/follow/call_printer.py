@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
+from events.kernel_time import seconds
 from events.losses import EVENT
 from events.record import Record
 from events.store.outage_mark import is_mark
@@ -169,7 +170,7 @@ class CallPrinter:
         values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
         note = f" ({call.note})" if call.note else ""
         day = day_in_front(self._watch, last.ts, last.seq, self._face)
-        head = f"{day}{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
+        head = f"{day}{seconds(last.ts)} [{last.cpu:03}] {call.task} {call.function} {took}"
         print(line(f"{head} ret={call.returned} {values}{note}"))
 
     def _print_loss(self, loss: Loss) -> None:
@@ -185,7 +186,7 @@ class CallPrinter:
             emit({**times, **object_of_loss(loss)})
             return
         day = day_in_front(self._watch, loss.ts, loss.seq, self._face)
-        print(line(f"{day}{loss.ts / 1e9:.6f} [{loss.cpu:03}] {loss.short} {EVENT} {loss.text}"))
+        print(line(f"{day}{seconds(loss.ts)} [{loss.cpu:03}] {loss.short} {EVENT} {loss.text}"))
 
 
 def _value(name: str, before: str | None, after: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from events.calls.call_values import Call, UnpairedReason
 from events.calls.pairing import MOST_OPEN
 from events.export.escape import exact_values
+from events.kernel_time import seconds
 from events.losses import EVENT, Loss
 from events.names.event_names import exported_name
 from events.record import Record
@@ -20,7 +21,6 @@ from probes.plans.plan import Plan, PlanColumn, titles_of
 from tui.present.call_ends import ends_of
 from tui.present.status import detail_of, rank_of
 from widgets.events.call_rows import CallText, CallValue
-from widgets.events.times import seconds
 from widgets.events.values import DetailField
 from widgets.number_format import duration, grouped
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 from typing import Final
 
+from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.event_names import event_name
 from events.record import Record
 from events.search.comparison import COMM, CPU
@@ -62,10 +63,13 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
 
 
 def time_of(text: str, here: int) -> int | None:
-    """Return the nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from `here`; None: the text is no time."""
+    """Return the nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from `here`; None: the text is no time.
+
+    Times in rows are rounded: for such a time, return the first nanosecond that is shown so.
+    """
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
         return None
     sign, whole, part = match.groups()
     ns = int(whole) * 1_000_000_000 + int((part or "").ljust(9, "0"))
-    return {"": ns, "+": here + ns, "-": here - ns}[sign]
+    return {"": ns if len(part or "") > SHOWN_DIGITS else earliest(ns), "+": here + ns, "-": here - ns}[sign]

@@ -23,6 +23,7 @@ from widgets.events.times import Stamp, kernel_stamp
 from widgets.events.values import DetailField
 from widgets.lists.tail_table import EmptyTable, TailTable
 from widgets.number_format import duration, grouped
+from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from events.graph.hot_spots import HotSpot
@@ -36,6 +37,8 @@ _BUDGET: Final = 0.01
 _HURRY: Final = 0.05
 """Seconds for new events when many are waiting: nobody can read rows that pass so quickly."""
 _MUCH: Final = 1 << 17
+_FOLLOWED: Final = 60
+"""Letters of what the tracer follows in the line above the rows."""
 _LOOK: Final = 0.2
 """Seconds to the next check whether a count of hot spots is finished."""
 
@@ -171,7 +174,9 @@ class GraphView(TableView):
         """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
         left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
         without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
-        return without + self._note(watch)
+        # A recording is foreign.
+        followed = "" if watch.graph_plan is None else safe(str(watch.graph_plan), _FOLLOWED)
+        return ": ".join(filter(None, (followed, without + self._note(watch))))
 
     def _note(self, watch: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
