@@ -208,9 +208,10 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
     """A server that accepts and says nothing, and we are gone."""
     before = our_folders()
     script = (
-        "import sys; from kernel.remote.control_master import ControlMaster; from kernel.remote.address import Address\n"
+        "import sys; from kernel.remote.address import Address\n"
+        "from kernel.remote.control_master import ControlMaster\n"
         "a = Address('127.0.0.1', 'root', int(sys.argv[1]))\n"
-        "m = Master(a, 'exec sh', ['-F', 'none', '-o', 'BatchMode=yes'])\n"
+        "m = ControlMaster(a, 'exec sh', ['-F', 'none', '-o', 'BatchMode=yes'])\n"
         "print(m.process.pid, flush=True); sys.stdin.read()"
     )
     with socket.socket() as server:
