@@ -203,9 +203,11 @@ def test_any_string_of_the_kernel_arrives(values):
     first, second = parsed.resource_logs[0].scope_logs[0].log_records
     assert first == second
     found = {one.key: value_of(one.value) for one in first.attributes}
-    from events.export.escape import unescaped
+    from events.export.escape import unescape_text
 
-    assert {name: unescaped(found[name]) for name in values} == {n: v.replace(b"\0", b"") for n, v in values.items()}
+    assert {name: unescape_text(found[name]) for name in values} == {
+        n: v.replace(b"\0", b"") for n, v in values.items()
+    }
     assert found["thread.name"] == '"}\n'
     assert first.time_unix_nano == 0 and first.observed_time_unix_nano == 9
 

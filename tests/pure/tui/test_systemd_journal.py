@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.connection.open_target import shipped_recording
-from tui.cli.console.journal import JournalLines, Level, is_journal, saying
+from tui.cli.console.journal import JournalLines, Level, at_priority, is_journal
 
 HERE = str(shipped_recording())
 TOP = Path(__file__).parents[3]
@@ -125,7 +125,7 @@ def test_every_line_has_one_priority_and_no_control_character(parts):
 
     out = Kept()
     lines = JournalLines(out)
-    with saying(Level.WARNING):
+    with at_priority(Level.WARNING):
         for part in parts:
             assert lines.write(part) == len(part)
         lines.close()
@@ -192,7 +192,7 @@ def serve() -> None:
     command.probes_of = lambda specs, connection: [probe_of(spec) for spec in specs]
     status = main(["run", "f vfs_read", "--json"])
     ended.set()
-    with saying(Level.WARNING):
+    with at_priority(Level.WARNING):
         print(f"probewright: nothing is left: {not target.traces}", file=sys.stderr)
     sys.exit(status)
 
