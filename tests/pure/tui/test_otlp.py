@@ -436,7 +436,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(collector):
     sink = Sink(collector.url)
     sink.give(1)
     assert until(lambda: sink.sink.sent == 1)
-    line = sink.http._line
+    line = sink.http._connection
     assert line is not None and line.sock is not None
     line.sock.shutdown(socket.SHUT_RDWR)
     sink.give(2)
