@@ -202,7 +202,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 @ONE_KERNEL
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
-    monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(GraphModel, limit=100))
+    monkeypatch.setattr("tui.views.graph.view.GraphModel", partial(GraphModel, limit=100))
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
