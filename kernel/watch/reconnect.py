@@ -182,7 +182,9 @@ class ReconnectAttempt:
         self._tried.wait()
 
     def give_up(self) -> None:
-        """End it; `run` raises GaveUp soon, also where it waits for a line that was made and is silent."""
+        """End it; `run` raises ReconnectAbandoned soon, also where it waits for a line that was made and is
+        silent.
+        """
         self._over.set()
         self._wake.set()
         target = self.watch.connection.target
@@ -191,7 +193,7 @@ class ReconnectAttempt:
                 target.lose("given up")
 
     def run(self) -> Reconnected:
-        """Try until it is back. Raises GaveUp."""
+        """Try until it is back. Raises ReconnectAbandoned."""
         try:
             return self._run()
         finally:
