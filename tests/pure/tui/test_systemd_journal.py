@@ -81,7 +81,8 @@ def test_losses_are_warnings():
     words = ("run", READS, "-t", HERE, "--export", "otlp:http://127.0.0.1:9/")  # discard: nobody is there
     code = (
         "import sys, tui.output.otlp_sink as sink\n"
-        "sink.OtlpSink.__init__.__defaults__ = (*sink.OtlpSink.__init__.__defaults__[:1], sink.OtlpBounds(finish=0.2),"
+        "make = sink.OtlpSink.__init__\n"
+        "make.__defaults__ = (*make.__defaults__[:1], sink.OtlpBounds(finish=0.2),"
         " sink.OtlpSink.__init__.__defaults__[2])\n"
         "from tui.__main__ import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
