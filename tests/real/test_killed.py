@@ -152,12 +152,12 @@ import os, time
 from kernel.local.target import LocalTarget
 from kernel.session.start import open_session
 from probes.plans.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.probe import Probe, ProbePlace
 os.fork()
 session = open_session(LocalTarget())
 path = f"{session.group}/read"
 event = PlannedEvent(session.group, "read", f"p:{path} vfs_read", f"-:{path}")
-session.arm(Plan(Probe(Place("vfs_read")), (event,)))
+session.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
 with open(f"/tmp/out{os.getpid()}", "w", buffering=1) as out:
     while True:
         if session.pump.drain():
