@@ -202,7 +202,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 @ONE_KERNEL
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
-    monkeypatch.setattr("tui.views.graph.view.ShownGraph", partial(GraphModel, limit=100))
+    monkeypatch.setattr("tui.views.graph.view.GraphModel", partial(GraphModel, limit=100))
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
@@ -346,7 +346,7 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
-        seen = {"recorder": None, "recording_error": "", "cuts": (), "connection": app.connection, "followed": None}
+        seen = {"recorder": None, "recording_error": "", "cuts": (), "connection": app.connection, "graph_plan": None}
         live = SimpleNamespace(live=True, armed=(), **seen)
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
