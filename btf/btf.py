@@ -19,7 +19,7 @@ from btf.header import ByteOrder, parse_header
 from btf.index import walk
 from btf.kinds import MAX_NAME, Kind
 from btf.types import Func, FuncProto, Int, Type, Void
-from foreign.text import encoded
+from foreign.text import encode_text
 
 _VOID = Void(0, "void")
 UNREADABLE = "?"
@@ -129,7 +129,7 @@ class Btf:
 
     def has_name(self, name: str) -> bool:
         """Return whether a type, a member, an enumerator etc. has this name; `base` is not searched."""
-        return self._data.find(encoded(f"\0{name}\0"), self._header.strings, self._header.strings_end) >= 0
+        return self._data.find(encode_text(f"\0{name}\0"), self._header.strings, self._header.strings_end) >= 0
 
     def find(self, name: str, kind: Kind | None = None) -> int | None:
         """Return the lowest id of a type of this name, the base's before its own (as btf__find_by_name_kind); None:

@@ -65,7 +65,7 @@ class DamagedTypes(Protocol):
 _B = TypeVar("_B", bound=DamagedTypes)
 
 
-def instead(
+def empty_on_error(
     empty: Callable[[], _T],
 ) -> Callable[[Callable[Concatenate[_B, _P], _T]], Callable[Concatenate[_B, _P], _T]]:
     """Return an empty result if a function on types ends with a BtfError that is not to be raised."""

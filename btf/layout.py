@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from btf.btf import Btf
-from btf.damage import instead
+from btf.damage import empty_on_error
 from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH
 from btf.types import Array, Member, Ptr, Struct
@@ -47,7 +47,7 @@ class Children(NamedTuple):
     indices."""
 
 
-class Resolved(NamedTuple):
+class ResolvedPath(NamedTuple):
     """Result of following a path."""
 
     type_id: int
@@ -89,7 +89,7 @@ def members(b: Btf, struct_id: int) -> tuple[Member, ...]:
     return found.members if isinstance(found, Struct) else ()
 
 
-@instead(tuple[Field, ...])
+@empty_on_error(tuple[Field, ...])
 def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
     """Return all fields that C code accesses by one name, in order, with those of anonymous structs and unions in
     place.
@@ -146,7 +146,7 @@ def children(b: Btf, type_id: int, limit: int = 256) -> Children:
     return Children("", ())
 
 
-def resolve(b: Btf, type_id: int, hops: Sequence[tuple[str, str]]) -> Resolved:
+def resolve(b: Btf, type_id: int, hops: Sequence[tuple[str, str]]) -> ResolvedPath:
     """Follow a path from a value of this type, as parse_btf_arg and parse_btf_field of trace_probe.c do.
 
     Args:
@@ -185,10 +185,10 @@ def resolve(b: Btf, type_id: int, hops: Sequence[tuple[str, str]]) -> Resolved:
         at = strip(b, declared)
     if hops:
         derefs.append(offset // 8)
-    return Resolved(declared, tuple(derefs), offset % 8, bit_size, agrees)
+    return ResolvedPath(declared, tuple(derefs), offset % 8, bit_size, agrees)
 
 
-class Found(NamedTuple):
+class FoundField(NamedTuple):
     """Field found by its name."""
 
     type_id: int
@@ -196,10 +196,10 @@ class Found(NamedTuple):
     """Offset in bits from the searched struct."""
     bit_size: int
     kernel_agrees: bool
-    """True if the kernel finds the same; see `Resolved`."""
+    """True if the kernel finds the same; see `ResolvedPath`."""
 
 
-def find_field(b: Btf, struct_id: int, name: str, hop_index: int = 0) -> Found:
+def find_field(b: Btf, struct_id: int, name: str, hop_index: int = 0) -> FoundField:
     """Return the field of this name, searched also in anonymous members, in the order of btf_find_struct_member.
 
     Raises:
@@ -219,7 +219,7 @@ def find_field(b: Btf, struct_id: int, name: str, hop_index: int = 0) -> Found:
         for member in owner.members:
             if member.name == name:
                 raw = agrees and (outer.kind_flag or not (owner.kind_flag and member.bit_size))
-                return Found(member.type_id, base + member.bit_offset, member.bit_size, raw)
+                return FoundField(member.type_id, base + member.bit_offset, member.bit_size, raw)
             inner = None if member.name else stripped(b, member.type_id)
             if isinstance(inner, Struct):
                 stack.append((inner, base + member.bit_offset, agrees and len(stack) < ANON_STACK))

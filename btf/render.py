@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from btf.btf import UNREADABLE, Btf
 from btf.cdecl import Declarator
-from btf.damage import instead
+from btf.damage import empty_on_error
 from btf.errors import BtfError
 from btf.types import Enum, Enum64, Func, Struct, Typedef
 from btf.walk import is_complete, size_of, strip
@@ -24,7 +24,7 @@ def c_type(b: Btf, type_id: int, *, sparse: bool = False) -> str:
     return declaration(b, type_id, "", sparse=sparse)
 
 
-@instead(lambda: UNREADABLE)
+@empty_on_error(lambda: UNREADABLE)
 def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline: bool = False) -> str:
     """Return a declaration of `name`: `char *buf`, `int (*show)(struct seq_file *, void *)`.
 
@@ -40,7 +40,7 @@ def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline
     return writer.text
 
 
-@instead(lambda: UNREADABLE)
+@empty_on_error(lambda: UNREADABLE)
 def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, inline: bool = False) -> str:
     """Return `ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)`, or without the names."""
     writer = Declarator(b, sparse, inline)
@@ -49,7 +49,7 @@ def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, i
     return writer.text
 
 
-@instead(lambda: UNREADABLE)
+@empty_on_error(lambda: UNREADABLE)
 def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
     """Return the definition of a struct or union, with anonymous members inside.
 
@@ -64,7 +64,7 @@ def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) 
     return f"{_align(writer.text)};"
 
 
-@instead(lambda: UNREADABLE)
+@empty_on_error(lambda: UNREADABLE)
 def definition(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
     """Return the definition of a struct, enum, typedef or function, or else just the type."""
     found = b.type(type_id)

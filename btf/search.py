@@ -27,7 +27,7 @@ _FEW_HITS = 1500
 """Number of hits below which individual search is faster than examining each name."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of a query."""
 
     indices: Sequence[int]
@@ -55,7 +55,7 @@ class Search:
         self._last: tuple[str, list[int]] = ("", [])
         """Last single-term query that occurs in names, and the ranks of those names."""
 
-    def find(self, query: str, limit: int | None = None) -> Found:
+    def find(self, query: str, limit: int | None = None) -> SearchResult:
         """Return the names that contain all terms of a query, ranked: prefix, at a word, anywhere; short before long.
 
         Args:
@@ -67,10 +67,10 @@ class Search:
         terms = list(dict.fromkeys(_SEPARATORS.sub(" ", query.lower()).split()))
         if not terms:
             every = range(len(self._names))
-            return Found(every[:limit], len(every))
+            return SearchResult(every[:limit], len(every))
         # No correction makes a longer term fit a name, and trying takes quadratic time.
         if max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1:
-            return Found([], 0)
+            return SearchResult([], 0)
         hits = self._containing(terms[0])
         ranked = self._rank(terms[0], hits) if hits else self._near_matches(terms[0], range(len(self._names)))
         names, order = self._names, self._order
@@ -78,7 +78,7 @@ class Search:
             if not ranked:
                 break
             ranked = [i for i in ranked if term in names[i]] or self._near_matches(term, ranked)
-        return Found(list(map(order.__getitem__, ranked[:limit])), len(ranked))
+        return SearchResult(list(map(order.__getitem__, ranked[:limit])), len(ranked))
 
     def forget(self) -> None:
         """Clear the cache of the last query, which speeds up its extension."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from btf.btf import Btf
-from btf.damage import instead
+from btf.damage import empty_on_error
 from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH, MODIFIERS
 from btf.types import Array, Datasec, DeclTag, Enum, Enum64, Float, Int, Ptr, Struct, Type, Var
@@ -36,7 +36,7 @@ def stripped(b: Btf, type_id: int) -> Type:
     return b.type(strip(b, type_id))
 
 
-@instead(int)
+@empty_on_error(int)
 def size_of(b: Btf, type_id: int) -> int:
     """Return the size in bytes of a value of this type (libbpf's btf__resolve_size).
 

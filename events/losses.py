@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-EVENT: Final = "events_lost"
+LOSS_EVENT: Final = "events_lost"
 """Event name displayed for a loss; no real event has it."""
 
 

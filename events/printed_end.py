@@ -12,7 +12,7 @@ from typing import Final
 
 from events.format import EventFormat
 
-MOST: Final = 1 << 14
+MAX_EVENT_BYTES: Final = 1 << 14
 """Maximum bytes of an event's text: a kernel has room for two pages (TRACE_SEQ_BUFFER_SIZE) of 4 KB."""
 _FAULT: Final = "(fault)"
 _SYNTHETIC: Final = "synthetic"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from events.format import EventFormat
-from events.printed_end import MOST, PrintedEnd, PrintedText
+from events.printed_end import MAX_EVENT_BYTES, PrintedEnd, PrintedText
 from events.subbuffer import WORD_MASK
 from events.text import TextLine, parse_line, parse_lost, parse_padded
 
@@ -140,7 +140,7 @@ class TextEvents:
         lines = deque(whole)
         while lines:
             self._take(lines.popleft()[:WORD_MASK])
-            if self._open is not None and self._open.size > MOST:
+            if self._open is not None and self._open.size > MAX_EVENT_BYTES:
                 self._abandon(self._open, lines)
         current = self._open
         if current is not None and current.whole and current.losses == current.extra and (final or not current.waits):

@@ -15,7 +15,7 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Return the bytes that a text was decoded from or stands for; lone surrogates that stand for no byte are encoded
     too.
     """

@@ -4,7 +4,7 @@ A project's are in `.probewright/` of the working directory or of one above it. 
 replaces a shipped one of its name; if both have it, the user must choose: `user:NAME`.
 
 A writer of such a file chooses which probes a name arms, so files that another user can change are skipped
-(`kernel.safe_files.ownership.distrust`), with a message.
+(`kernel.safe_files.ownership.distrust_reason`), with a message.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import platformdirs
 
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
-from kernel.safe_files.new_file import write_whole
-from kernel.safe_files.ownership import distrust
+from kernel.safe_files.new_file import write_atomically
+from kernel.safe_files.ownership import distrust_reason
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.schema import MAX_BYTES, NAME, Preset
@@ -69,18 +69,20 @@ class Presets:
     @property
     def project(self) -> Path | None:
         """Nearest project folder that nobody else can change; None: there is none."""
-        return next((folder for folder in self._projects() if not distrust(folder)), None)
+        return next((folder for folder in self._projects() if not distrust_reason(folder)), None)
 
     @property
     def passed_over(self) -> tuple[str, ...]:
         """Skipped folders and files of the project and the user, with reasons, a line each."""
         project = self.project
         folders = [*itertools.takewhile(lambda folder: folder != project, self._projects())]
-        reasons = [(folder, distrust(folder)) for folder in folders]
+        reasons = [(folder, distrust_reason(folder)) for folder in folders]
         for folder in (project, self.user):
             if folder is not None and folder.is_dir():
-                reason = distrust(folder)
-                reasons += [(folder, reason)] if reason else [(path, distrust(path)) for path in _files(folder)]
+                reason = distrust_reason(folder)
+                reasons += (
+                    [(folder, reason)] if reason else [(path, distrust_reason(path)) for path in _files(folder)]
+                )
         return tuple(f"{path} is passed over: {reason}" for path, reason in reasons if reason)
 
     def _projects(self) -> Iterator[Path]:
@@ -127,7 +129,7 @@ class Presets:
         for parent in reversed((folder, *folder.parents)):
             parent.mkdir(mode=0o700, exist_ok=True)  # with a permissive umask it would be skipped
         try:
-            write_whole(path, text.encode(), replace=replace)
+            write_atomically(path, text.encode(), replace=replace)
         except FileExistsError:
             raise PresetError(f"{path} is there already") from None
         return path
@@ -158,7 +160,7 @@ class Presets:
         }
         folder = folders[origin]
         for path in _files(folder) if folder is not None else ():
-            if origin is Origin.SHIPPED or not distrust(path):
+            if origin is Origin.SHIPPED or not distrust_reason(path):
                 yield self._read_file(path, origin)
 
     def _read_path(self, path: Path) -> PresetFile:

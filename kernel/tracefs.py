@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from foreign.text import encoded, whole_number
+from foreign.text import encode_text, whole_number
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step, Target
 
@@ -166,7 +166,7 @@ class Tracefs(Instance):
 
 
 def encode(text: str) -> bytes:
-    return encoded(text)
+    return encode_text(text)
 
 
 def decode(data: bytes) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
-from probes.command import Armable, Deletion, is_function, is_own, parse_command
+from probes.command import Armable, Deletion, has_own_syntax, is_function, parse_command
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import tracepoints_like
@@ -30,7 +30,7 @@ _NAME_ERRORS = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SA
 """Error codes of rejections that another event name avoids."""
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """A verdict, with the plan of the probe that was judged."""
 
     verdict: Verdict
@@ -52,24 +52,28 @@ def check_plan(
     group: str = "",
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
-) -> Checked:
+) -> CheckResult:
     """Return the verdict on a probe, with the lines that would be written."""
     if isinstance(probe, str):
-        if not is_own(probe):
+        if not has_own_syntax(probe):
             verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
-            return _accepted(probe, verdict, btf, facts, group, environment) if verdict.ok else Checked(verdict, None)
+            return (
+                _accepted(probe, verdict, btf, facts, group, environment)
+                if verdict.ok
+                else CheckResult(verdict, None)
+            )
         text = probe
         try:
-            probe = armable(text)
+            probe = parse_armable(text)
         except ParseError as error:
-            return Checked(_unreadable(text, error), None)
+            return CheckResult(_unreadable(text, error), None)
     command = str(probe)
     try:
         plan = lower(probe, btf, facts, group, environment=environment)
     except CannotLower as error:
-        return Checked(Verdict(command, error.refusal), None)
+        return CheckResult(Verdict(command, error.refusal), None)
     verdict = Verdict(command) if is_function(probe) else _lines_verdict(plan, btf, facts, environment, existing)
-    return Checked(verdict, plan if verdict.ok else None)
+    return CheckResult(verdict, plan if verdict.ok else None)
 
 
 def check_typed(
@@ -79,19 +83,19 @@ def check_typed(
     group: str = "",
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
-) -> Checked:
+) -> CheckResult:
     """Check a text as a person types it: a text that this kernel rejects is lowered, if that makes it acceptable."""
     checked = check_plan(text, btf, facts, group, environment, existing)
     if checked.verdict.ok:
         return checked
     try:
-        probe = armable(text)
+        probe = parse_armable(text)
     except ParseError as error:
         return checked._replace(verdict=_unreadable(text, error)) if _kind_missing(text, facts) else checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
         return checked if _code(checked) == _code(other) else other
-    return checked if comes_back(checked.verdict, other.plan) else other._replace(written=checked.verdict)
+    return checked if lowers_to_same_line(checked.verdict, other.plan) else other._replace(written=checked.verdict)
 
 
 def _kind_missing(text: str, facts: TargetFacts) -> bool:
@@ -108,11 +112,11 @@ def _unreadable(text: str, error: ParseError) -> Verdict:
     return Verdict(" ".join(text.split()), replace(refusal, hint=hint))
 
 
-def _code(checked: Checked) -> str:
+def _code(checked: CheckResult) -> str:
     return checked.verdict.error.code if checked.verdict.error is not None else ""
 
 
-def comes_back(verdict: Verdict, plan: Plan) -> bool:
+def lowers_to_same_line(verdict: Verdict, plan: Plan) -> bool:
     """Return whether lowering a rejected text gives the same rejected line again, except for the event's name."""
     error, (head, *words) = verdict.error, verdict.command.split() or [""]
     letter = head.partition(":")[0]
@@ -123,13 +127,13 @@ def comes_back(verdict: Verdict, plan: Plan) -> bool:
     return any(line.split()[1:] == words and line[0] == letter[:1] for line in plan.lines)
 
 
-def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
+def refuse_unknown_tracepoint(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
     """Refuse a suggested text whose tracepoint does not exist, if tracepoints with similar names do.
 
     The kernel accepts any tracepoint name, for a module may define it later.
     """
     try:
-        probe = armable(text) if verdict.ok else None
+        probe = parse_armable(text) if verdict.ok else None
     except ParseError:
         return verdict
     if not isinstance(probe, Probe) or probe.kind is not ProbeKind.TRACEPOINT:
@@ -157,7 +161,7 @@ def _lines_verdict(
     return Verdict(str(plan.probe))
 
 
-def armable(text: str) -> Armable:
+def parse_armable(text: str) -> Armable:
     """Parse the text of a probe to arm. Raises ParseError, for a deletion too."""
     command = parse_command(text)
     if isinstance(command, Deletion):
@@ -167,12 +171,12 @@ def armable(text: str) -> Armable:
 
 def _accepted(
     text: str, verdict: Verdict, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment
-) -> Checked:
+) -> CheckResult:
     """Add the plan to the verdict on a text that the kernel accepts; no plan where the text can't be lowered."""
     try:
-        return Checked(verdict, lower(armable(text), btf, facts, group, environment=environment))
+        return CheckResult(verdict, lower(parse_armable(text), btf, facts, group, environment=environment))
     except ParseError:
-        return Checked(verdict, None)
+        return CheckResult(verdict, None)
     except CannotLower as error:
         refusal = error.refusal
-        return Checked(replace(verdict, error=refusal) if refusal.code in MISREAD else verdict, None)
+        return CheckResult(replace(verdict, error=refusal) if refusal.code in MISREAD else verdict, None)

@@ -139,7 +139,7 @@ def is_function(probe: Armable) -> bool:
     return isinstance(probe, Probe) and probe.kind not in (ProbeKind.TRACEPOINT, ProbeKind.EVENT)
 
 
-def is_own(text: str) -> bool:
+def has_own_syntax(text: str) -> bool:
     """Return whether the text uses syntax that only probewright has, so that the kernel would reject it."""
     if is_static(text):
         return True

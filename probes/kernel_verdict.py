@@ -14,7 +14,7 @@ from probes.facts.dialect import MAX_LINE, Dialect, dialect_of
 from probes.facts.errors_table import NO_MATCH, message_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment, SymbolCount
-from probes.hist.clause import silent
+from probes.hist.clause import unlogged_refusal
 from probes.hist.verdict import check_trigger, event_of
 from probes.rules.deletion import check_deletion
 from probes.rules.events.fields import find_event
@@ -96,7 +96,7 @@ def _verdict(
     if len(text) > MAX_LINE:
         return Verdict(command, Refusal("line_too_long", _OWN_MESSAGES["line_too_long"]))
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
-    context.existing = built_events(existing, context)
+    context.existing = parse_existing(existing, context)
     try:
         if interface.endswith(_FILTER):
             command = text.rstrip()
@@ -113,7 +113,7 @@ def _verdict(
     return Verdict(command)
 
 
-def built_events(lines: Sequence[str], context: RuleContext) -> tuple[ParsedEvent, ...]:
+def parse_existing(lines: Sequence[str], context: RuleContext) -> tuple[ParsedEvent, ...]:
     """Parse lines of dynamic_events or accepted commands, also as `FILE|COMMAND`; skip those that can't be parsed."""
     parsed: list[ParsedEvent] = []
     # The events exist, so the symbols and files they name existed too.
@@ -157,7 +157,7 @@ def _filter(text: str, interface: str, context: RuleContext) -> None:
     group, event = event_of(interface)
     match = find_event(group, event, context.existing, context.environment)
     if not match.exists:
-        raise silent("There is no such event", f"{group}/{event}")
+        raise unlogged_refusal("There is no such event", f"{group}/{event}")
     if text.strip() != "0":
         check_filter(text, match.fields, context.environment, context.dialect, context.facts.cpus)
 

@@ -45,15 +45,15 @@ class CannotLower(Exception):
         self.refusal = refusal
 
 
-def as_seen(refusal: Refusal, facts: TargetFacts) -> Refusal:
+def refuse_if_unseen(refusal: Refusal, facts: TargetFacts) -> Refusal:
     """Return the refusal; where tracefs could not be read, return a refusal that says so instead."""
     if refusal.code not in _CODES_FROM_TRACEFS or (unreadable := facts.unseen) is None:
         return refusal
     hint = f"{unreadable.what}; {unreadable.remedy}" if unreadable.remedy else unreadable.what
-    return own("unseen", refusal.token, refusal.column, hint[:1].upper() + hint[1:])
+    return own_refusal("unseen", refusal.token, refusal.column, hint[:1].upper() + hint[1:])
 
 
-def own(
+def own_refusal(
     code: str, token: str = "", column: int | None = None, hint: str = "", nearest: tuple[str, ...] = ()
 ) -> Refusal:
     """Build a refusal with one of probewright's own codes."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.facts.diagnosis import Observations, explain
+from kernel.facts.diagnosis import Observations, diagnose
 from tui.dialogs import target_list
 from widgets.dialogs.target_chooser import TargetRow
 
@@ -17,7 +17,7 @@ def this_machine() -> TargetRow:
     """The recorded kernel, as a user who is not root finds it."""
     facts = replace(open_target(str(shipped_recording())).facts(), uid=1000)
     sight = Observations(tracefs_readable=False, capabilities=0)
-    return TargetRow("local", "this machine", facts.title, target_list.abilities(facts), explain(facts, sight))
+    return TargetRow("local", "this machine", facts.title, target_list.abilities(facts), diagnose(facts, sight))
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ def a_command_of_its_own() -> Iterator[None]:
     """Have a command for the lab print its progress in lines, and none that runs in this process after it."""
     yield
     waiting._prints_lines = False
-    once.forget_said()
+    once.reset_reported()
 
 
 @pytest.fixture(autouse=True)

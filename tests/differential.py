@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from events.names.kallsyms import Symbols
 from kernel.connection.planner import Connection
-from kernel.connection.symbol_addresses import by_symbols
+from kernel.connection.symbol_addresses import symbol_environment
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.facts.errors_table import code_of
@@ -153,7 +153,7 @@ class Differential:
         with contextlib.closing(connect(guest, "guest")) as target:
             connection = Connection(target)
             kallsyms = target.read("/proc/kallsyms").decode()
-            landing = by_symbols(Symbols.parse(kallsyms.encode())).landing
+            landing = symbol_environment(Symbols.parse(kallsyms.encode())).landing
             asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
             available = target.read(f"{connection.facts.tracefs}/available_events").decode().split()
             yield cls(guest, connection, asked, kallsyms, available)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from events.batch import Batch
 from kernel.agent.journal import is_untouched
-from kernel.cleanup.owner import owner_of
+from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.target import Effect, Step
 from probes.facts.facts import Feature, TargetFacts
@@ -350,7 +350,7 @@ class Served:
         """Be served by a process of that number from now on."""
         self.pid = pid
         self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
-        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
+        self.owner = owner_name(self.files[f"/proc/{pid}/stat"])
 
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from events.graph.call_ends import GraphEnds
-from events.graph.decode import ends_of
+from events.graph.decode import read_graph_ends
 from events.store.columns import PIECE
 from events.store.store import Store
 
@@ -30,6 +30,6 @@ class GraphReader:
             self.skipped += self.store.first_seq - self.next
             self.next = self.store.first_seq
         stop = min(self.next + most, self.store.next_seq)
-        found = ends_of(self.store, self.next, stop)
+        found = read_graph_ends(self.store, self.next, stop)
         self.next = max(self.next, stop)
         return found

@@ -15,7 +15,7 @@ from btf.damage import Damage
 from events.names.kallsyms import Symbols
 from events.recording import chunks
 from kernel.connection import kernel_info
-from kernel.connection.shared_types import types_of
+from kernel.connection.shared_types import shared_btf
 from kernel.pump import Pump
 from kernel.session import trampoline_guard
 
@@ -49,16 +49,16 @@ def types_indexed_once() -> Iterator[None]:
 
     def types_once(data: bytes, damage: Damage) -> Btf:
         if len(data) < LARGE:
-            return types_of(data, damage)
+            return shared_btf(data, damage)
         digest = hashlib.blake2b(data, digest_size=32).digest()
         found = kept.get(digest)
         if found is None or found.damage.first:
-            found = kept[digest] = types_of(data, damage)
+            found = kept[digest] = shared_btf(data, damage)
         found.damage = damage
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_info, "types_of", types_once)
+        patch.setattr(kernel_info, "shared_btf", types_once)
         yield
 
 

@@ -36,14 +36,14 @@ def _parsed(words: list[str]) -> argparse.Namespace:
             sys.stdout.flush()
             raise
     except BrokenPipeError:
-        from tui.cli.follow.signals import give_up_output
+        from tui.cli.follow.signals import discard_output
 
-        give_up_output()
+        discard_output()
         sys.exit(0)
     except OSError as error:
-        from tui.cli.main import not_given_out
+        from tui.cli.main import print_full_output
 
-        sys.exit(not_given_out(error))
+        sys.exit(print_full_output(error))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
 
     The exit status is 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of the hosts.
     """
-    from tui.cli.args.fast_path import plain
+    from tui.cli.args.fast_path import parse_simple
 
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed()
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
 
         install()
     words = sys.argv[1:] if argv is None else argv
-    arguments: argparse.Namespace | SimpleNamespace | None = plain(words)
+    arguments: argparse.Namespace | SimpleNamespace | None = parse_simple(words)
     if arguments is None:
         arguments = _parsed(words)
     from tui.cli.main import run

@@ -153,7 +153,7 @@ COMMANDS = (
     Command("back", "escape", "Back", "Back to building probes.", "hosts"),
 )
 
-CAREFUL = frozenset({
+GUARDED_ACTIONS = frozenset({
     "answer", "arm_composed", "clear", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph", "in_kernel",
     "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
 })  # fmt: skip
@@ -170,7 +170,7 @@ WHY_NOT = {
 """Messages in place of commands of the application that are impossible now."""
 
 
-def excuses() -> list[Binding]:
+def why_not_bindings() -> list[Binding]:
     """Return bindings of the application that show why a key does nothing now; hidden, and absent from help."""
     return [
         Binding(command.keys, f"why_not('{command.action}')", show=False)

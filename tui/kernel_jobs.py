@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from events.search.condition_parser import joined
-from kernel.cleanup.undo import words_of
+from events.search.condition_parser import and_condition
+from kernel.cleanup.undo import failure_lines
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused
 from kernel.guards.limits import TooFast
@@ -38,7 +38,7 @@ def arm(
     triggers: Sequence[str] = (),
 ) -> ProbeArmed | ProbeRejected | ProbeTooFast:
     """Arm a probe, with triggers for its events; waits for the kernel."""
-    armed_before = armed_but_for_its_filter(watch, probe)
+    armed_before = armed_with_other_filter(watch, probe)
     try:
         if armed_before is not None and isinstance(probe, Probe | UserProbe):
             watch.change_filter(armed_before, probe.filter)
@@ -65,7 +65,7 @@ def arm(
     return ProbeArmed(probe, losses, rate, there=armed.plan.probe)
 
 
-def armed_but_for_its_filter(watch: Watch, probe: Armable) -> Armed | None:
+def armed_with_other_filter(watch: Watch, probe: Armable) -> Armed | None:
     """Return an armed probe that differs from a probe only in its filter; None: there is none."""
     if not isinstance(probe, Probe | UserProbe):
         return None
@@ -84,7 +84,7 @@ def disarm(watch: Watch, probes: Sequence[Armed]) -> Disarmed:
     for armed in probes:
         try:
             state = watch.told_to(armed)
-            failures += words_of(watch.disarm(armed))
+            failures += failure_lines(watch.disarm(armed))
             disarmed.append((armed.plan, state))
         except KernelError as error:
             failures.append(str(error))
@@ -179,10 +179,10 @@ def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
 def add_to_filter(watch: Watch, armed: Armed, clause: str) -> Remedied:
     """Record only events of a probe that pass its filter and another condition; waits for the kernel."""
     there = armed.plan.probe.filter if isinstance(armed.plan.probe, Probe | UserProbe) else ""
-    return change_filter(watch, armed, joined(there, clause))
+    return change_filter(watch, armed, and_condition(there, clause))
 
 
-def more_active(watch: Watch, armed: Armed, number: int) -> Remedied:
+def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
     """Let the kretprobes of a probe follow `number` calls at once; waits for the kernel."""
     name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
     try:
@@ -191,7 +191,7 @@ def more_active(watch: Watch, armed: Armed, number: int) -> Remedied:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on",
-        back=lambda watch: more_active(watch, _current(watch, armed), before or number),
+        back=lambda watch: raise_maxactive(watch, _current(watch, armed), before or number),
     )
 
 

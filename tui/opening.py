@@ -37,10 +37,10 @@ class Opening(threading.Thread):
         from kernel.connection.open_target import choose
         from kernel.connection.planner import Connection
         from kernel.remote.cancellation import disconnect_on_cancel
-        from tui.cli.console.waiting import told
+        from tui.cli.console.waiting import print_line
 
         try:
-            choice = choose(self.spec, self._progress, self.cancel, tell=told)
+            choice = choose(self.spec, self._progress, self.cancel, tell=print_line)
             self.fallback = choice.reason
             connection = Connection(choice.target, Damage(is_raised=False))
             try:

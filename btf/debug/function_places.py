@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 
 from btf.kinds import MAX_NAME
-from foreign.text import encoded
+from foreign.text import encode_text
 
 _FEW = 64
 """Number of queries answered without the table."""
@@ -47,7 +47,7 @@ class FunctionPlaces:
         """Return the word index of each FUNC of this name; empty: there is none."""
         if "_first" not in self.__dict__ and self._asked < _FEW:
             self._asked += 1
-            ends = self._offsets(encoded(name) + b"\0", _MOST + 1)
+            ends = self._offsets(encode_text(name) + b"\0", _MOST + 1)
             # The placeholder for an unreadable or truncated name is in no string itself.
             if name.isidentifier() and name.isascii() and len(name) < MAX_NAME and len(ends) <= _MOST:
                 return sorted(place for end in ends for place in self._at(end))

@@ -25,7 +25,7 @@ from btf.debug.dwarf import (
     entries,
     units,
 )
-from foreign.text import encoded
+from foreign.text import encode_text
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
 _MOST_STRINGS = 2000
@@ -110,7 +110,7 @@ class DebugFile:
         Raises:
             DwarfError: the data is invalid or not supported.
         """
-        strings = list(itertools.islice(self._strings.places(encoded(name) + b"\0"), _MOST_STRINGS))
+        strings = list(itertools.islice(self._strings.places(encode_text(name) + b"\0"), _MOST_STRINGS))
         wanted = self._units_with(strings)
         is_any_known, found = False, set[int]()
         for done, unit in enumerate(wanted):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_values import PROBE_BITS, End, EndRole, function_of, idle_task
+from events.calls.call_values import PROBE_BITS, End, EndRole, function_key, idle_task
 from events.decode import Value
 from events.record import Record
 from events.store.columns import Columns, FormatTable, is_number
@@ -49,7 +49,7 @@ class CallEnds(NamedTuple):
         return CallEnds._make(column[places] for column in self)
 
 
-def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> CallEnds:
+def extract_ends(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> CallEnds:
     """Return the ends of calls among the rows of some columns, in order of time."""
     parts = [
         _ends_of_table(table, end)
@@ -60,7 +60,7 @@ def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> C
         _ends_of_text(record, found, end)
         for place in np.flatnonzero(columns.is_text).tolist()
         if (end := ends.get(store.event(int(columns.run.ids[place]))))
-        and (found := end_of(record := store.record(columns.first + place), end))
+        and (found := end_from_record(record := store.record(columns.first + place), end))
     ]
     if not parts:
         empty = np.empty(0, np.int64)
@@ -92,10 +92,10 @@ def _ends_of_table(table: FormatTable, end: EndRole) -> CallEnds:
     return _make_ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
 
 
-def end_of(record: Record, end: EndRole) -> End | None:
+def end_from_record(record: Record, end: EndRole) -> End | None:
     """Return the end of a call that an event is; None if the event lacks a field that identifies a call.
 
-    Compare its proof only with proofs made by this function: `ends_among` computes proofs of binary events
+    Compare its proof only with proofs made by this function: `extract_ends` computes proofs of binary events
     differently.
     """
     if not _has_fields(record.values, end):
@@ -105,7 +105,7 @@ def end_of(record: Record, end: EndRole) -> End | None:
         proof = (proof ^ _number(record.values.get(name))) * _MULTIPLIER & _MASK
     task = record.pid or idle_task(record.cpu)
     address = record.values.get(end.address)
-    function = function_of(end.function, address if isinstance(address, int) else 0)
+    function = function_key(end.function, address if isinstance(address, int) else 0)
     return End(record.seq, record.ts, task, function, end.at_exit, proof & _MASK, frame)
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_ends import CallEnds, ends_among
-from events.calls.call_values import PROBE, PROBE_BITS, Call, End, EndRole, UnpairedReason
+from events.calls.call_ends import CallEnds, extract_ends
+from events.calls.call_values import PROBE_BITS, PROBE_MASK, Call, End, EndRole, UnpairedReason
 from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
@@ -117,7 +117,7 @@ class CallMatching:
         if self.at < columns.first:  # rows were dropped before they were processed
             self.unseen += columns.first - self.at
             yield self._abandon_open(columns.first)
-        ends, begin = ends_among(self._store, columns, self._ends), 0
+        ends, begin = extract_ends(self._store, columns, self._ends), 0
         self.at = columns.first + len(columns)
         for boot in self._store.anew:
             if columns.first <= boot < self.at:  # no call survives a reboot
@@ -139,7 +139,7 @@ class CallMatching:
             return
         if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
             unsure = self._pairing.starts.hides_of(ends)
-            yield self._finish(ends, *matched(ends, self._pairing), unsure)
+            yield self._finish(ends, *match_columns(ends, self._pairing), unsure)
         elif size > _MAX_ONE_BY_ONE:
             for half in (ends.part(0, size // 2), ends.part(size // 2, size)):
                 yield from self._match(half)
@@ -199,7 +199,7 @@ class CallMatching:
         return FinishedCalls(entry_seqs, exit_seqs, functions, took, known_at, alone, shown_by)
 
 
-def matched(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
+def match_columns(ends: CallEnds, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
     """Match each exit that follows its entry in its task with only matched pairs in between.
 
     Return the indexes of the entries and of the exits, then the indexes of the ends that `events.calls.pairing` must
@@ -318,7 +318,7 @@ def _entries_between(ends: CallEnds, entries: Places, unmatched: Places, pairing
     frames = ends.frames[entries]
     first = np.append(True, piece[1:] != piece[:-1])
     # In a program each position is a stack of its own, and only proves something for filters on return values.
-    proving = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE, pairing.chosen))
+    proving = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE_MASK, pairing.chosen))
     stacks = np.where(frames < 0, frames >> STACK_BITS, frames)
     keys = [key[proving] for key in (stacks, ends.functions[entries], piece)]
     order = np.lexsort((frames[proving], *keys))

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from events.losses import Loss
 
-PROBE: Final = (1 << 16) - 1
+PROBE_MASK: Final = (1 << 16) - 1
 """Mask of the bits of `End.function` that hold the probe number."""
-OF_THE_TRACER: Final = -1
+TRACER_FUNCTION: Final = -1
 """`End.function` of records of the function_graph tracer, which has one call per position (a depth)."""
-PROBE_BITS: Final = PROBE.bit_length()
+PROBE_BITS: Final = PROBE_MASK.bit_length()
 """Number of low bits of `End.function` that hold the probe number; the bits above hold the function's address."""
 _MASK: Final = (1 << 64) - 1
 
@@ -61,7 +61,7 @@ class End(NamedTuple):
     task: int
     """Thread id; for the idle tasks, which all have id 0, the result of `idle_task`."""
     function: int
-    """Result of `function_of`."""
+    """Result of `function_key`."""
     at_exit: bool
     proof: int
     """Value computed from the data that both ends of a call have in common; see `events.calls.pairing`."""
@@ -89,18 +89,18 @@ class Call(NamedTuple):
         return self.entry is None and self.alone is None
 
 
-def function_of(probe: int, address: int = 0) -> int:
+def function_key(probe: int, address: int = 0) -> int:
     """Return one signed number for a probe and, if the probe is on several functions, the function's address."""
     number = (address << PROBE_BITS | probe) & _MASK
     return number - (1 << 64) if number >> 63 else number
 
 
 def probe_and_address(function: int) -> tuple[int, int]:
-    """Return the probe number and the unsigned function address encoded by `function_of`; address 0: the probe has
+    """Return the probe number and the unsigned function address encoded by `function_key`; address 0: the probe has
     one function.
     """
     number = function - (1 << 64) if function >> 63 == 1 else function
-    return number & PROBE, (number >> PROBE_BITS) & _MASK
+    return number & PROBE_MASK, (number >> PROBE_BITS) & _MASK
 
 
 def idle_task(cpu: int) -> int:

@@ -20,7 +20,7 @@ from events.calls.call_matching import CallMatching, FinishedCalls
 from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.losses import Loss
 from events.store.columns import Columns
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -273,6 +273,6 @@ def _marks_among(store: Store, columns: Columns) -> list[int]:
     if not len(places):
         return []
     numbers = columns.run.ids[places]
-    marks = [number for number in np.unique(numbers).tolist() if store.event(number) == EVENT]
+    marks = [number for number in np.unique(numbers).tolist() if store.event(number) == OUTAGE_EVENT]
     found: list[int] = (places[np.isin(numbers, marks)] + columns.first).tolist()
     return found

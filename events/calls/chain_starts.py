@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from events.calls.call_ends import CallEnds
     from events.calls.call_values import End
-from events.calls.call_values import OF_THE_TRACER, PROBE
+from events.calls.call_values import PROBE_MASK, TRACER_FUNCTION
 
 _MAX_STACKS: Final = 1 << 14
 """Maximum number of stacks tracked; the least recently used one is dropped."""
@@ -62,7 +62,7 @@ class ChainStarts:
     def hides(self, end: End) -> bool:
         """Process an end; return whether the entry of a call open at its position may have been lost."""
         self.begin(end.ts)
-        if not self._lossy or end.function == OF_THE_TRACER:
+        if not self._lossy or end.function == TRACER_FUNCTION:
             return False
         frame = end.frame - (1 << 64) if end.frame >> 63 == 1 else end.frame
         free = _place(frame, end.at_exit)
@@ -71,7 +71,7 @@ class ChainStarts:
         self._free[stack] = max(before, free)
         if len(self._free) > _MAX_STACKS:
             del self._free[next(iter(self._free))]
-        return before < frame and not end.at_exit and end.function & PROBE not in self.never_missed
+        return before < frame and not end.at_exit and end.function & PROBE_MASK not in self.never_missed
 
     def hides_of(self, ends: CallEnds) -> NDArray[np.bool_] | None:
         """Process ends between which no events were lost. Return the result of `hides` for each; None: False for
@@ -101,7 +101,7 @@ class ChainStarts:
         hides = np.empty(len(order), np.bool_)
         hides[order] = (before < frames) & ~at_exit
         if self.never_missed:
-            hides &= ~np.isin(ends.functions & PROBE, list(self.never_missed))
+            hides &= ~np.isin(ends.functions & PROBE_MASK, list(self.never_missed))
         return hides
 
 

@@ -27,9 +27,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
-from events.calls.call_values import OF_THE_TRACER, PROBE, Call, End, EndRole, UnpairedReason
+from events.calls.call_values import PROBE_MASK, TRACER_FUNCTION, Call, End, EndRole, UnpairedReason
 from events.calls.chain_starts import ChainStarts
-from events.calls.tail_calls import places_of, same_as, settle, shares_stack
+from events.calls.tail_calls import match_exits, matching_ends, places_of, shares_stack
 
 MOST_OPEN: Final = 1 << 16
 """Default for the maximum number of open calls."""
@@ -181,10 +181,10 @@ class Pairing:
         tracer have a position each, even tail calls.
         """
         ended_calls = []
-        highest = entry.frame if entry.function == OF_THE_TRACER else entry.frame - 1
+        highest = entry.frame if entry.function == TRACER_FUNCTION else entry.frame - 1
         while stack and shares_stack(stack[-1], entry) and stack[-1].frame <= highest:
             ended_calls.append(stack.pop())
-        if entry.function & PROBE in self.chosen:
+        if entry.function & PROBE_MASK in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
             if same:
                 stack[:] = [call for call in stack if call not in same]
@@ -216,7 +216,7 @@ class Pairing:
         last, held_exits, beside = self._exit_groups.setdefault(end.task, _ExitGroup(end, [], []))
         places = places_of(stack, end)
         if not places:
-            is_filtered = last is not end and end.function & PROBE in self.chosen
+            is_filtered = last is not end and end.function & PROBE_MASK in self.chosen
             return [Call(None, end.seq, _UNKNOWN if is_filtered else _NO_ENTRY)]
         youngest = stack[places[-1]]
         # For calls that were open when events were lost, nothing is proven any more.
@@ -224,21 +224,21 @@ class Pairing:
         places = [at for at in places if stack[at] not in earlier]
         doubtful: list[End] = []
         lost_calls: list[Call] = []
-        if earlier and end.function & PROBE not in self.starts.never_missed:
+        if earlier and end.function & PROBE_MASK not in self.starts.never_missed:
             # This may be the exit of one of those calls, while the kernel missed the exit of a call inside it.
             doubtful = [stack[at] for at in places]
             stack[:] = [entry for entry in stack if entry not in earlier]
             places = [stack.index(entry) for entry in doubtful]
             self.open -= len(earlier)
             lost_calls = [Call(entry.seq, None, _LOST) for entry in earlier]
-        exit_count = len(same_as(end, held_exits)) + 1
-        if exit_count < len(places) and end.function & PROBE not in self.chosen:
+        exit_count = len(matching_ends(end, held_exits)) + 1
+        if exit_count < len(places) and end.function & PROBE_MASK not in self.chosen:
             held_exits.append(end)
             return lost_calls
         at = places[max(len(places) - exit_count, 0)]
         inner, exits, held_back = stack[at:], [*held_exits, end], bool(held_exits)
         held_exits.clear()
-        if any(len(same_as(leave, inner)) < len(same_as(leave, exits)) for leave in exits):
+        if any(len(matching_ends(leave, inner)) < len(matching_ends(leave, exits)) for leave in exits):
             calls = self._give_up(stack, exits)
         else:
             # More exits may follow: of another probe on the function, or of a tail call whose exit was missed.
@@ -250,7 +250,9 @@ class Pairing:
             beside += others
             self.open -= len(inner)
             calls = [
-                call for item in settle(inner, exits) for call in self._call_results(*item, item.entry in doubtful)
+                call
+                for item in match_exits(inner, exits)
+                for call in self._call_results(*item, item.entry in doubtful)
             ]
         self._drop_empty_task(end.task)
         return lost_calls + calls
@@ -265,9 +267,9 @@ class Pairing:
 
     def _give_up(self, stack: list[End], exits: list[End]) -> list[Call]:
         """Return exits that may each belong to several calls, and these calls, as over and without a partner."""
-        ended_calls = [entry for entry in stack if same_as(entry, exits)] if exits else []
+        ended_calls = [entry for entry in stack if matching_ends(entry, exits)] if exits else []
         if ended_calls:
-            stack[:] = [entry for entry in stack if not same_as(entry, exits)]
+            stack[:] = [entry for entry in stack if not matching_ends(entry, exits)]
             self.open -= len(ended_calls)
         return [Call(end.seq, None, _UNKNOWN) for end in ended_calls] + [
             Call(None, end.seq, _UNKNOWN) for end in exits

@@ -34,14 +34,14 @@ def shares_stack(first: End, second: End) -> bool:
     return bool(in_kernel) and first.frame >> STACK_BITS == second.frame >> STACK_BITS
 
 
-def is_same(first: End, second: End) -> bool:
+def may_match(first: End, second: End) -> bool:
     """Return whether two ends may belong to one call: their function and proof are equal."""
     return first.function == second.function and first.proof == second.proof
 
 
-def same_as(end: End, among: Sequence[End]) -> list[End]:
+def matching_ends(end: End, among: Sequence[End]) -> list[End]:
     """Return the ends that may belong to the same call as `end`, or to another call at its position."""
-    return [candidate for candidate in among if is_same(candidate, end)]
+    return [candidate for candidate in among if may_match(candidate, end)]
 
 
 def places_of(stack: Sequence[End], leave: End) -> list[int]:
@@ -49,14 +49,14 @@ def places_of(stack: Sequence[End], leave: End) -> list[int]:
     places: list[int] = []
     for at in range(len(stack) - 1, -1, -1):
         entry = stack[at]
-        if is_same(entry, leave):
+        if may_match(entry, leave):
             places.append(at)
         elif places and entry.frame > leave.frame and shares_stack(entry, leave):
             break  # calls farther out are higher on the stack
     return places[::-1]
 
 
-def settle(entries: Sequence[End], exits: Sequence[End]) -> list[MatchResult]:
+def match_exits(entries: Sequence[End], exits: Sequence[End]) -> list[MatchResult]:
     """Match finished calls with the exits seen since the first of them was entered.
 
     Args:
@@ -65,15 +65,15 @@ def settle(entries: Sequence[End], exits: Sequence[End]) -> list[MatchResult]:
     """
     partner: dict[End, End] = {}
     for leave in exits:
-        own, same = same_as(leave, entries), same_as(leave, exits)
+        own, same = matching_ends(leave, entries), matching_ends(leave, exits)
         if len(own) == len(same):
             partner[own[-1 - same.index(leave)]] = leave
     results = [MatchResult(None, leave, True) for leave in exits if leave not in partner.values()]
     for at in range(len(entries) - 1, -1, -1):
         entry, inner = entries[at], entries[at + 1 : at + 2]
         if entry not in partner:
-            results.append(MatchResult(entry, None, bool(same_as(entry, exits))))
-        elif inner and is_same(entry, inner[0]) and shares_stack(entry, inner[0]):
+            results.append(MatchResult(entry, None, bool(matching_ends(entry, exits))))
+        elif inner and may_match(entry, inner[0]) and shares_stack(entry, inner[0]):
             # A function re-enters its own position only by way of other functions: this exit may be that of a later
             # call of it.
             results += [MatchResult(entry, None, True), MatchResult(None, partner[entry], True)]

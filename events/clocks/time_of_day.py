@@ -105,5 +105,5 @@ def boots_after(anew: Sequence[int], seq: int) -> int:
     return sum(row > seq for row in anew)
 
 
-KEY: Final = "clock"
+META_KEY: Final = "clock"
 """Key of the offsets in the meta values of a recording."""

@@ -79,19 +79,19 @@ FORMATS = (
 )
 """Export formats, in menu order."""
 
-OF_EVENTS = tuple(form.name for form in FORMATS if form.of_events)
+EVENT_FORMATS = tuple(form.name for form in FORMATS if form.of_events)
 """Names of the formats that are made of events."""
-OF_TABLES = tuple(form.name for form in FORMATS if form.of_tables)
+TABLE_FORMATS = tuple(form.name for form in FORMATS if form.of_tables)
 """Names of the formats that can hold the table of a view."""
 
 
 def left_out_note(number: int, why: str) -> str:
     """Return the note of a `partial` format about omitted events; it names the formats that keep all events."""
-    every = having(lambda form: not form.partial)
+    every = format_names(lambda form: not form.partial)
     return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {every} have all"
 
 
-def having(predicate: Callable[[Format], bool]) -> str:
+def format_names(predicate: Callable[[Format], bool]) -> str:
     """Return the names of the formats of events that satisfy a predicate."""
     return ", ".join(form.name for form in FORMATS if form.of_events and predicate(form))
 

@@ -33,7 +33,7 @@ class TimedSource(Source):
         return {} if offset is None else {"time": record.ts + offset.ns, "uncertainty": offset.uncertainty}
 
 
-def timed(source: Source, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
+def with_time_of_day(source: Source, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
     """Return a source with times of day."""
     values = {item.name: getattr(source, item.name) for item in fields(Source)}
     return TimedSource(**{**values, "heads": HEADS}, offset=offset)

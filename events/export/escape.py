@@ -17,13 +17,13 @@ _AMBIGUOUS = re.compile(rb"\\(?=x[0-9a-f]{2})")
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
-def escaped(raw: bytes) -> str:
+def escape_bytes(raw: bytes) -> str:
     """Return bytes as text; see the module."""
     return _AMBIGUOUS.sub(rb"\\x5c", raw).decode("utf-8", "backslashreplace")
 
 
-def unescaped(text: str) -> bytes:
-    """Return the bytes that `escaped` encoded."""
+def unescape_text(text: str) -> bytes:
+    """Return the bytes that `escape_bytes` encoded."""
     return _ESCAPED.sub(lambda match: bytes.fromhex(match.group(1).decode()), text.encode())
 
 
@@ -64,4 +64,4 @@ def _exact(field: Field, record: Record, value: Value) -> Value:
 
 
 def _string(raw: bytes) -> str:
-    return escaped(raw.split(b"\0", 1)[0])
+    return escape_bytes(raw.split(b"\0", 1)[0])

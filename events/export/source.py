@@ -40,7 +40,7 @@ class CommonField(NamedTuple):
 
 UNNAMED = "<...>"
 """Name of a task whose name is unknown: the kernel learns some only later."""
-UNKNOWN = ProbeNote()
+NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 
 
@@ -116,7 +116,7 @@ class Source:
 
     def of(self, event: str) -> ProbeNote:
         """Return the note of an event's probe."""
-        return self.about.get(event, UNKNOWN)
+        return self.about.get(event, NO_PROBE_NOTE)
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
         """Return the names of an event's requested fields, in the order of the format."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from events.calls.call_ends import end_of
+from events.calls.call_ends import end_from_record
 from events.calls.call_values import End, EndRole, UnpairedReason
 from events.calls.pairing import Pairing
 from events.graph.record_ends import EVENTS, graph_end
@@ -118,7 +118,7 @@ class Spans:
         if record.event in EVENTS:
             return graph_end(record)
         end_of_call = self._ends.get(record.event)
-        return end_of(record, end_of_call) if end_of_call else None
+        return end_from_record(record, end_of_call) if end_of_call else None
 
     def finish(self) -> Iterator[SpanItem]:
         """Yield the items held back; waiting entries have no partner."""

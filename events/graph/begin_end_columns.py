@@ -1,6 +1,6 @@
 """Represent begins, ends and points of tasks, from which a call tree is built, as columns in order of time.
 
-Two sources produce them: the function_graph tracer (`of_graph`), and probes at both ends of functions
+Two sources produce them: the function_graph tracer (`columns_from_graph`), and probes at both ends of functions
 (`events.graph.probe_pairs`). The sources differ in the measure of a call's depth, which proves nesting; see `Deeper`.
 """
 
@@ -97,7 +97,7 @@ class BeginEndColumns(NamedTuple):
         return tuple(getattr(self, name) for name in self._fields)
 
 
-def together(parts: Sequence[BeginEndColumns]) -> BeginEndColumns:
+def concatenate_columns(parts: Sequence[BeginEndColumns]) -> BeginEndColumns:
     """Concatenate columns."""
     if len(parts) == 1:
         return parts[0]
@@ -140,7 +140,7 @@ _EDGE = np.array([_EDGES[kind][0] for kind in EndKind], np.uint8)
 _WHAT = np.array([_EDGES[kind][1] for kind in EndKind], np.uint8)
 
 
-def of_graph(ends: GraphEnds) -> BeginEndColumns:
+def columns_from_graph(ends: GraphEnds) -> BeginEndColumns:
     """Convert the tracer's records. A task switch begins in the task that leaves, and ends in the task that is
     switched in.
     """
@@ -175,7 +175,7 @@ def _with_returns(columns: BeginEndColumns) -> BeginEndColumns:
     task = np.where(next_pid == 0, idle_task(0) - back.cpu.astype(np.int64), next_pid).astype(np.int32)
     # The thread that it had given way to does not matter: any return of a thread ends its own switch.
     ends = back._replace(task=task, edge=np.full(len(switch), Edge.END, np.uint8))
-    merged = together([columns, ends])
+    merged = concatenate_columns([columns, ends])
     order = np.argsort(np.concatenate((np.arange(columns.size) * 2, switch * 2 + 1)), kind="stable")
     return merged.of(order)
 

@@ -129,7 +129,7 @@ def zeros(rows: int) -> GraphEnds:
     return GraphEnds(**{name: np.zeros(rows, dtype) for name, dtype in _DTYPES.items()})
 
 
-def joined(parts: Sequence[GraphEnds]) -> GraphEnds:
+def concatenate_ends(parts: Sequence[GraphEnds]) -> GraphEnds:
     """Concatenate the rows of all parts; without parts, no rows."""
     if len(parts) == 1:
         return parts[0]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.format import EventFormat, Field
-from events.graph.call_ends import EndKind, GraphEnds, joined, zeros
+from events.graph.call_ends import EndKind, GraphEnds, concatenate_ends, zeros
 from events.graph.record_ends import EVENTS
 from events.store.columns import PIECE, FormatTable
 from events.store.store import Store
@@ -56,13 +56,13 @@ def is_graph(fmt: EventFormat) -> bool:
     return fmt.path in EVENTS
 
 
-def ends_of(store: Store, start: int, stop: int) -> GraphEnds:
+def read_graph_ends(store: Store, start: int, stop: int) -> GraphEnds:
     """Return the retained rows of a store from sequence number `start` to before `stop`.
 
     Rows received as text are omitted: the kernel prints a graph for people, and its lines are no events.
     """
     first, after = max(start, store.first_seq), min(stop, store.next_seq)
-    return joined([_piece(store, at, min(at + PIECE, after)) for at in range(first, after, PIECE)])
+    return concatenate_ends([_piece(store, at, min(at + PIECE, after)) for at in range(first, after, PIECE)])
 
 
 def _piece(store: Store, start: int, stop: int) -> GraphEnds:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from events.graph.begin_end_columns import Ints, Mask, RowKind
 from events.graph.tree import CallRowFlag, CallTree
-from events.summary.distribution import rank, rounded
+from events.summary.distribution import quantile_of, rank
 
 
 class HotSpot(NamedTuple):
@@ -41,7 +41,7 @@ class CallTimes(NamedTuple):
     failed: NDArray[np.bool_]
 
 
-def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> CallTimes:
+def call_times(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> CallTimes:
     """Return the retained calls of a tree whose duration is known.
 
     `CallTree.left_out` has the number of further calls.
@@ -78,7 +78,7 @@ def hot_spots(calls: CallTimes) -> list[HotSpot]:
     longest = duration[starts + counts - 1].tolist()
     half, most = (
         [
-            min(rounded(int(duration[start + rank(count, part) - 1])), top)
+            min(quantile_of(int(duration[start + rank(count, part) - 1])), top)
             for start, count, top in zip(starts.tolist(), counts.tolist(), longest, strict=True)
         ]
         for part in (50, 99)

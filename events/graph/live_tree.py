@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from events.calls.call_values import EndRole
-from events.graph.begin_end_columns import by_depth, by_stack, of_graph
-from events.graph.decode import ends_of, is_graph
+from events.graph.begin_end_columns import by_depth, by_stack, columns_from_graph
+from events.graph.decode import is_graph, read_graph_ends
 from events.graph.probe_pairs import PairedEnds, PlacedEvents
 from events.graph.tree import LIMIT, CallTree
 from events.store.columns import PIECE
@@ -73,7 +73,7 @@ class LiveTree:
 
     def _read(self, start: int, stop: int) -> PlacedEvents:
         if self.traced:
-            events = of_graph(ends_of(self._store, start, stop))
+            events = columns_from_graph(read_graph_ends(self._store, start, stop))
             return PlacedEvents(events, np.ones(events.size, np.bool_))
         return self._pairs.take(self._store.columns(start, stop), self.tree.begins)
 

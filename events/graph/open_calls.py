@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.begin_end_columns import BeginEndColumns, Ints, Mask, RowKind, together
+from events.graph.begin_end_columns import BeginEndColumns, Ints, Mask, RowKind, concatenate_columns
 
 MOST_OPEN: Final = 1 << 14
 """Maximum number of open calls; beyond it, those of the tasks inactive for longest are abandoned."""
@@ -41,14 +41,18 @@ class OpenCalls:
 
     def before(self, events: BeginEndColumns, which: Mask) -> BeginEndColumns:
         """Return some of the begins followed by events."""
-        return together([self.begins.of(which), events]) if self.begins is not None and which.any() else events
+        return (
+            concatenate_columns([self.begins.of(which), events])
+            if self.begins is not None and which.any()
+            else events
+        )
 
     def exchange(self, which: Mask, begins: BeginEndColumns, rows: Ints) -> None:
         """Replace some of the begins by others."""
         if self.begins is None or not len(self.rows):
             self.begins, self.rows = begins, rows
         else:
-            self.begins = together([self.begins.of(~which), begins])
+            self.begins = concatenate_columns([self.begins.of(~which), begins])
             self.rows = np.concatenate((self.rows[~which], rows))
 
     def give_up(self, which: Mask | None = None) -> AbandonedCalls | None:

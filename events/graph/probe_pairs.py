@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.calls.call_ends import CallEnds, ends_among
+from events.calls.call_ends import CallEnds, extract_ends
 from events.calls.call_matching import CallMatching, FinishedCalls
-from events.calls.call_values import PROBE, EndRole
-from events.graph.begin_end_columns import BeginEndColumns, Edge, Ints, Mask, RowKind, on_stack, together
+from events.calls.call_values import PROBE_MASK, EndRole
+from events.graph.begin_end_columns import BeginEndColumns, Edge, Ints, Mask, RowKind, concatenate_columns, on_stack
 from events.graph.open_calls import MOST_OPEN
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class PairedEnds:
             columns: rows that follow those already processed.
             begins: begins of the calls that are open in the tree.
         """
-        new = ends_among(self._store, columns, self._ends)
+        new = extract_ends(self._store, columns, self._ends)
         outcomes = _EndOutcomes.of(self._matching.take(columns))
         ends = new if self._waiting is None else self._waiting.then(new)
         is_determined, at = _places_in(outcomes.exits, ends.seqs)
@@ -66,7 +66,7 @@ class PairedEnds:
         events = self._begin_end_columns(ends, edge, np.where(ends.at_exit, entry, ends.seqs)).of(ready)
         late, known_at, entry = late[ready], known_at[ready], np.where(ends.at_exit, entry, -2)[ready]
         over, over_at = self._over(outcomes, events, begins)
-        merged = together([events, over])
+        merged = concatenate_columns([events, over])
         entry = np.append(entry, over.seq)
         # One event may prove that several calls are over: the youngest is the innermost. The event comes after them.
         order = np.lexsort((-entry, entry < 0, np.append(known_at, over_at)))
@@ -82,7 +82,7 @@ class PairedEnds:
             edge,
             np.full(size, RowKind.CALL, np.uint8),
             ends.functions.astype(np.uint64),
-            on_stack(ends.frames, np.isin(ends.functions & PROBE, self._chosen)),
+            on_stack(ends.frames, np.isin(ends.functions & PROBE_MASK, self._chosen)),
             (entries + 1).astype(np.uint64),
             np.full(size, -1, np.int64),
             np.zeros(size, np.int64),
@@ -95,7 +95,7 @@ class PairedEnds:
     ) -> tuple[BeginEndColumns, Ints]:
         """Return an `Edge.OVER` for each call that is over without an end, and the rows that proved them."""
         entries = events.of(events.edge == Edge.BEGIN)
-        entries = entries if begins is None else together([begins, entries])
+        entries = entries if begins is None else concatenate_columns([begins, entries])
         entries = entries.of(np.argsort(entries.seq))
         is_present, at = _places_in(entries.seq, outcomes.over)
         over = entries.of(at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from events.calls.call_values import OF_THE_TRACER, End, idle_task
+from events.calls.call_values import TRACER_FUNCTION, End, idle_task
 from events.format import EventFormat
 from events.record import Record
 
@@ -45,10 +45,10 @@ def graph_end(record: Record) -> End | None:
     task = record.pid or idle_task(record.cpu)
     proof = function << 12 | depth
     # The function is part of the proof instead, so that any call can prove another one to be over.
-    return End(record.seq, record.ts, task, OF_THE_TRACER, record.event == EXIT, proof, _TOP - depth)
+    return End(record.seq, record.ts, task, TRACER_FUNCTION, record.event == EXIT, proof, _TOP - depth)
 
 
-def measured(leave: Record) -> int | None:
+def measured_duration(leave: Record) -> int | None:
     """Return the nanoseconds that the tracer measured for a call, from its exit; None: not recorded.
 
     The result is always slightly less than the difference of the events' time stamps, and without the option

@@ -14,7 +14,7 @@ from events.decode import text_of
 from events.names.event_names import event_name
 from events.record import Record
 from events.search.glob import Glob
-from events.store.cgroups import Cgroups, is_within
+from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ class TextComparison(Comparison):
 
 @dataclass(frozen=True)
 class InCgroup(Comparison):
-    """Comparison of the task's cgroup: `==` as `events.store.cgroups.is_within`, `~` by a pattern of the whole path.
+    """Comparison of the task's cgroup: `==` as `events.store.cgroups.matches_cgroup`, `~` by a pattern of the whole
+    path.
 
     For an unknown cgroup no comparison holds, as for a field that an event does not have.
     """
@@ -252,7 +253,7 @@ class InCgroup(Comparison):
         """Return whether the comparison holds for a path."""
         if self.operator == "~":
             return self._glob.matches(path)
-        return is_within(path, self.text) == (self.operator == "==")
+        return matches_cgroup(path, self.text) == (self.operator == "==")
 
     @property
     def paths(self) -> list[str]:

@@ -19,7 +19,7 @@ from events.search.field_kinds import ValueKind
 if TYPE_CHECKING:
     from events.store.columns import Columns, FormatTable, Mask
 
-OF_ALL: Final = {
+COMMON_FIELDS: Final = {
     **dict.fromkeys(COMM, ValueKind.TEXT),
     **dict.fromkeys((*PID, *CPU), ValueKind.NUMBER),
     "event": ValueKind.TEXT,
@@ -105,7 +105,7 @@ class Condition:
     @property
     def of_calls(self) -> bool:
         """True if the condition may hold for both ends of a call together and for neither separately."""
-        return LATENCY in self.fields or len(self.fields - OF_ALL.keys()) > 1
+        return LATENCY in self.fields or len(self.fields - COMMON_FIELDS.keys()) > 1
 
     def __call__(self, record: Record) -> bool:
         return self.term.of_record(record)

@@ -12,7 +12,7 @@ from typing import Final
 from events.names.errnos import errno_of
 from events.names.event_names import CGROUP
 from events.search.comparison import LATENCY, NUMERIC, Comm, InCgroup, NumberComparison, TextComparison
-from events.search.condition import OF_ALL, BinaryCondition, Condition, Negation, Term
+from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
 from events.search.field_kinds import ValueKind
 from events.store.cgroups import Cgroups
 
@@ -113,10 +113,10 @@ class _Reader:
     def comparison(self, name: _Token) -> Term:
         if name.kind != "word" or not _NAME.fullmatch(name.text):
             raise ConditionError("a field is missing here", name.at)
-        sort = self.fields.get(name.text) or OF_ALL.get(name.text)
+        sort = self.fields.get(name.text) or COMMON_FIELDS.get(name.text)
         if sort is None:
             raise ConditionError(
-                f"no field {name.text}{_similar_names_hint(name.text, (*self.fields, *OF_ALL))}", name.at
+                f"no field {name.text}{_similar_names_hint(name.text, (*self.fields, *COMMON_FIELDS))}", name.at
             )
         sign, value = self.take(), self.take()
         if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
@@ -153,7 +153,9 @@ def _errno_hint(text: str) -> str:
     return f": -{text}" if errno_of(f"-{text}") is not None else ""
 
 
-def condition(text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
+def parse_condition(
+    text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: Cgroups | None = None
+) -> Condition:
     """Parse a condition.
 
     Args:
@@ -175,17 +177,17 @@ def condition(text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: C
     return Condition(text, term, comm)
 
 
-def why_no_condition(text: str, fields: Mapping[str, ValueKind]) -> str:
+def condition_error(text: str, fields: Mapping[str, ValueKind]) -> str:
     """Return the error of a text that looks like a condition; empty for a valid condition, or a plain text."""
     if _CONDITION_START.match(text):
         try:
-            condition(text, fields, str)
+            parse_condition(text, fields, str)
         except ConditionError as error:
             return str(error)
     return ""
 
 
-def quoted(value: str) -> str:
+def quote_value(value: str) -> str:
     """Quote a text as needed for a condition.
 
     Raises:
@@ -204,7 +206,7 @@ def free_word(words: Sequence[str], own: Container[str]) -> str:
     return next((word for word in words if word not in own), words[-1])
 
 
-def joined(existing: str, clause: str) -> str:
+def and_condition(existing: str, clause: str) -> str:
     """Combine two conditions with `&&`; the first may be empty."""
     if not existing:
         return clause

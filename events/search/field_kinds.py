@@ -21,7 +21,7 @@ class ValueKind(enum.Enum):
     """Events differ in the kind, or they were received as text."""
 
 
-def sort_of(field: Field) -> ValueKind:
+def value_kind(field: Field) -> ValueKind:
     """Return the value kind of a field."""
     if field.count is not None:
         return ValueKind.NEITHER
@@ -30,11 +30,11 @@ def sort_of(field: Field) -> ValueKind:
     return ValueKind.NUMBER if field.kind in _NUMBERS and field.loc is FieldLocation.INLINE else ValueKind.NEITHER
 
 
-def sorts_of(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, ValueKind]:
+def value_kinds(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, ValueKind]:
     """Return the value kind of each name, over all formats."""
     found: dict[str, set[ValueKind]] = {name: set() for name in names}
     for fmt in formats:
         for field in fmt.fields:
             if field.name in found:
-                found[field.name].add(sort_of(field))
+                found[field.name].add(value_kind(field))
     return {name: next(iter(sorts)) if len(sorts) == 1 else ValueKind.UNKNOWN for name, sorts in found.items()}

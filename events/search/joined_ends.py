@@ -13,7 +13,7 @@ import numpy as np
 
 from events.calls.call_matching import CallMatching
 from events.search.comparison import LATENCY, Comparison, NumberComparison
-from events.search.condition import OF_ALL
+from events.search.condition import COMMON_FIELDS
 from events.store.columns import PIECE, Columns, Ints, Mask
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ class JoinedEnds:
                 places = np.searchsorted(seqs, table.seqs[inside])
                 names = {field.name for field in table.layout.format.fields}
                 for part in parts:
-                    has = part.field in names or part.field in OF_ALL
+                    has = part.field in names or part.field in COMMON_FIELDS
                     yield part, places, has, part.of_table(table, self.condition.comm)[inside]
             text = np.flatnonzero(columns.is_text & np.isin(np.arange(start, start + len(columns)), seqs[at:stop]))
             records = [self._store.record(start + place) for place in text.tolist()]
             for part in parts if records else ():
-                has_it = [part.field in record.values or part.field in OF_ALL for record in records]
+                has_it = [part.field in record.values or part.field in COMMON_FIELDS for record in records]
                 yield (
                     part,
                     np.searchsorted(seqs, text + start),

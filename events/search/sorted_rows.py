@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from events.search.filtered_rows import RowSelection
     from events.store.store import Store
 
-MOST: Final = 250_000
+MAX_SORTED_ROWS: Final = 250_000
 """Maximum number of rows that are sorted, the newest, so that sorting takes only a moment."""
 
 
@@ -46,15 +46,16 @@ class SortedRows:
         return self._seqs[row]
 
 
-def ordered(
+def sort_rows(
     store: Store, selection: RowSelection, field: str, descending: bool = False, *, own: bool = False
 ) -> SortedRows:
-    """Sort the newest `MOST` rows of a selection by a field: numbers, then texts, then events without the field.
+    """Sort the newest `MAX_SORTED_ROWS` rows of a selection by a field: numbers, then texts, then events without the
+    field.
 
     `time`, `cpu`, `task` and `event` denote properties of every event, unless `own`: then they denote fields. Equal
     rows stay in order of time.
     """
-    rows = range(max(selection.first, selection.next - MOST), selection.next)
+    rows = range(max(selection.first, selection.next - MAX_SORTED_ROWS), selection.next)
     wanted = sorted(selection.seq(row) for row in rows)
     if field == "time" and not own:
         return SortedRows(wanted[::-1] if descending else wanted)

@@ -15,7 +15,7 @@ _ENDS = (0, (1 << 32) - 1, (1 << 64) - 1)
 """Values after the last address, if the stack is shorter than its array."""
 
 
-def stack_of(record: Record) -> tuple[int, ...] | None:
+def stack_event_addresses(record: Record) -> tuple[int, ...] | None:
     """Return the stack of a `kernel_stack` or `user_stack` event; None: it is another event.
 
     The format of either declares eight callers; a kernel_stack record has the real number in `size`.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.stacks.addresses import stack_of, stacks_in
-from events.stacks.tracer_frames import own_frames
+from events.stacks.addresses import stack_event_addresses, stacks_in
+from events.stacks.tracer_frames import count_tracer_frames
 
 if TYPE_CHECKING:
     from events.names.kallsyms import Symbols
@@ -77,7 +77,7 @@ def _frames(record: Record, paths: Sequence[str], symbols: SymbolReader) -> tupl
         return None
     if stack.text:
         return _without_tracer_frames([_parse_frame(line) for line in _LINE.findall(stack.text)])
-    return _resolve(stack_of(stack) or (), symbols())
+    return _resolve(stack_event_addresses(stack) or (), symbols())
 
 
 def _resolve(addresses: Iterable[int], symbols: Symbols | None) -> tuple[Frame, ...]:
@@ -95,7 +95,7 @@ def _parse_frame(line: str) -> Frame:
 
 
 def _without_tracer_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
-    return tuple(frames[own_frames([_function(frame.symbol) for frame in frames]) :])
+    return tuple(frames[count_tracer_frames([_function(frame.symbol) for frame in frames]) :])
 
 
 def _function(symbol: str) -> str:

@@ -72,7 +72,7 @@ _TRACEPOINT_PREFIXES: Final = ("trace_event_raw_event_", "__traceiter_", "__prob
 """Prefixes of the functions that each tracepoint has: include/linux/tracepoint.h, include/trace/trace_events.h."""
 
 
-def own_frames(functions: Sequence[str]) -> int:
+def count_tracer_frames(functions: Sequence[str]) -> int:
     """Return the number of frames at the inner end that are the tracer's own.
 
     Args:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.store.row_columns import EMPTY, RowColumns, joined
+from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 from events.subbuffer import WORD_BITS
 
 BLOCK_ROWS = 4096
@@ -165,7 +165,7 @@ class Blocks:
         if start >= stop:
             return EMPTY
         first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
-        return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
+        return concatenate_rows([block.part(start, stop) for block in self.blocks[first : last + 1]])
 
     def evict(self, limit: int, held_key: int | None, first_wanted: int = 0) -> None:
         """Drop the oldest blocks until at most `limit` bytes are left; the last block is never dropped.

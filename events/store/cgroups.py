@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORK: Final = "sched/sched_process_fork"
 MOVE: Final = "cgroup/cgroup_attach_task"
-TELLING: Final = frozenset((FORK, MOVE))
+CGROUP_EVENTS: Final = frozenset((FORK, MOVE))
 """Paths of the events that report forks and cgroup moves of tasks."""
 _ALWAYS: Final = -(1 << 62)
 _MOST_TASKS: Final = 1 << 17
@@ -46,7 +46,7 @@ class TaskCgroup(NamedTuple):
     """Hierarchy number as in /proc/cgroups; 0 for cgroup v2."""
 
 
-def parse_home(text: str) -> TaskCgroup | None:
+def parse_task_cgroup(text: str) -> TaskCgroup | None:
     """Parse `/proc/TID/cgroup`: lines `HIERARCHY:CONTROLLERS:PATH` (kernel/cgroup/cgroup.c, proc_cgroup_show).
 
     If there are several hierarchies, prefer cgroup v2 where it is in use (path other than `/`), then the one named
@@ -65,7 +65,7 @@ def parse_home(text: str) -> TaskCgroup | None:
     return best[1] if best else None
 
 
-def is_within(path: str, text: str) -> bool:
+def matches_cgroup(path: str, text: str) -> bool:
     """Return whether a cgroup path matches a text: an absolute path matches itself and its descendants, other text
     any path that contains it.
     """
@@ -170,7 +170,9 @@ class Cgroups:
             self.revision += 1
 
     def learn(self, record: Record) -> None:
-        """Update the history from one of the `TELLING` events; fields of include/trace/events/{sched,cgroup}.h."""
+        """Update the history from one of the `CGROUP_EVENTS` events; fields of
+        include/trace/events/{sched,cgroup}.h.
+        """
         values = record.values
         if record.event == FORK:
             parent, child = values.get("parent_pid"), values.get("child_pid")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from events.store.row_columns import RowColumns, joined
+from events.store.row_columns import RowColumns, concatenate_rows
 
 _MOST_HELD = 1_000_000
 """Maximum number of rows held, which bounds memory for a stream that never reports a CPU as drained."""
@@ -72,7 +72,7 @@ class Merger:
 
 def _ordered(runs: Sequence[RowColumns]) -> RowColumns:
     """Return the rows of all runs sorted by time; rows with equal time keep their order."""
-    rows = joined(runs)
+    rows = concatenate_rows(runs)
     stamps = rows.stamps
     if (stamps[:-1] <= stamps[1:]).all():
         return rows

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.store.blocks import Blocks
-from events.store.row_columns import EMPTY, RowColumns, joined
+from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 
 WINDOW_NS = 1_000_000_000
 """Nanoseconds for which an event waits for older events of other hosts."""
@@ -91,7 +91,7 @@ class HostMerger:
     def _finalize(self, runs: Sequence[RowColumns]) -> RowColumns:
         if not runs:
             return EMPTY
-        run = _ordered(joined(runs))
+        run = _ordered(concatenate_rows(runs))
         late = run.stamps < self._latest
         self._latest = max(self._latest, int(run.stamps[-1]))
         if late.any():

@@ -12,7 +12,7 @@ from events.store.blocks import Blocks
 from events.store.cpu_merge import Merger
 from events.store.gaps import Gaps
 from events.store.intake import ChunkContents, Intake
-from events.store.row_columns import EMPTY, RowColumns, joined
+from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 
 
 class Inflow:
@@ -69,7 +69,7 @@ class Inflow:
         all_contents = self.intake.flush()
         ends = [contents.end for contents in all_contents if contents.end >= 0]
         early = self._merger.merge([contents.run for contents in all_contents], ends, ends, True)
-        return self._count_late(joined([early, self._merger.flush()]))
+        return self._count_late(concatenate_rows([early, self._merger.flush()]))
 
     def begin_anew(self) -> None:
         """Handle a reset of the trace clock: later input uses a new clock. Call `flush` first."""
@@ -103,7 +103,7 @@ class Inflow:
         if self._gap_start is not None and ends:
             self.gaps.add(self._gap_start, max(ends.values()))
             self._gap_start = None
-        per_cpu = [joined(cpu_runs) for cpu_runs in runs.values()]
+        per_cpu = [concatenate_rows(cpu_runs) for cpu_runs in runs.values()]
         return self._count_late(self._merger.merge(per_cpu, ends.values(), finals.values(), batch.drained))
 
     def _count_late(self, run: RowColumns) -> RowColumns:

@@ -18,7 +18,7 @@ from events.names.event_names import regrouped_path
 from events.store import page_headers, page_walk
 from events.store.blocks import Blocks, Slab
 from events.store.gaps import Gaps
-from events.store.row_columns import EMPTY, RowColumns, joined, run_of
+from events.store.row_columns import EMPTY, RowColumns, concatenate_rows, rows_from_lists
 from events.store.stack_owners import StackOwners
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
 from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
@@ -147,7 +147,7 @@ class Intake:
         self.undecodable += broken
         contents, ends, at = [], [], 0
         for chunk, placed in zip(chunks, placed_chunks, strict=True):
-            run = placed.run if chunk.text else joined(runs[at : at + len(placed.parts)])
+            run = placed.run if chunk.text else concatenate_rows(runs[at : at + len(placed.parts)])
             at += len(placed.parts)
             self._note_gaps(chunk.cpu, run, placed.missing)
             if broken and len(run.stamps):  # the position of the damage is unknown
@@ -218,7 +218,7 @@ class Intake:
         """Count missed events of sub-buffers that are stored unchanged."""
         header = self._decoder.header
         size = header.page_size
-        for number in page_headers.flagged(data, header):
+        for number in page_headers.pages_after_loss(data, header):
             self._count_missed(cpu, data[number * size : (number + 1) * size], number * size)
 
     def _count_missed(self, cpu: int, page: bytes, at: int) -> None:
@@ -254,7 +254,7 @@ class Intake:
             self.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
-        return _PlacedChunk(first, len(found.pieces), [], run_of(*found.walked[:3]), [])
+        return _PlacedChunk(first, len(found.pieces), [], rows_from_lists(*found.walked[:3]), [])
 
     def _with_formats(self, run: RowColumns, text: bool) -> RowColumns:
         """Replace reused kernel ids by the own numbers, and drop events that have no format."""

@@ -20,9 +20,9 @@ from events.kernel_time import seconds
 from events.record import Record
 from events.text import parse_line
 
-EVENT: Final = "line_cut"
+OUTAGE_EVENT: Final = "line_cut"
 """Event name of the mark; it has no group and no format."""
-FIELDS: Final = ("lost", "back", "seconds", "note")
+OUTAGE_FIELDS: Final = ("lost", "back", "seconds", "note")
 """Names of the mark's values in exports."""
 _MARK: Final = re.compile(
     r'line_cut: (?:lost=(\d{1,20}) )?(?:back=(\d{1,20}) )?seconds=(\d{1,12}\.\d{1,3}) note="([^"]*)"', re.ASCII
@@ -101,11 +101,11 @@ class Outage(NamedTuple):
         task = "all lost" if self.for_good else f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
         times = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
         when = max(ts, self.lost or 0)
-        line = f'\n  {task}-0 [000] {when}: {EVENT}: {times}seconds={self.seconds:.3f} note="{self.text}"\n'
+        line = f'\n  {task}-0 [000] {when}: {OUTAGE_EVENT}: {times}seconds={self.seconds:.3f} note="{self.text}"\n'
         return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True, booted=self.booted)
 
 
-def cut_of(batch: Batch) -> Outage | None:
+def outage_of_batch(batch: Batch) -> Outage | None:
     """Return the outage whose mark a batch of a recording is; None: the batch is no mark."""
     if not batch.after_gap or len(batch.chunks) != 1:
         return None
@@ -124,14 +124,14 @@ def _parse_mark(text: str) -> Outage | None:
     return Outage(float(match[3]), _REBOOT_NOTE in match[4], lost, back, _NOT_RECORDING_NOTE not in match[4])
 
 
-def cut_of_record(record: Record) -> Outage | None:
+def outage_of_record(record: Record) -> Outage | None:
     """Return the outage whose mark an event is; None: it is another event."""
     return _parse_mark(record.text) if is_mark(record) else None
 
 
 def is_mark(record: Record) -> bool:
     """Return whether an event is the mark of an outage, not an event of a task."""
-    return record.event == EVENT and record.format is None
+    return record.event == OUTAGE_EVENT and record.format is None
 
 
 def task_name(record: Record) -> str:
@@ -141,25 +141,25 @@ def task_name(record: Record) -> str:
 
 def task_text(comm: str, pid: int, event: str) -> str:
     """Return a task as tables and lines show it, `cat-812`; for a mark the text in its place, without a thread id."""
-    return comm if event == EVENT or pid < 0 else f"{comm}-{pid}"
+    return comm if event == OUTAGE_EVENT or pid < 0 else f"{comm}-{pid}"
 
 
 def mark_values(record: Record) -> dict[str, Value | float]:
     """Return the values of a mark for exports: `lost` and `back` (ns) where known, `seconds`, `note`."""
-    cut = cut_of_record(record)
+    cut = outage_of_record(record)
     if cut is None:  # written in another format by another version
         return dict(record.values)
     times = {name: at for name, at in (("lost", cut.lost), ("back", cut.back)) if at is not None}
     return {**times, "seconds": cut.seconds, "note": cut.text}
 
 
-def gap_of(cuts: Sequence[Outage]) -> str:
+def total_outage_text(cuts: Sequence[Outage]) -> str:
     """Return the total time with missing events and the number of outages: `3.9 s`, `8.1 s, 2 times`; empty: none."""
     number = sum(cut.missing for cut in cuts)
     often = f", {number} times" if number > 1 else ""
-    return seconds_text(gap_seconds(cuts)) + often if number else ""
+    return seconds_text(total_outage_seconds(cuts)) + often if number else ""
 
 
-def gap_seconds(cuts: Iterable[Outage]) -> float:
+def total_outage_seconds(cuts: Iterable[Outage]) -> float:
     """Return the total seconds for which events are missing."""
     return sum(cut.seconds for cut in cuts if cut.missing)

@@ -37,7 +37,7 @@ class Pages(NamedTuple):
     """
 
 
-def heads(words: Words, bounds: Ints, header: HeaderPage) -> Pages:
+def read_page_headers(words: Words, bounds: Ints, header: HeaderPage) -> Pages:
     """Read the header of each sub-buffer between consecutive `bounds` (byte offsets)."""
     room = np.minimum(bounds[1:] - bounds[:-1], header.page_size)
     complete = room >= header.data_offset
@@ -62,7 +62,7 @@ def is_dense(data: bytes, header: HeaderPage) -> bool:
     return int(used.sum(dtype=np.int64)) * 8 > len(data) * 7
 
 
-def flagged(data: bytes, header: HeaderPage) -> list[int]:
+def pages_after_loss(data: bytes, header: HeaderPage) -> list[int]:
     """Return the indexes of the whole sub-buffers before which events were overwritten."""
     found: list[int] = np.flatnonzero(_commits(data, header) & MISSED_EVENTS).tolist()
     return found

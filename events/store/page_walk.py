@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.format import ByteOrder, HeaderPage
-from events.store.page_headers import Ints, Mask, Pages, Words, heads, words_of
-from events.store.row_columns import RowColumns, joined, run_of
+from events.store.page_headers import Ints, Mask, Pages, Words, read_page_headers, words_of
+from events.store.row_columns import RowColumns, concatenate_rows, rows_from_lists
 from events.subbuffer import DATA_BYTES, TS_LIMIT
 from events.subbuffer import index as index_slowly
 
@@ -115,9 +115,9 @@ def _index(part: PageGroup, header: HeaderPage) -> tuple[RowColumns, int]:
     data, bounds, base = part
     if len(bounds) <= MANY:
         walked = index_slowly(data, bounds, header, base)
-        return run_of(*walked[:3]), walked.undecodable
+        return rows_from_lists(*walked[:3]), walked.undecodable
     words = words_of(data, header)
-    pages = heads(words, np.asarray(bounds, np.int64), header)
+    pages = read_page_headers(words, np.asarray(bounds, np.int64), header)
     begins = np.zeros(len(words) + 1, np.bool_)
     whole = pages.fit.copy()
     whole[_walk(data, words, pages, begins, header)] = False
@@ -126,9 +126,9 @@ def _index(part: PageGroup, header: HeaderPage) -> tuple[RowColumns, int]:
     for number in np.flatnonzero(~whole).tolist():
         start, stop = bounds[number], bounds[number + 1]
         walked = index_slowly(data[start:stop], (0, stop - start), header, base + (start >> 2))
-        found.append(run_of(*walked[:3]))
+        found.append(rows_from_lists(*walked[:3]))
         broken += walked.undecodable
-    rows = joined(found)
+    rows = concatenate_rows(found)
     return rows if len(found) == 1 else rows.of(rows.keys.argsort(kind="stable")), broken
 
 

@@ -31,12 +31,12 @@ class RowColumns(NamedTuple):
 EMPTY = RowColumns(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
-def run_of(stamps: Sequence[int], keys: Sequence[int], ids: Sequence[int]) -> RowColumns:
+def rows_from_lists(stamps: Sequence[int], keys: Sequence[int], ids: Sequence[int]) -> RowColumns:
     """Return rows made of lists."""
     return RowColumns(np.array(stamps, np.int64), np.array(keys, np.int64), np.array(ids, np.int32))
 
 
-def joined(runs: Sequence[RowColumns]) -> RowColumns:
+def concatenate_rows(runs: Sequence[RowColumns]) -> RowColumns:
     """Return the rows of all runs, concatenated."""
     if len(runs) < 2:
         return runs[0] if runs else EMPTY

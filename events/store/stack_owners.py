@@ -18,7 +18,7 @@ import numpy as np
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 from events.store.blocks import Blocks, SlabStacks
 from events.store.columns import Columns, Ints, Mask, record_places
-from events.store.row_columns import RowColumns, joined
+from events.store.row_columns import RowColumns, concatenate_rows
 from events.subbuffer import WORD_BITS, WORD_MASK
 from events.text import parse_line
 
@@ -84,7 +84,7 @@ class StackOwners:
             kinds = self._kinds([runs[place] for place in places])
             if kinds is None:
                 continue
-            assigned = self._assign(cpu, joined([runs[place] for place in places]), kinds)
+            assigned = self._assign(cpu, concatenate_rows([runs[place] for place in places]), kinds)
             waiting |= {cpu} if kinds[-1] == _CARRIER else set()
             if not assigned.any():
                 continue

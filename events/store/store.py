@@ -23,7 +23,7 @@ from events.format import EventFormat
 from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
-from events.store.cgroups import TELLING, Cgroups
+from events.store.cgroups import CGROUP_EVENTS, Cgroups
 from events.store.columns import Columns
 from events.store.inflow import Inflow
 from events.store.rates import Rates
@@ -247,7 +247,7 @@ class Store:
             return 0
         first = self.next_seq
         self._blocks.append(run)
-        if task_events := [number for number in present if self.event(number) in TELLING]:
+        if task_events := [number for number in present if self.event(number) in CGROUP_EVENTS]:
             for place in np.flatnonzero(np.isin(run.ids, task_events)).tolist():
                 self.cgroups.learn(self.record(first + place))
         self.let_go(0)

@@ -80,7 +80,7 @@ def rank(count: int, hundredths: int) -> int:
     return max(1, -(-count * hundredths // 100))
 
 
-def rounded(value: int) -> int:
+def quantile_of(value: int) -> int:
     """Return the result of `quantile` for a number that is not the maximum."""
     return _last_of(int(_steps(np.array([value], np.uint64))[0]))
 

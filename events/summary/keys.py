@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
 from events.store.columns import FormatTable, StringBytes, is_number, is_string
-from foreign.text import encoded
+from foreign.text import encode_text
 
 Keys = NDArray[np.uint64]
 
@@ -51,23 +51,23 @@ class KeyColumns:
         return text_of(self._texts.data[begin : self._texts.data.index(0, begin)])
 
 
-def keyed(table: FormatTable, field: Field) -> KeyColumns:
+def field_keys(table: FormatTable, field: Field) -> KeyColumns:
     """Return the keys of a field's values; a number for which a record is too short has no key.
 
     Takes 5 ns for a number, 60 ns for a short text, 1 us for other types.
     """
     if is_number(field):
         values, missing = table.column(field)
-        return KeyColumns(unsigned(values if missing is None else values[~missing]))
+        return KeyColumns(keys_from_numbers(values if missing is None else values[~missing]))
     if is_string(field):
         texts = table.string_bytes(field)
         return KeyColumns(_hash_texts(texts), texts=texts)
-    return of_values(table.values(field))
+    return value_keys(table.values(field))
 
 
-def of_values(values: list[Value]) -> KeyColumns:
+def value_keys(values: list[Value]) -> KeyColumns:
     """Return the keys of values of any kind."""
-    texts = [encoded(repr(value)) + b"\0" for value in values]
+    texts = [encode_text(repr(value)) + b"\0" for value in values]
     sizes = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(sizes) - sizes
     return KeyColumns(
@@ -75,12 +75,12 @@ def of_values(values: list[Value]) -> KeyColumns:
     )
 
 
-def unsigned(values: NDArray[Any]) -> Keys:
-    """Return numbers as keys; `number_of` is the inverse."""
+def keys_from_numbers(values: NDArray[Any]) -> Keys:
+    """Return numbers as keys; `number_from_key` is the inverse."""
     return values.astype(np.int64).view(np.uint64) if values.dtype.kind in "ib" else values.astype(np.uint64)
 
 
-def number_of(key: int, field: Field) -> Value:
+def number_from_key(key: int, field: Field) -> Value:
     """Return the number that a key stands for."""
     if field.kind is FieldKind.BOOL:
         return bool(key)

@@ -10,7 +10,7 @@ from events.format import Field
 from events.record import Record
 from events.store.columns import Columns, is_number
 from events.summary.frequent import FrequentValues
-from events.summary.keys import KeyColumns, keyed, number_of, of_values
+from events.summary.keys import KeyColumns, field_keys, number_from_key, value_keys
 
 
 class TopValue(NamedTuple):
@@ -50,16 +50,16 @@ class FieldValues:
             # A format without the field is of an earlier probe of this name.
             if table.layout.format.path == self.event and field is not None:
                 self._learn(field)
-                self._add(keyed(table, field))
+                self._add(field_keys(table, field))
         if values := [r.values[self.field] for r in texts if r.event == self.event and self.field in r.values]:
-            self._add(of_values(values))
+            self._add(value_keys(values))
 
     def _learn(self, field: Field) -> None:
         """Set the field's current format; values counted so far keep their meaning."""
         before, self._field = self.of_numbers, field
         if before is not None and (before.kind, before.signed) != (field.kind, field.signed):
             self._values |= {
-                count.key: number_of(count.key, before) for count in self.frequent.top(len(self.frequent))
+                count.key: number_from_key(count.key, before) for count in self.frequent.top(len(self.frequent))
             }
             self._mixed = True
         elif before is None and is_number(field) and len(self.frequent):
@@ -69,7 +69,7 @@ class FieldValues:
         new = self.frequent.add(found.keys)
         self._values |= found.values(new)
         if self._mixed and self._field is not None and is_number(self._field):
-            self._values |= {key: number_of(key, self._field) for key in new.tolist()}
+            self._values |= {key: number_from_key(key, self._field) for key in new.tolist()}
         if len(self._values) > 4 * self.frequent.limit:
             self._values = {key: value for key, value in self._values.items() if key in self.frequent}
 
@@ -79,7 +79,8 @@ class FieldValues:
         """
         if number_field := self.of_numbers:
             return [
-                TopValue(number_of(key, number_field), hits, error) for key, hits, error in self.frequent.top(number)
+                TopValue(number_from_key(key, number_field), hits, error)
+                for key, hits, error in self.frequent.top(number)
             ]
         # The keys of texts have random weights: their order would differ in each process.
         counts = self.frequent.top(len(self.frequent))

@@ -30,7 +30,7 @@ ROOTS = "/run/probewright"
 """Root's folder, which nobody else can create; it is removed at boot."""
 
 
-def outlives(path: bytes, data: bytes) -> bool:
+def needs_journal(path: bytes, data: bytes) -> bool:
     """Return whether the effect behind this undo step can't be found by its name."""
     if b"/instances/" in path:
         return False
@@ -85,20 +85,20 @@ def open_own(path: "bytes | str", access: int = os.O_RDONLY) -> int:
     """
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        own(folder, stat.S_ISDIR)
+        require_own(folder, stat.S_ISDIR)
         flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(os.path.basename(path), flags, 0o600, dir_fd=folder)
     finally:
         os.close(folder)
     try:
-        own(fd, stat.S_ISREG)
+        require_own(fd, stat.S_ISREG)
     except OSError:
         os.close(fd)
         raise
     return fd
 
 
-def own(fd: int, is_kind: "Callable[[int], bool]") -> None:
+def require_own(fd: int, is_kind: "Callable[[int], bool]") -> None:
     """Raise PermissionError if an open file is of another kind, is not ours or may be written by others."""
     status = os.fstat(fd)
     if not is_kind(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
@@ -119,7 +119,7 @@ class Journal:
 
     def add(self, effect: bytes, path: bytes, data: bytes, expects: bytes) -> None:
         """Write an undo step to the journal, if needed and possible."""
-        if outlives(path, data):
+        if needs_journal(path, data):
             self.open.append((effect, path, data, expects))
             self.write("+", self.open[-1])
 
@@ -146,7 +146,7 @@ class Journal:
 
     def begin(self) -> bytes:
         """Create the file; return its first line. Raises OSError if no folder is usable."""
-        boot = whole(BOOT_ID).decode("ascii", "replace").strip()
+        boot = read_whole(BOOT_ID).decode("ascii", "replace").strip()
         for number, place in enumerate(self.places):
             try:
                 os.makedirs(place, 0o700, exist_ok=True)
@@ -205,12 +205,12 @@ def own_name() -> str:
     Several machines may share a home folder. Empty if there is no /proc.
     """
     try:
-        head, _, tail = whole("/proc/self/stat").rpartition(b")")
+        head, _, tail = read_whole("/proc/self/stat").rpartition(b")")
         name = "{}-{}".format(int(head.split(b" ", 1)[0]), int(tail.split()[19]))
     except (OSError, ValueError, IndexError):
         return ""
     try:
-        machine = machine_of(whole(MACHINE_ID))
+        machine = machine_of(read_whole(MACHINE_ID))
     except OSError:
         return name
     return name + "-" + machine if machine else name
@@ -222,7 +222,7 @@ def machine_of(content: bytes) -> str:
     return word if len(word) == 32 and not set(word) - set("0123456789abcdef") else ""
 
 
-def whole(path: "bytes | str") -> bytes:
+def read_whole(path: "bytes | str") -> bytes:
     """Return the content of a file. Raises OSError."""
     with open(path, "rb") as file:
         return file.read()

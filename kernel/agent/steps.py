@@ -4,7 +4,7 @@ import errno
 import os
 import time
 
-from kernel.agent.journal import Journal, folders, is_untouched, own_name, whole
+from kernel.agent.journal import Journal, folders, is_untouched, own_name, read_whole
 from kernel.agent.ring_reader import write_lines
 
 _BUSY_TRIES = 10
@@ -82,7 +82,7 @@ class GuardedSteps:
         effect, path, data, expects = step
         for tries_left in range(_BUSY_TRIES - 1, -1, -1):
             try:
-                if not expects or is_untouched(effect, whole(path), expects):
+                if not expects or is_untouched(effect, read_whole(path), expects):
                     self.perform(effect, path, data)
                 return b""
             except OSError as error:

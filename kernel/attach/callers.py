@@ -13,7 +13,7 @@ from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching import branches
 from probes.attaching.attach import COLD, PADDING
-from probes.attaching.callers import Callers, CallSite, direct_callers, owner, with_inlined
+from probes.attaching.callers import Callers, CallSite, direct_callers, split_from, with_inlined
 from probes.attaching.catalog import Catalog
 from probes.attaching.values import ReasonKind, Relation
 from probes.probe import ProbePlace
@@ -50,7 +50,7 @@ class CallerSearch:
         starts = [entry.address for entry in entries if entry.code and COLD not in entry.name]
         if not starts:
             return Callers(name, trouble="it has no code of its own that could be called")
-        if not branches.knows(self._machine):
+        if not branches.can_read(self._machine):
             return Callers(name, trouble=f"code of {self._machine} can't be read here")
         try:
             if self._code is None:
@@ -92,7 +92,7 @@ class CallSites:
         symbol = self._symbols.find(address)
         if symbol is None:
             return None
-        name = owner(symbol.name)
+        name = split_from(symbol.name)
         if name == symbol.name:
             return self._site_named(address - symbol.offset, name)._replace(offset=symbol.offset)
         owners = [entry.address for entry in self._symbols.named(name)]

@@ -89,7 +89,7 @@ class AttachExplainer:
     @cached_property
     def _lookups(self) -> SymbolLookups:
         connection = self._connection
-        return symbols.look(connection.target, connection.facts.release, connection.symbols)
+        return symbols.symbol_lookups(connection.target, connection.facts.release, connection.symbols)
 
     @cached_property
     def _search(self) -> CallerSearch:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from foreign.packed import unpack
 from foreign.refusal import InputRefusal
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching.values import AbsentModule
@@ -33,7 +33,7 @@ class AbsentModules:
         """
         if not self._paths:
             return ()
-        exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encoded(name)), self._exports, re.MULTILINE)
+        exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encode_text(name)), self._exports, re.MULTILINE)
         if exported and (module := exported[1].decode("utf-8", "surrogateescape")) in self._paths:
             return (AbsentModule(module, certain=True),)
         candidates = ((module, self._contains(module, name)) for module in self._named_like(name)[:_MOST])
@@ -54,7 +54,7 @@ class AbsentModules:
             data = unpacked(self._target.read(posixpath.join(self._folder, self._paths[module]), _LARGEST))
         except FileRefused:
             return None
-        return None if data is None else b"\0%s\0" % encoded(name) in data
+        return None if data is None else b"\0%s\0" % encode_text(name) in data
 
     @cached_property
     def _paths(self) -> Mapping[str, str]:

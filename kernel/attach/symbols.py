@@ -18,7 +18,7 @@ from probes.attaching.kernel_text import TextSection, TextSections
 from probes.attaching.values import AbsentModule, SymbolEntry, SymbolLookups
 
 
-def look(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups:
+def symbol_lookups(target: Target, release: str, symbols: Symbols | None) -> SymbolLookups:
     """Return lookups on a machine; data it doesn't show stays unknown."""
     modules = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
 

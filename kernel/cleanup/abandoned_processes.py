@@ -98,7 +98,7 @@ def _removal(path: str) -> Step:
     return Step(Effect.RMDIR, path)
 
 
-def remove_what_predecessors_left(target: Target) -> list[UndoFailure]:
+def remove_effects_of_predecessors(target: Target) -> list[UndoFailure]:
     """Remove the effects of previous processes on a target that is being closed; return the remaining ones.
 
     Returns none if the connection is lost: the closing of the session reports that.

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from kernel.cleanup.hist_references import clear_hist_triggers
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, is_dead_everywhere, parse_owner
-from kernel.cleanup.stale_journals import StaleJournal, old_journals
-from kernel.cleanup.undo import take_back
+from kernel.cleanup.stale_journals import StaleJournal, read_journals
+from kernel.cleanup.undo import undo_step
 from kernel.errors import FileRefused, KernelError, SettingChanged
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, Tracefs
@@ -133,7 +133,7 @@ def _remove_instance(target: Target, instance: Instance, leftover: Leftover) -> 
 
 def _with_journals(target: Target, leftovers: list[Leftover], root: str) -> list[Leftover]:
     """Add the journals of dead processes, each to the last of its sessions."""
-    for journal in old_journals(target, root):
+    for journal in read_journals(target, root):
         owner = parse_owner(journal.process)
         if owner is None or owner.process == target.owner or is_alive(target, owner):
             continue
@@ -157,7 +157,7 @@ def _undo(
     failed = []
     for step in reversed(journal.steps):
         try:
-            if (changed := take_back(target, step)) is not None:
+            if (changed := undo_step(target, step)) is not None:
                 tell(changed)
         except FileRefused as error:
             failed.append(_reason(error))

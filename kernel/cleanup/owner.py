@@ -50,7 +50,7 @@ def base36(number: int) -> str:
             return digits
 
 
-def owner_of(stat: bytes) -> str:
+def owner_name(stat: bytes) -> str:
     """Return `PID_STARTTIME` from the content of /proc/PID/stat; the name in parentheses may hold anything."""
     head, _, tail = stat.rpartition(b")")
     return f"{int(head.split(b' ', 1)[0])}_{base36(int(tail.split()[19]))}"
@@ -68,7 +68,7 @@ def is_alive(target: Target, owner: Owner) -> bool:
     """Return whether that very process runs on the target."""
     try:
         stat = target.read(f"/proc/{owner.pid}/stat", 4096)
-        return owner_of(stat) == owner.process
+        return owner_name(stat) == owner.process
     except (FileRefused, ValueError, IndexError):
         return False
 
@@ -81,22 +81,22 @@ def is_dead_everywhere(target: Target, owner: Owner) -> bool:
     name spaces. Raises TargetLost.
     """
     try:
-        if is_alive(target, owner) or not is_first_name_space(target.read("/proc/2/stat", 4096)):
+        if is_alive(target, owner) or not is_initial_pid_namespace(target.read("/proc/2/stat", 4096)):
             return False
         paths = [f"/proc/{name}/status" for name in target.list("/proc") if name.isdigit()]
         statuses = _contents(target, paths)
     except FileRefused:
         return False
-    return not has_number_elsewhere(statuses, owner.pid)
+    return not has_pid_in_child_namespace(statuses, owner.pid)
 
 
-def is_first_name_space(stat: bytes) -> bool:
+def is_initial_pid_namespace(stat: bytes) -> bool:
     """Return whether /proc/2/stat is that of kthreadd, which only the machine's initial PID name space shows."""
     fields = stat.rpartition(b")")[2].split()
     return len(fields) > 6 and fields[6].isdigit() and bool(int(fields[6]) & _KERNEL_THREAD)
 
 
-def has_number_elsewhere(statuses: Iterable[bytes], pid: int) -> bool:
+def has_pid_in_child_namespace(statuses: Iterable[bytes], pid: int) -> bool:
     """Return whether a process has this PID in a name space below ours, by contents of /proc/PID/status."""
     numbers = (match[1].split()[1:] for match in map(_NAMESPACED.search, statuses) if match)
     return any(b"%d" % pid in below for below in numbers)

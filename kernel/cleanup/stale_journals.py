@@ -27,7 +27,7 @@ class StaleJournal(NamedTuple):
     """Undo steps, the oldest first."""
 
 
-def old_journals(target: Target, tracefs: str) -> list[StaleJournal]:
+def read_journals(target: Target, tracefs: str) -> list[StaleJournal]:
     """Return all readable journals, of live and dead processes; those of an earlier boot are empty. Raises
     TargetLost.
 

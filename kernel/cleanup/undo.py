@@ -25,7 +25,7 @@ class UndoFailure(NamedTuple):
     error: KernelError
 
 
-def words_of(failures: Sequence[UndoFailure]) -> tuple[str, ...]:
+def failure_lines(failures: Sequence[UndoFailure]) -> tuple[str, ...]:
     """Return the remaining effects, a line each, and a single line for all that a lost connection left to the remote
     host.
     """
@@ -100,7 +100,7 @@ class UndoList:
         while len(self._steps) > down_to:
             step = self._steps.pop()
             try:
-                if (changed := take_back(self._target, step)) is not None:
+                if (changed := undo_step(self._target, step)) is not None:
                     failures.append(UndoFailure(step, changed))
                 self._target.unguard(step)
             except KernelError as error:
@@ -110,7 +110,7 @@ class UndoList:
         return failures
 
 
-def take_back(target: Target, step: Step) -> SettingChanged | None:
+def undo_step(target: Target, step: Step) -> SettingChanged | None:
     """Undo one step, unless someone else has changed its target since; effects already gone count as undone.
 
     Returns:

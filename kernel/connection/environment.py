@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from events.format import FormatError, parse_format
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.errors import FileRefused
 from kernel.local.target import LocalTarget
-from kernel.recording.target import RecordingTarget, RememberedTarget
+from kernel.recording.target import OfflineTarget, RecordingTarget
 from kernel.remote.target import RemoteTarget
 from kernel.target import Target
 from kernel.tracefs import decode, parse_dynamic_events
@@ -141,7 +141,7 @@ class HostEnvironment:
         return "NO_REGULAR_FILE"
 
     def _count(self, name: str) -> SymbolCount:
-        table, word = self._kallsyms, b" " + encoded(name)
+        table, word = self._kallsyms, b" " + encode_text(name)
         kernel, modules = table.count(word + b"\n"), table.count(word + b"\t[")
         if kernel + modules != 1:
             return SymbolCount(kernel, modules)
@@ -185,7 +185,7 @@ class HostEnvironment:
                 )
             return read_program(data)
         except FileRefused as error:
-            if isinstance(self._target, RememberedTarget):
+            if isinstance(self._target, OfflineTarget):
                 raise SymbolNotPlaced("no_symbols", _NO_FILES) from None
             code = "FILE_NOT_FOUND" if error.errno == errno.ENOENT else "unreadable_program"
             raise SymbolNotPlaced(code, str(error)) from None

@@ -18,7 +18,7 @@ from btf.errors import BtfError
 from events.names.kallsyms import Symbols
 from events.names.value_names import Namer
 from foreign.refusal import InputRefusal
-from kernel.connection.shared_types import types_of
+from kernel.connection.shared_types import shared_btf
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.recording.target import RecordingTarget, holds_events
 
@@ -57,7 +57,7 @@ class KernelInfo:
     def btf(self) -> Btf | None:
         """Types of the kernel itself; None where it has none (`btf_error` says why)."""
         try:
-            return types_of(self.target.btf(), self.damage)
+            return shared_btf(self.target.btf(), self.damage)
         except (FileRefused, BtfError) as error:
             self.btf_error = str(error)
             return None

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from btf.damage import exact_types
 from btf.errors import BtfError
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.symbol_addresses import by_name, by_symbols, landing
+from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
 from kernel.recording.target import RecordingTarget
 from probes.attaching.values import ReasonKind
-from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
+from probes.command import Armable, Deletion, UserProbe, has_own_syntax, is_function, parse_command
 from probes.facts.lookups import UNKNOWN, SymbolLanding
 from probes.functions.function_index import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.probe import Probe, ProbeKind
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
 if TYPE_CHECKING:
     from btf.btf import Btf
-    from probes.check import Checked
+    from probes.check import CheckResult
     from probes.facts.lookups import Environment
     from probes.plans.plan import Plan, PlannedEvent
 
@@ -39,13 +39,13 @@ def refused_if_damaged() -> Iterator[None]:
         with exact_types():
             yield
     except BtfError as error:
-        raise CannotLower(own("damaged_types", hint=str(error))) from None
+        raise CannotLower(own_refusal("damaged_types", hint=str(error))) from None
 
 
 class Connection(KernelInfo):
     """What the screens and the commands ask of a kernel before anything is armed."""
 
-    def check(self, probe: Armable | str, group: str = "", look: bool = False) -> Checked:
+    def check(self, probe: Armable | str, group: str = "", look: bool = False) -> CheckResult:
         """What this kernel will answer, and the lines it would get; nothing is written.
 
         Args:
@@ -53,20 +53,20 @@ class Connection(KernelInfo):
             group: of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
-        from probes.check import Checked
+        from probes.check import CheckResult
 
         try:
             with refused_if_damaged():
                 return self._check(probe, group, look)
         except CannotLower as error:
-            return Checked(Verdict(str(probe), error.refusal), None)
+            return CheckResult(Verdict(str(probe), error.refusal), None)
 
-    def _check(self, probe: Armable | str, group: str, look: bool) -> Checked:
-        from probes.check import Checked, check_plan
+    def _check(self, probe: Armable | str, group: str, look: bool) -> CheckResult:
+        from probes.check import CheckResult, check_plan
 
         probe = self._settled(probe)
         if (kept := self._recorded(probe)) is not None:
-            return Checked(Verdict(str(kept.probe)), kept)
+            return CheckResult(Verdict(str(kept.probe)), kept)
         if not look:
             return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
         around = self.surroundings
@@ -75,9 +75,9 @@ class Connection(KernelInfo):
             asked = replace(asked, landing=self._landing)
         return check_plan(probe, self.types_of(probe), self.facts, group, asked, around.existing)
 
-    def check_typed(self, text: str) -> Checked:
+    def check_typed(self, text: str) -> CheckResult:
         """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
-        from probes.check import Checked, check_typed
+        from probes.check import CheckResult, check_typed
 
         try:
             with refused_if_damaged():
@@ -88,7 +88,7 @@ class Connection(KernelInfo):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
                 return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
         except CannotLower as error:
-            return Checked(Verdict(text, error.refusal), None)
+            return CheckResult(Verdict(text, error.refusal), None)
 
     @refused_if_damaged()
     def lower(
@@ -112,7 +112,7 @@ class Connection(KernelInfo):
         """
         from probes.lowering.lower import lower
 
-        probe = by_name(probe, lambda: self.symbols)
+        probe = with_function_name(probe, lambda: self.symbols)
         if (kept := self._recorded(probe)) is not None:
             return kept
         btf, facts = self.types_of(probe), self.facts
@@ -145,7 +145,7 @@ class Connection(KernelInfo):
             return lower(probe, btf, facts, group, environment=around), around
         except CannotLower as error:
             if error.refusal.code == "not_traceable" and around is UNKNOWN and self.symbols is not None:
-                around = by_symbols(self.symbols)
+                around = symbol_environment(self.symbols)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
                     return lower(probe, btf, facts, group, environment=around), around
             raise
@@ -189,16 +189,16 @@ class Connection(KernelInfo):
     def _settled(self, probe: Armable | str) -> Armable | str:
         """A probe at an address gets its function's name; a text in the kernel's own syntax stays what it is."""
         if not isinstance(probe, str):
-            return by_name(probe, lambda: self.symbols)
-        if not is_own(probe):
+            return with_function_name(probe, lambda: self.symbols)
+        if not has_own_syntax(probe):
             return probe
-        from probes.check import armable
+        from probes.check import parse_armable
 
         try:
-            known = armable(probe)
+            known = parse_armable(probe)
         except ParseError:
             return probe
-        settled = by_name(known, lambda: self.symbols)
+        settled = with_function_name(known, lambda: self.symbols)
         return probe if settled is known else settled
 
     def _recorded(self, probe: Armable | str) -> Plan | None:
@@ -221,7 +221,7 @@ class Connection(KernelInfo):
             symbols = self.symbols if self._symbols_loaded or self._is_about_symbols(known) else None
             if symbols is None:
                 return UNKNOWN
-            return replace(by_symbols(symbols), call_at=self.surroundings.call_at)
+            return replace(symbol_environment(symbols), call_at=self.surroundings.call_at)
         return self.surroundings.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:
@@ -244,7 +244,7 @@ class Connection(KernelInfo):
         """What lies behind a symbol; the table is read when first asked."""
         if self.symbols is None:
             return SymbolLanding(name, offset, 0, code=True)
-        return landing(self.symbols, name, offset)
+        return symbol_at_offset(self.symbols, name, offset)
 
     def types_of(self, probe: Armable | str) -> Btf | None:
         """Types to read a probe with: those of the module it sits in too."""

@@ -14,7 +14,7 @@ _shared: Final[WeakValueDictionary[bytes, Btf]] = WeakValueDictionary()
 _lock: Final = threading.Lock()
 
 
-def types_of(data: bytes, damage: Damage) -> Btf:
+def shared_btf(data: bytes, damage: Damage) -> Btf:
     """Return the types of raw BTF, shared with other connections that have equal bytes. Raises BtfError.
 
     Types are not shared if `damage` does not raise: its callback is to be called for one target's types.

@@ -13,7 +13,7 @@ from probes.probe import TEXT, Probe, ProbePlace, SymbolBase
 from probes.syntax.text import is_identifier, kstrtoul
 
 
-def counted(symbols: Symbols, name: str) -> SymbolCount:
+def count_symbols(symbols: Symbols, name: str) -> SymbolCount:
     """Return how many symbols of a name there are."""
     entries = symbols.named(name)
     modules = sum(1 for entry in entries if entry.module)
@@ -22,7 +22,7 @@ def counted(symbols: Symbols, name: str) -> SymbolCount:
     return SymbolCount(len(entries) - modules, modules, twins, symbols.aliases(entries[0]) if twins else ())
 
 
-def landing(symbols: Symbols, name: str, offset: int) -> SymbolLanding | None:
+def symbol_at_offset(symbols: Symbols, name: str, offset: int) -> SymbolLanding | None:
     """Return the symbol `offset` bytes behind the only symbol of a name; None: there is none."""
     start = next(iter(symbols.named(name)), None)
     first = symbols.find(start.address) if start is not None else None
@@ -36,12 +36,12 @@ def landing(symbols: Symbols, name: str, offset: int) -> SymbolLanding | None:
     return SymbolLanding(symbol.name, symbol.offset, first.size, code, address)
 
 
-def by_symbols(symbols: Symbols) -> Environment:
+def symbol_environment(symbols: Symbols) -> Environment:
     """Return the lookups that the symbol table can answer."""
     return Environment(
-        symbol=functools.partial(counted, symbols),
+        symbol=functools.partial(count_symbols, symbols),
         code_only=not symbols.has_data,
-        landing=functools.partial(landing, symbols),
+        landing=functools.partial(symbol_at_offset, symbols),
     )
 
 
@@ -60,7 +60,7 @@ def base_of(entry: KallsymsEntry, symbols: Symbols) -> SymbolBase | None:
     return None
 
 
-def by_name(probe: Armable, symbols: Callable[[], Symbols | None]) -> Armable:
+def with_function_name(probe: Armable, symbols: Callable[[], Symbols | None]) -> Armable:
     """Give a probe at an address the name of the function that begins there, for its types and for users.
 
     Args:

@@ -53,7 +53,7 @@ class Observations:
         return bool(self.capabilities >> capability & 1) and not self.in_container
 
 
-def explain(facts: TargetFacts, observations: Observations) -> tuple[Trouble, ...]:
+def diagnose(facts: TargetFacts, observations: Observations) -> tuple[Trouble, ...]:
     """Return all diagnoses, the fatal ones first, beginning with those that no command can remedy."""
     troubles = [*_build_options(facts, observations), *observations.rights, *_tracefs_access(facts, observations)]
     troubles += [*_policy(facts, observations), *_optional_features(facts, observations)]

@@ -15,7 +15,7 @@ from foreign.packed import gunzip
 from foreign.refusal import InputRefusal
 from foreign.text import lines_of, whole_number
 from kernel.errors import FileRefused
-from kernel.facts.diagnosis import Observations, explain, parse_config
+from kernel.facts.diagnosis import Observations, diagnose, parse_config
 from kernel.target import Target
 from kernel.tracefs import decode
 from probes.facts.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
@@ -118,7 +118,7 @@ def gather(
         sight = replace(sight, config=read_config(target, facts.release))
         unset = {feature for feature, name in _NEEDS_CONFIG if sight.config.get(name) == "n"}
         facts = replace(facts, features=facts.features - unset)
-    return replace(facts, troubles=explain(facts, sight))
+    return replace(facts, troubles=diagnose(facts, sight))
 
 
 def readme_features(readme: str) -> frozenset[str]:

@@ -49,7 +49,7 @@ _BELOW = {
 """Dependencies of options: if an option is missing in a .config, one of these is off (kernel/trace/Kconfig)."""
 
 
-def lacks(facts: TargetFacts, config: Mapping[str, str]) -> dict[Feature, str]:
+def explain_missing(facts: TargetFacts, config: Mapping[str, str]) -> dict[Feature, str]:
     """Return the requirements of each feature that was not found, in a line.
 
     Args:

@@ -21,9 +21,9 @@ from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.graph.shared_settings import GlobalSettings, TracerOptions
 from kernel.pump import Pump
 from kernel.session.instance import make_instance, require_usable
-from kernel.session.instance_settings import configure, leave_out
+from kernel.session.instance_settings import configure, exclude_own_processes
 from kernel.session.session import Session
-from kernel.session.trampoline_guard import refuse_second_start, started
+from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 from probes.facts.facts import TargetFacts
@@ -206,7 +206,7 @@ def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan)
     for event in beside:
         undo.do(instance.enable(event, True), instance.enable(event, False))
     session.pump.start()
-    leave_out(target, instance, append=False)
+    exclude_own_processes(target, instance, append=False)
     _exclude_own_processes(target, instance)  # the stream may have started processes of ours
     target.perform(instance.write("tracing_on", "1"))
     return formats
@@ -225,7 +225,7 @@ def _start_tracer(
     GlobalSettings(target, tracefs, instance, undo).set(plan)
     refuse_second_start(target, tracefs)
     undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
-    started(target)
+    note_start(target)
     return tracer_support
 
 

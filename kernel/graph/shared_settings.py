@@ -38,7 +38,7 @@ class TracerUser(NamedTuple):
         return f"{self.tracer} is on {place}"
 
 
-def users(tracefs: Tracefs, own_instance: Instance) -> list[TracerUser]:
+def other_tracer_users(tracefs: Tracefs, own_instance: Instance) -> list[TracerUser]:
     """Return the other instances with a running tracer. Raises TargetLost."""
     other_users: list[TracerUser] = []
     for name in ("", *tracefs.instances()):
@@ -128,7 +128,7 @@ class GlobalSettings:
             return None
 
     def _require_unused(self, name: str, tracers: frozenset[str]) -> None:
-        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in tracers]
+        other_users = [user for user in other_tracer_users(self._tracefs, self._instance) if user.tracer in tracers]
         if other_users:
             raise TargetUnusable(
                 f"{name} is of the whole kernel and would have to change, but {other_users[0]}",
@@ -160,7 +160,7 @@ class TracerOptions:
             TargetUnusable: that would affect someone else's tracer.
             FileRefused, TargetLost.
         """
-        other_users = [user for user in users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
+        other_users = [user for user in other_tracer_users(self._tracefs, self._instance) if user.tracer in _BY_GRAPH]
         for name, on in wanted.items():
             file = f"options/{name}"
             present, new = self._instance.read(file).strip(), "1" if on else "0"

@@ -79,7 +79,7 @@ REMEDY: Final = "a filter makes them fewer; --force arms it all the same, --max-
 """Remedy of commands that arm; in the application --max-rate alone is possible."""
 
 
-def refusal(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
+def too_fast_error(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
     """Return the error of a probe that exceeds the limits."""
     return TooFast(
         f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
@@ -89,7 +89,7 @@ def refusal(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
     )
 
 
-def too_fast(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
+def exceeds_limits(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
     """Return whether a probe exceeds the limits, and may be armed only after a question."""
     if not limits.max_rate:
         return False

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from kernel.guards.loss_counts import LossCounts
 
-LEAST = 0.5
+MIN_INTERVAL = 0.5
 """Seconds between two samples that allow a statement about a rate."""
-AT_ONCE = 4
+IMMEDIATE_FACTOR = 4
 """Multiple of the limit at which one interval suffices; else it takes two in a row."""
-COUNTING = 5
+COUNTING_FACTOR = 5
 """Multiple of the limit for a probe that only counts: it writes no events."""
 
 
@@ -45,12 +45,12 @@ class WatchedProbe(NamedTuple):
     counting: bool = False
 
 
-def look_at(counts: LossCounts, seen: Mapping[str, int], now: float) -> RateSample:
+def sample_rates(counts: LossCounts, seen: Mapping[str, int], now: float) -> RateSample:
     """Return the present counts of the kernel and the store."""
     return RateSample(now, counts.written, dict(counts.hits), dict(seen))
 
 
-def rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[str, float]:
+def event_rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> dict[str, float]:
     """Return the events per second of some events, including lost ones.
 
     Overwritten events are anonymous. They are shared out in proportion to the seen ones: events of one moment are in
@@ -91,18 +91,18 @@ class StormGuard:
         first.
         """
         before = self._before
-        if before is not None and now.at - before.at < LEAST:
+        if before is not None and now.at - before.at < MIN_INTERVAL:
             return []
         self._before = now
         if before is None or not self.limit or _went_down(before.seen, now.seen):
             return []
-        of_event = rates(before, now, [path for probe in probes for path in probe.paths])
+        of_event = event_rates(before, now, [path for probe in probes for path in probe.paths])
         storms: list[Storm] = []
         suspects: set[frozenset[str]] = set()
         for number, probe in enumerate(probes):
             rate = sum(of_event[path] for path in probe.paths)
-            limit = self.limit * (COUNTING if probe.counting else 1)
-            if rate > limit * AT_ONCE or (rate > limit and probe.paths in self._suspects):
+            limit = self.limit * (COUNTING_FACTOR if probe.counting else 1)
+            if rate > limit * IMMEDIATE_FACTOR or (rate > limit and probe.paths in self._suspects):
                 storms.append(Storm(number, rate))
             elif rate > limit:
                 suspects.add(probe.paths)

@@ -11,10 +11,10 @@ from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.session.arm_steps import Mode
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.command import Armable
 from probes.hist.unfiltered import trigger_notes
-from probes.plans.duplicates import apart, told_again
+from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.presets.judge import judge
 from probes.presets.schema import PresetChoice
 from probes.refusal import CannotLower
@@ -73,27 +73,27 @@ def probes_for(
                 reason_text = f": {error.hint or error.message}" if error else ""
                 notes.append(f"{entry.preset.name}: another way is taken here{reason_text}")
             probes.append(outcome.probe)
-    fresh, repeated = apart(probes, armed_probes)
-    return list(fresh), [*notes, *map(told_again, repeated)]
+    fresh, repeated = split_duplicates(probes, armed_probes)
+    return list(fresh), [*notes, *map(duplicate_note, repeated)]
 
 
 def _typed(connection: Connection, text: str) -> Armable:
     """Parse and check a typed specification. Raises ProbeRefused."""
-    verdict = judged(text, connection)
+    verdict = check_specification(text, connection)
     if not verdict.ok:
         raise ProbeRefused(verdict)
-    return armable(text)
+    return parse_armable(text)
 
 
-def judged(text: str, connection: Connection) -> Verdict:
+def check_specification(text: str, connection: Connection) -> Verdict:
     """Return whether a specification can be armed, lowered where the kernel lacks a feature; not the kernel's own
     verdict.
     """
     try:
-        checked = connection.check(armable(text)).verdict
+        checked = connection.check(parse_armable(text)).verdict
         if checked.error is not None and checked.error.code == "not_traceable":
             connection.load_symbols()  # the symbols show whether the name is an alias of a traceable function
-            checked = connection.check(armable(text)).verdict
+            checked = connection.check(parse_armable(text)).verdict
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)
     if checked.ok:
@@ -102,7 +102,7 @@ def judged(text: str, connection: Connection) -> Verdict:
     return checked if verdict.ok else verdict
 
 
-def carry_out(watch: Watch, order: ArmRequest) -> ArmResult:
+def arm_on_host(watch: Watch, order: ArmRequest) -> ArmResult:
     """Arm an entire request on one host, or none of it.
 
     Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; already armed probes of the request are

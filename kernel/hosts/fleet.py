@@ -19,10 +19,10 @@ from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.host import Host, HostState, Opener
 from kernel.hosts.host_workers import HostWorkers
 from kernel.hosts.merged_events import MergedEvents
-from kernel.hosts.names import names_of
+from kernel.hosts.names import host_names
 from kernel.hosts.opening import open_host
 from kernel.hosts.reconnects import HostReconnects
-from kernel.watch.clocks import near_clock
+from kernel.watch.clocks import local_clock
 from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_come_back, cut_silent
 from kernel.watch.watch import Watch
 
@@ -50,7 +50,7 @@ class Fleet:
             opener: opens a target.
             bounds: memory bounds for the events of all hosts.
         """
-        self.now = near_clock()
+        self.now = local_clock()
         """Local clock, in nanoseconds since 1970."""
         self.events = MergedEvents(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
@@ -68,7 +68,7 @@ class Fleet:
         self._replaced: list[Host] = []
         """Hosts replaced by another attempt."""
         self.hosts: tuple[Host, ...] = tuple(
-            self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
+            self._new_host(spec, name) for spec, name in zip(specs, host_names(specs), strict=True)
         )
         # One thread for each host: a host that hangs delays no other.
         self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from events.clocks.clock_offset import Clock, ClockOffset
-from kernel.cleanup.undo import words_of
+from kernel.cleanup.undo import failure_lines
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits, TooFast
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
-from kernel.hosts.arm_request import ArmRequest, ArmResult, carry_out
+from kernel.hosts.arm_request import ArmRequest, ArmResult, arm_on_host
 from kernel.watch.clocks import read_clock
 from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, what_becomes
@@ -173,7 +173,7 @@ class Host:
             previous = (previous_state, self.why, self.remedy)
             self.state, self.why, self.remedy, self.refusal = HostState.ARMING, "", "", None
             try:
-                result = carry_out(self.watch, order)
+                result = arm_on_host(self.watch, order)
                 self.done = ArmResult((*self.done.lines, *result.lines), (*self.done.notes, *result.notes))
                 self.state = HostState.ARMED
             except ProbeRefused as error:
@@ -324,7 +324,7 @@ class Host:
                 connection_failures = [failure for failure in failures if isinstance(failure.error, TargetLost)]
                 if connection_failures and not was_lost:
                     self.lost(connection_failures[0].error)
-                left = words_of([failure for failure in failures if failure not in connection_failures])
+                left = failure_lines([failure for failure in failures if failure not in connection_failures])
                 # Undo steps that an earlier `disarm` could not do were tried again, if the watch was open and its
                 # connection works.
                 self.left = left if was_open and not connection_failures else self.left + left

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.host import Host, HostAnswer, HostState
 
-OUT_OF_REACH = (HostState.UNREACHABLE, HostState.CUT, HostState.LOST)
+UNREACHABLE_STATES = (HostState.UNREACHABLE, HostState.CUT, HostState.LOST)
 """States in which a host can't be asked; a host that rejected a request can."""
 
 
@@ -57,7 +57,7 @@ class HostWorker:
 
     def step(self, host: Host, goals: HostGoals) -> bool:
         """Carry out the next step on the host, with `lock` held; False: there is none."""
-        if host.state in OUT_OF_REACH:
+        if host.state in UNREACHABLE_STATES:
             return False
         if self.era != goals.era:
             answer = HostAnswer.TAKEN

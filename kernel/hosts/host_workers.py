@@ -12,7 +12,7 @@ from functools import partial
 from kernel.errors import KernelError
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.host import Host, HostState, Opener
-from kernel.hosts.host_worker import OUT_OF_REACH, HostGoals, HostWorker
+from kernel.hosts.host_worker import UNREACHABLE_STATES, HostGoals, HostWorker
 
 AT_ONCE = 16
 """Number of hosts that are opened, armed or closed at a time."""
@@ -88,7 +88,7 @@ class HostWorkers:
 
     def is_settled(self, host: Host) -> bool:
         """Return whether a host is open and has all requests, or has failed."""
-        return host.state in OUT_OF_REACH or (host.state.settled and self._by_host[host].has_all(self._goals))
+        return host.state in UNREACHABLE_STATES or (host.state.settled and self._by_host[host].has_all(self._goals))
 
     def cancel(self) -> None:
         """Give up opening hosts."""

@@ -13,7 +13,7 @@ from events.clocks.clock_offset import ClockTimeline
 from events.record import Record
 from events.search.search import SearchStep
 from events.store.host_merge import ROWS_BYTES, HostMerger, MergedRows
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 
 if TYPE_CHECKING:
     from events.store.row_columns import RowColumns
@@ -246,6 +246,6 @@ class MergedEvents:
 
 def _cuts(store: Store, run: RowColumns) -> list[int]:
     """Return the positions of disconnect marks among these rows, in order."""
-    marks = [number for number in np.unique(run.ids).tolist() if store.event(number) == EVENT]
+    marks = [number for number in np.unique(run.ids).tolist() if store.event(number) == OUTAGE_EVENT]
     positions: list[int] = np.flatnonzero(np.isin(run.ids, marks)).tolist()
     return positions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def names_of(specs: Sequence[str]) -> list[str]:
+def host_names(specs: Sequence[str]) -> list[str]:
     """Return a name for each target: as short as keeps the names distinct."""
     words = [spec.removeprefix("ssh://").rstrip("/") for spec in specs]
     short = [word.rpartition("@")[2] for word in words]

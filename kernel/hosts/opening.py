@@ -10,7 +10,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
-from kernel.remote.connect import reach
+from kernel.remote.connect import open_connection
 from kernel.remote.target import RemoteConnection, RemoteTarget
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:
         address = Address.parse(spec)
 
         def again(cancel: threading.Event | None, asking: bool) -> RemoteConnection:  # noqa: ARG001 - as `Reach` is called
-            return reach(address, cancel=cancel, asking=False)
+            return open_connection(address, cancel=cancel, asking=False)
 
-        return RemoteTarget(reach(address, progress, cancel=cancel, asking=False), str(address), again=again)
+        return RemoteTarget(
+            open_connection(address, progress, cancel=cancel, asking=False), str(address), again=again
+        )
     return open_target(spec, progress, cancel)

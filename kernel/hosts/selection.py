@@ -9,7 +9,9 @@ from kernel.errors import SingleTargetOnly
 from kernel.hosts.groups import Groups
 
 
-def specs_of(targets: Sequence[str], groups: Sequence[str], all_groups: Groups | None = None) -> tuple[str, ...]:
+def selected_specs(
+    targets: Sequence[str], groups: Sequence[str], all_groups: Groups | None = None
+) -> tuple[str, ...]:
     """Return the targets of `--target` and `--group`; a machine in two groups is one host, a lab named twice is two.
 
     Raises:

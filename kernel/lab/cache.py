@@ -19,7 +19,7 @@ import platformdirs
 
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
-from kernel.safe_files.ownership import distrust, is_private
+from kernel.safe_files.ownership import distrust_reason, is_private
 
 _REMEDY = "PROBEWRIGHT_CACHE names another folder for the lab"
 
@@ -33,7 +33,7 @@ def root() -> Path:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}", _REMEDY) from error
-    if reason := distrust(path):  # its kernels are run, and its keys open a guest
+    if reason := distrust_reason(path):  # its kernels are run, and its keys open a guest
         raise LabError(reason, _REMEDY)
     return path
 

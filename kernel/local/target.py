@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel.agent.journal import Journal, folders, open_own, own_name
-from kernel.cleanup.owner import owner_of
+from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
@@ -171,7 +171,7 @@ class LocalTarget:
     is_kernel = True
 
     def __init__(self) -> None:
-        self.owner = owner_of(files.read("/proc/self/stat", 4096))
+        self.owner = owner_name(files.read("/proc/self/stat", 4096))
         self._facts: TargetFacts | None = None
         self._held: list[tuple[str, int]] = []
         self._streams: list[LocalStream] = []

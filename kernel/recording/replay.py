@@ -188,13 +188,13 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
     return all(event.at_exit in ends and _labels(event) <= _labels(ends[event.at_exit]) for event in wanted.events)
 
 
-def holds(recording: Recording, wanted: Plan) -> bool:
+def is_recorded(recording: Recording, wanted: Plan) -> bool:
     """Return whether the events of a plan were recorded, as far as the recording's plans are readable."""
     plans = readable_plans(recording)
     return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
 
 
-def left_out(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
+def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
     """Return the unwanted fields of a recorded plan that covers another: by the paths of the events that both have.
 
     Only a probe of a function can be covered by a larger plan.

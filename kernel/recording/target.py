@@ -27,7 +27,7 @@ _LARGEST_TAR = 256 << 20
 _MOST_FILES = 20_000
 
 
-class RememberedTarget:
+class OfflineTarget:
     """Behaviour of a `Target` without a running kernel."""
 
     is_kernel = False
@@ -58,7 +58,7 @@ class RememberedTarget:
         """Return without effect, as no file is open."""
 
 
-class RecordingTarget(RememberedTarget):
+class RecordingTarget(OfflineTarget):
     """Kernel of a recording; its events are replayed by `kernel.recording.replay`."""
 
     def __init__(self, recording: Recording, name: str) -> None:
@@ -120,7 +120,7 @@ _TRACEFS = "/sys/kernel/tracing"
 _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 
 
-class SavedFacts(RememberedTarget):
+class SavedFacts(OfflineTarget):
     """A folder or tar file with `vmlinux.btf` and copies of tracefs files (README, ...).
 
     Other names: `kallsyms`, `kcore`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-USUAL: Final = 120.0
+SILENCE_LIMIT: Final = 120.0
 """Seconds without any byte of a remote host that owes an answer, after which the connection is lost."""
-LONGEST: Final = 600.0
+PROGRESS_LIMIT: Final = 600.0
 """Seconds without a byte of the answer, although other bytes arrive, after which the connection is lost."""
-AT_THE_END: Final = 10.0
+ENDING_LIMIT: Final = 10.0
 """Seconds without any byte of a remote host that owes an answer, once the command is to end."""
-LOOK: Final = 1.0
+CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks of the limits."""
 
 
@@ -44,13 +44,13 @@ class AnswerLimit:
             heard: when the last byte of any kind arrived from the remote host.
         """
         silent = now - max(asked, heard)
-        if silent >= (AT_THE_END if now >= self.ends else USUAL):
+        if silent >= (ENDING_LIMIT if now >= self.ends else SILENCE_LIMIT):
             return silent
         waited = now - max(asked, progress)
-        return waited if waited >= LONGEST else None
+        return waited if waited >= PROGRESS_LIMIT else None
 
 
-def write_patiently(fd: int, data: bytes, check: Callable[[float], object]) -> None:
+def write_with_checks(fd: int, data: bytes, check: Callable[[float], object]) -> None:
     """Write all data to a pipe whose reader may have stopped reading. Raises OSError, and what `check` raises.
 
     Args:
@@ -64,7 +64,7 @@ def write_patiently(fd: int, data: bytes, check: Callable[[float], object]) -> N
     poller = select.poll()
     poller.register(fd, select.POLLOUT)
     while rest:
-        if not poller.poll(1000 * LOOK):
+        if not poller.poll(1000 * CHECK_INTERVAL):
             check(last_write)
             continue
         try:

@@ -80,14 +80,14 @@ def boot_agent(
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    received = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])), cancel)
+    received = read_until(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])), cancel)
     if not received.endswith(token.encode() + b"\n"):
         return False
     _send(process, source)
     return True
 
 
-def hear(
+def read_until(
     process: subprocess.Popen[bytes],
     ends: bytes | tuple[bytes, ...],
     cancel: threading.Event | None = None,
@@ -164,18 +164,18 @@ class Greeting:
         return (Trouble(problem, remedy, code=ReasonKind.PRIVILEGES),)
 
 
-def greet(opener: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
+def read_greeting(opener: ShellOpener, cancel: threading.Event | None = None) -> Greeting:
     """Ask the shell for its user, rights and programs. Raises TargetLost; TargetUnusable if cancelled."""
     token = secrets.token_hex(16)
     _send(opener.process, (_HELLO + _SAY.format(token=token)).encode())
     marker = f"\n{token}\n".encode()
     received = b""
     while received.count(marker) < 2:
-        received += hear(opener.process, marker, cancel, lambda: opener.may_ask)
+        received += read_until(opener.process, marker, cancel, lambda: opener.may_ask)
     return Greeting(received.split(marker)[1])
 
 
-def begin(
+def start_dialect(
     opener: ShellOpener, greeting: Greeting, *, python: bool = True, cancel: threading.Event | None = None
 ) -> AgentDialect | ShellDialect:
     """Start the agent, or else a root shell, in the shell of `opener`. Raises TargetLost; TargetUnusable if
@@ -199,5 +199,5 @@ def _begin(
         return ShellDialect(opener.process, lambda: opener.session("exec sh"))
     token = secrets.token_hex(16)
     _send(opener.process, f"exec {greeting.via} sh -c 'echo {token}; exec sh'\n".encode())
-    hear(opener.process, token.encode() + b"\n", cancel)
+    read_until(opener.process, token.encode() + b"\n", cancel)
     return ShellDialect(opener.process, lambda: opener.session(f"exec {greeting.via} sh"))

@@ -21,7 +21,7 @@ from foreign.files import read_file
 from foreign.packed import inflate
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused
-from kernel.safe_files.ownership import distrust
+from kernel.safe_files.ownership import distrust_reason
 
 MAX_BTF = 64 << 20
 """Bytes; the BTF of the largest kernels is 15 MB."""
@@ -68,7 +68,7 @@ def _key(reader: BtfReader, host: str, module: str | None) -> str:
 def load(key: str) -> bytes | None:
     """Return a cache entry; None if missing, damaged, or possibly written by another user."""
     path = folder() / key
-    if distrust(folder()):
+    if distrust_reason(folder()):
         return None
     try:
         data = read_file(path, MAX_BTF)
@@ -87,7 +87,7 @@ def load(key: str) -> bytes | None:
 def save(key: str, btf: bytes) -> None:
     """Write a cache entry: beside its place, then renamed, so that concurrent processes never see half an entry."""
     folder().mkdir(parents=True, exist_ok=True)
-    if reason := distrust(folder()):
+    if reason := distrust_reason(folder()):
         raise PermissionError(errno.EPERM, reason)
     fd, name = tempfile.mkstemp(dir=folder())
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernel.errors import ConnectionGone, TargetLost
 from kernel.remote.address import Address
-from kernel.remote.connect_failure import unusable
+from kernel.remote.connect_failure import connect_error
 from kernel.remote.control_master import FAREWELL, ControlMaster
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ def open_ssh(
     def reconnect(cancel: threading.Event | None, asking: bool) -> RemoteConnection:
         if ended():
             raise ConnectionGone(f"{target_name} has ended")
-        return reach(address, tell=tell, options=options, python=python, cancel=cancel, asking=asking)
+        return open_connection(address, tell=tell, options=options, python=python, cancel=cancel, asking=asking)
 
-    connection = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
+    connection = open_connection(address, progress, tell=tell, options=options, python=python, cancel=cancel)
     from kernel.remote.target import RemoteTarget
 
     return RemoteTarget(connection, target_name, again=reconnect, on_close=on_close, ended=ended, slowdown=slowdown)
 
 
-def reach(
+def open_connection(
     address: Address,
     progress: Progress | None = None,
     *,
@@ -86,21 +86,21 @@ def reach(
     master = ControlMaster(address, "exec sh", options, asking=asking, tell=_attributed(address, tell))
     try:
         # These imports run while ssh connects:
-        from kernel.remote.bootstrap import begin, greet
+        from kernel.remote.bootstrap import read_greeting, start_dialect
         from kernel.remote.protocol.agent_dialect import AgentDialect
         from kernel.remote.target import RemoteConnection
 
-        greeting = greet(master, cancel)
+        greeting = read_greeting(master, cancel)
         master.hush()
         say(f"starting what serves us on {address}", None)
-        dialect = begin(master, greeting, python=python, cancel=cancel)
+        dialect = start_dialect(master, greeting, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
         return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
     except TargetLost as error:
         log, standard_error, failed = master.words(), master.heard, master.failed
         master.close()
-        raise unusable(address, log, standard_error, error, options, asking=asking, failed=failed) from None
+        raise connect_error(address, log, standard_error, error, options, asking=asking, failed=failed) from None
     except BaseException:
         master.close(FAREWELL)
         raise

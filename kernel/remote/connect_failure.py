@@ -16,7 +16,7 @@ from kernel.remote.address import Address
 _ASKED = ("Permission denied", "Host key verification failed")
 """Messages of ssh where it would have prompted, if allowed to or if there were a terminal."""
 _NEVER = ("No route", "unreachable", "Bad configuration", "Could not resolve", "Unable to negotiate", "command-line")
-"""Messages of ssh, besides those in `unusable`, where no connection was made that could be lost."""
+"""Messages of ssh, besides those in `connect_error`, where no connection was made that could be lost."""
 _THROUGH_ANOTHER = "UNKNOWN port"
 """Message of ssh about a connection that another program makes (ProxyJump, ProxyCommand) and explains itself."""
 _MAGIC = b"openssh-key-v1\0"
@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 """Seconds that `ssh -G` may take to print its configuration."""
 
 
-def unusable(
+def connect_error(
     address: Address,
     words: str,
     standard_error: str,

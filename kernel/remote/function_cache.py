@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.errors import FileRefused
 from kernel.remote import btf_cache
 
@@ -63,7 +63,7 @@ def _key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRef
         return ""
     if not isinstance(modules, bytes) and (modules is None or modules.errno != errno.ENOENT):
         return ""  # there are modules, but /proc/modules can't be read
-    parts = [encoded(target), boot.strip()]
+    parts = [encode_text(target), boot.strip()]
     if isinstance(modules, bytes):
         # NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS: the third and the fourth change with the users of a module.
         rows = [line.split() for line in modules.splitlines()]
@@ -84,7 +84,7 @@ def _key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRef
 
 
 def _name(target: str, path: str, key: str) -> str:
-    digest = hashlib.sha256(encoded(f"{target}\n{path}")).hexdigest()[:16]
+    digest = hashlib.sha256(encode_text(f"{target}\n{path}")).hexdigest()[:16]
     return f"list-{digest}-{key}"
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from kernel.cleanup.owner import owner_of
+from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused
 
 _DEEPEST = 32
@@ -26,12 +26,12 @@ class ProcessFiles(Protocol):
 def owner(files: ProcessFiles, pid: int) -> str:
     """Return `PID_STARTTIME` (`kernel.cleanup.owner`); empty if /proc does not show it."""
     try:
-        return owner_of(files.read(f"/proc/{pid}/stat", 4096))
+        return owner_name(files.read(f"/proc/{pid}/stat", 4096))
     except (FileRefused, ValueError, IndexError):
         return ""
 
 
-def line(files: ProcessFiles, pid: int) -> tuple[int, ...]:
+def own_chain(files: ProcessFiles, pid: int) -> tuple[int, ...]:
     """Return `pid` and its ancestors that exist for us alone, nearest first."""
     sockets = _listening(files)
     chain = [pid]

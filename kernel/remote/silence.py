@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-AFTER: Final = 2.0
+SILENT_AFTER: Final = 2.0
 """Seconds without a byte after which a remote host is called silent."""
-BEAT: Final = 0.5
+PING_INTERVAL: Final = 0.5
 """Seconds without a byte after which a remote host that streams events is pinged."""
-_ANSWER: Final = AFTER - BEAT
+_ANSWER: Final = SILENT_AFTER - PING_INTERVAL
 """Seconds that an answer may take: a probe that is never hit makes a connection quiet, not silent."""
 
 
@@ -20,7 +20,7 @@ def silence(heard: float, asked: float | None, now: float) -> float | None:
         asked: when the oldest unanswered request was sent; None: there is none, so no byte is due.
         now: the present time; all three are seconds of one clock.
     """
-    if asked is None or now - asked < _ANSWER or now - heard < AFTER:
+    if asked is None or now - asked < _ANSWER or now - heard < SILENT_AFTER:
         return None
     return now - heard
 

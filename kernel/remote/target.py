@@ -68,7 +68,7 @@ class RemoteDialect(Protocol):
 
     def hurry(self, ends: float) -> None:
         """Set the end of the command: from `ends` (time.monotonic()) on, wait for a silent remote host for
-        `kernel.remote.answer_limit.AT_THE_END` seconds only.
+        `kernel.remote.answer_limit.ENDING_LIMIT` seconds only.
         """
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
@@ -102,7 +102,7 @@ class RemoteConnection(NamedTuple):
     """Ends the ssh process of the connection; safe to call twice."""
 
 
-Reach = Callable[[threading.Event | None, bool], RemoteConnection]
+Connector = Callable[[threading.Event | None, bool], RemoteConnection]
 """Makes a new connection; arguments: an event that cancels, and whether ssh may prompt at the terminal. Raises
 TargetUnusable.
 """
@@ -118,7 +118,7 @@ class RemoteTarget:
         connection: RemoteConnection,
         name: str,
         *,
-        again: Reach | None = None,
+        again: Connector | None = None,
         on_close: Callable[[], None] = lambda: None,
         ended: Callable[[], bool] = lambda: False,
         slowdown: float = 1,
@@ -318,7 +318,7 @@ class RemoteTarget:
 
     def our_pids(self) -> Sequence[int]:
         if self._own_pids is None:
-            self._own_pids = own_processes.line(_Files(self.read, self._dialect.links), self._dialect.pid)
+            self._own_pids = own_processes.own_chain(_Files(self.read, self._dialect.links), self._dialect.pid)
         return (*self._own_pids, *self._dialect.stream_pids())
 
     def stream(self, instance: str) -> Stream:

@@ -36,7 +36,7 @@ def create_or_device(path: Path) -> BinaryIO:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
 
-def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
+def write_atomically(path: Path, content: bytes, *, replace: bool = False) -> None:
     """Write a file that appears under its name only once complete.
 
     Raises FileExistsError if the name is taken and not to be replaced; OSError. No file is left then.

@@ -14,7 +14,7 @@ def trusted_users() -> frozenset[int]:
     return frozenset({0, os.geteuid(), *((int(caller),) if caller.isascii() and caller.isdigit() else ())})
 
 
-def distrust(path: Path, users: Collection[int] | None = None, *, shared: bool = False) -> str:
+def distrust_reason(path: Path, users: Collection[int] | None = None, *, shared: bool = False) -> str:
     """Return why someone else may change the file at a path, in a line; empty: nobody may.
 
     The file or folder itself, and each folder and link on the way to it, must belong to one of the users, and nobody

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kernel.agent.journal import ROOTS
 from kernel.errors import KernelError
-from kernel.safe_files.ownership import distrust, is_private
+from kernel.safe_files.ownership import distrust_reason, is_private
 
 LONGEST = 60
 """Most characters of the parent folder: a socket's path has 108 bytes, of which ssh takes 17 itself."""
@@ -31,7 +31,7 @@ def private_folder() -> Path:
     """
     mkdtemp_error: OSError | None = None
     for base in (_runtime_folder(), tempfile.gettempdir(), _TEMPORARY):
-        if not base or len(base) > LONGEST or distrust(Path(base), (0, os.geteuid()), shared=True):
+        if not base or len(base) > LONGEST or distrust_reason(Path(base), (0, os.geteuid()), shared=True):
             continue
         _remove_dead(base)
         try:

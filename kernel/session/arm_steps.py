@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
-from kernel.agent.journal import outlives
+from kernel.agent.journal import needs_journal
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError
 from kernel.guards.rate_meter import RateMeter
-from kernel.session.rejection import refused
+from kernel.session.rejection import rejection_error
 from kernel.session.stack_triggers import REMOVAL, records_stacks, within_filter
-from kernel.session.trampoline_guard import refuse_second_start, started
+from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
-from probes.hist.trigger import is_of_another
+from probes.hist.trigger import changes_existing_histogram
 from probes.plans.plan import Plan, PlannedEvent
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
@@ -110,7 +110,7 @@ class ArmSteps:
                 for line in event.more:  # removing the event removes these probes too
                     self._target.perform(self._tracefs.define(line))
             except FileRefused as error:
-                raise refused(line, error, _log(self._tracefs)) from None
+                raise rejection_error(line, error, _log(self._tracefs)) from None
 
     def _require_free_name(self, event: PlannedEvent, remove: Step) -> None:
         """Raise ProbeRefused for a synthetic event whose user-chosen name is already in use.
@@ -118,8 +118,12 @@ class ArmSteps:
         The kernel would reject it too, but until its answer arrives our undo step is registered on the remote host,
         and would remove the other event.
         """
-        if event.line.startswith("s:") and outlives(remove.path.encode(), remove.data) and self._listed_line(event):
-            raise refused(event.line, FileRefused(remove.path, errno.EEXIST), ())
+        if (
+            event.line.startswith("s:")
+            and needs_journal(remove.path.encode(), remove.data)
+            and self._listed_line(event)
+        ):
+            raise rejection_error(event.line, FileRefused(remove.path, errno.EEXIST), ())
 
     def _listed_line(self, event: PlannedEvent) -> str:
         """Return the newest line about an event in the kernel's list; empty: there is none."""
@@ -131,7 +135,7 @@ class ArmSteps:
         """Make the undo step of an event with a shareable name conditional: it removes only the event created
         here.
         """
-        if not outlives(remove.path.encode(), remove.data):
+        if not needs_journal(remove.path.encode(), remove.data):
             return
         if line := self._listed_line(event):
             undo.amend(remove, remove._replace(expects=line.encode()))
@@ -150,7 +154,7 @@ class ArmSteps:
                 else:
                     undo.do(effect, self._instance.filter(event.path, "0"))
             except FileRefused as error:
-                raise refused(event.filter, error, _log(self._instance)) from None
+                raise rejection_error(event.filter, error, _log(self._instance)) from None
 
     def change_filters(self, before: Plan, after: Plan, steps: ProbeSteps) -> None:
         """Change the filters of enabled events, one after the other; if one is rejected, all are restored.
@@ -169,7 +173,7 @@ class ArmSteps:
             try:
                 self._change_filter(new, steps)
             except FileRefused as error:
-                rejection = refused(new.filter, error, _log(self._instance))
+                rejection = rejection_error(new.filter, error, _log(self._instance))
                 for event in reversed(changed):
                     # Report the rejection of the filter, not errors of restoring.
                     with contextlib.suppress(KernelError):
@@ -189,7 +193,9 @@ class ArmSteps:
         try:
             self._count(after, steps)
         except FileRefused as error:
-            rejection = refused(next(event.filter for event in after if event.filter), error, _log(self._instance))
+            rejection = rejection_error(
+                next(event.filter for event in after if event.filter), error, _log(self._instance)
+            )
             for event in before:
                 with contextlib.suppress(KernelError):
                     self._change_filter(event, steps)
@@ -225,14 +231,14 @@ class ArmSteps:
             steps.triggers.append((event, text))
             return
         effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")
-        clears_other = is_of_another(text)  # its undo step would remove that other histogram
+        clears_other = changes_existing_histogram(text)  # its undo step would remove that other histogram
         try:
             if clears_other:
                 self._target.perform(effect)
             else:
                 steps.defined.do(effect, undo)
         except FileRefused as error:
-            raise refused(text, error, _log(self._instance)) from None
+            raise rejection_error(text, error, _log(self._instance)) from None
         if not clears_other:
             steps.triggers.append((event, text))
 
@@ -242,7 +248,7 @@ class ArmSteps:
             effect = self._instance.trigger(event.path, filtered_text)
             steps.enabled.do(effect, self._instance.trigger(event.path, REMOVAL))
         except FileRefused as error:
-            raise refused(filtered_text, error, _log(self._instance)) from None
+            raise rejection_error(filtered_text, error, _log(self._instance)) from None
 
     def remove_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
         """Remove a trigger; a missing one is no error. Raises FileRefused, TargetLost."""
@@ -272,9 +278,9 @@ class ArmSteps:
                 undo.do(self._instance.enable(event.path, True), self._instance.enable(event.path, False))
             except FileRefused as error:
                 # Since Linux 6.17 an fprobe is registered only here, and error_log has no entry.
-                raise refused(event.line, error, ()) from None
+                raise rejection_error(event.line, error, ()) from None
             if needs_trampoline:
-                started(self._target)
+                note_start(self._target)
 
     def switch(self, plan: Plan, steps: ProbeSteps, mode: Mode) -> list[UndoFailure]:
         """Switch a probe from any mode to another; definitions stay, so that no data in the buffer is lost.

@@ -11,15 +11,15 @@ from types import MappingProxyType
 from events.format import EventFormat
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
-from kernel.guards.limits import Limits, MeasuredRate, refusal, too_fast
+from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error
 from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
 from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
-from kernel.session.instance_settings import leave_out
+from kernel.session.instance_settings import exclude_own_processes
 from kernel.session.parked_events import Parked, ParkedEvents
 from kernel.session.pause_tracing import TracingPause
-from kernel.session.shared_events import refuse_joining, removals, shared
+from kernel.session.shared_events import refuse_conflicts, removals, shared_events
 from kernel.session.stack_triggers import records_stacks
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
@@ -94,12 +94,12 @@ class ArmedProbes:
         with self._lock:
             if self._closed:
                 raise TargetUnusable("the session is closed")
-            refuse_joining(plan, [armed.plan for armed in self._armed])
+            refuse_conflicts(plan, [armed.plan for armed in self._armed])
             woken = self._resting.wake(plan)
             holding = woken.holding if woken else self._arming.holding()
             filtered = woken.plan if woken else plan
             try:
-                leave_out(self.target, self.instance, append=self.follows_forks)
+                exclude_own_processes(self.target, self.instance, append=self.follows_forks)
                 if woken:
                     self._arming.change_filters(woken.plan, plan, holding)
                     filtered = plan
@@ -147,7 +147,7 @@ class ArmedProbes:
         with self._lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
-            refuse_joining(plan, [one.plan for one in self._armed if one is not armed])
+            refuse_conflicts(plan, [one.plan for one in self._armed if one is not armed])
             self._arming.change_filters(armed.plan, plan, self._armed[armed])
             changed = replace(armed, plan=plan)
             self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
@@ -272,7 +272,7 @@ class ArmedProbes:
         is of it.
         """
         failures: list[UndoFailure] = []
-        for one in shared(plans, number):
+        for one in shared_events(plans, number):
             step = self._tracefs.define(one.event.remove)
             try:
                 for step in removals(self._tracefs, one):
@@ -296,8 +296,8 @@ class ArmedProbes:
         if found is not None:
             reader, slowdown = getattr(self.target, "reader", None), getattr(self.target, "slowdown", 1)
             found = found._replace(reader=reader, slowdown=slowdown)
-        if found is not None and too_fast(plan, found, limits):
-            raise refusal(plan, found, limits)
+        if found is not None and exceeds_limits(plan, found, limits):
+            raise too_fast_error(plan, found, limits)
         return found
 
     def _remove(self, holdings: list[ProbeSteps]) -> list[UndoFailure]:

@@ -58,7 +58,7 @@ def configure(target: Target, instance: Instance, buffer_kb: int | None = None) 
     return follows
 
 
-def leave_out(target: Target, instance: Instance, *, append: bool) -> None:
+def exclude_own_processes(target: Target, instance: Instance, *, append: bool) -> None:
     """Exclude our own processes from the instance, or each read of a buffer would fill it again.
 
     Args:

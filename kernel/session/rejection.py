@@ -35,12 +35,12 @@ _ONE_TRACEPOINT = (
 )
 
 
-def words(line: str) -> str:
+def logged_form(line: str) -> str:
     """Return a line as error_log shows it: cut at `#`, words joined by one space (trace_probe_log_err)."""
     return " ".join(line.split("#", 1)[0].split())
 
 
-def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
+def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
     """Return the exception for a rejected line.
 
     Args:
@@ -49,10 +49,10 @@ def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str =
         log: error_log of the instance (or root) that records such errors.
         shown: command for the verdict, if not the line itself (a filter's probe).
     """
-    command = words(line)
+    command = logged_form(line)
     # The kernel keeps eight entries, others write there too, and not every rejection is logged: only an entry with
     # our own words counts.
-    entry = next((entry for entry in reversed(log) if words(entry.command) == command), None)
+    entry = next((entry for entry in reversed(log) if logged_form(entry.command) == command), None)
     if entry is None:
         number = error.errno
         message = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"

@@ -21,7 +21,7 @@ from probes.static_events import Latency, StaticEvent
 from probes.verdict import Refusal, Verdict
 
 
-def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
+def refuse_conflicts(plan: Plan, others: Sequence[Plan]) -> None:
     """Refuse a probe on another plan's event if they can't share it. Raises ProbeRefused.
 
     A kernel event is on or off; a time between events has one synthetic event, made by one plan. A shared event can't
@@ -68,7 +68,7 @@ class SharedEvent(NamedTuple):
     """Number of its probes from plans armed earlier."""
 
 
-def shared(plans: Sequence[Plan], number: int) -> list[SharedEvent]:
+def shared_events(plans: Sequence[Plan], number: int) -> list[SharedEvent]:
     """Return the events of the `number`-th plan that other plans share; `plans` in the order of arming."""
     events = []
     for event in plans[number].events:

@@ -23,7 +23,7 @@ _with_modules: set[str] = set()
 """Boot ids in which a module was seen."""
 
 
-def started(target: Target) -> None:
+def note_start(target: Target) -> None:
     """Record that we started call tracing on a target."""
     if boot := target.facts().boot_id:
         _started.add(boot)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, TypeVar
 
 from events.recording.reader import RecordingError
-from events.store.cgroups import TaskCgroup, parse_home, unpack
+from events.store.cgroups import TaskCgroup, parse_task_cgroup, unpack
 from kernel.errors import FileRefused
 from kernel.recording.target import RecordingTarget
 from kernel.target import Target
@@ -67,7 +67,7 @@ class CgroupLookup:
         self._remember(self._names, pid, name)
         with contextlib.suppress(FileRefused):  # the task has ended
             text = self._target.read(f"/proc/{pid}/cgroup", _LARGEST).decode("utf-8", "surrogateescape")
-            if (cgroup := parse_home(text)) is not None:
+            if (cgroup := parse_task_cgroup(text)) is not None:
                 self._remember(self._alive, pid, None)
                 self._remember(self.known, pid, cgroup)
                 self._remember(self._news, pid, cgroup)

@@ -19,7 +19,7 @@ _NOW = re.compile(rb"^now ts:[ \t]*+(\d{1,20})\.(\d{6})[ \t]*+$", re.MULTILINE)
 _MICROSECOND = 1000
 
 
-def near_clock() -> Callable[[], int]:
+def local_clock() -> Callable[[], int]:
     """Return a local clock: nanoseconds since 1970, set at this call and without jumps after it."""
     base = time.time_ns() - time.monotonic_ns()
     return lambda: base + time.monotonic_ns()

@@ -15,7 +15,7 @@ from events.stacks.stack import NO_EVENT, is_stack
 from events.store.outage_mark import task_text
 from kernel.errors import TargetLost
 from kernel.session.stack_triggers import records_stacks
-from probes.plans.instance_groups import regrouped
+from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class EventFields:
         Each plan keeps its place among `plans`; no plans are added.
         """
         with self._changing:
-            self._plans[:] = dict.fromkeys(regrouped(plan, old, new) for plan in self._plans)
+            self._plans[:] = dict.fromkeys(with_group(plan, old, new) for plan in self._plans)
         self.with_stacks = {regrouped_path(path, old, new) for path in self.with_stacks}
         self.group = new
 

@@ -14,7 +14,7 @@ from kernel.errors import FileRefused, KernelError
 from kernel.session.armed_probes import text_fields
 from kernel.session.session import Session
 from kernel.watch.armed_set import ArmedSet
-from probes.hist.kept import is_own
+from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
 
 
@@ -45,7 +45,7 @@ def events_with_tables(watch: ArmedSet) -> tuple[PlannedEvent, ...]:
         event.path: current.get(event.path, event)
         for armed in session.armed
         for event, text in session.triggers(armed)
-        if event.recorded and text.strip().startswith("hist") and not is_own(text)
+        if event.recorded and text.strip().startswith("hist") and not is_session_trigger(text)
     }
     return tuple(events.values())
 
@@ -65,7 +65,7 @@ def read_tables(watch: ArmedSet) -> Iterator[HistTable]:
                 continue  # its probe was disarmed meanwhile
             raise
         for histogram in histograms_of(session, event.path, text):
-            if not is_own(histogram.trigger):
+            if not is_session_trigger(histogram.trigger):
                 yield HistTable(event.path, histogram, "" if " if " in histogram.trigger else event.filter)
 
 

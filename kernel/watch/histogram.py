@@ -27,7 +27,7 @@ from kernel.watch.counting_states import (
     next_step,
 )
 from kernel.watch.hist_tables import histograms_of
-from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_of, keeping
+from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_listed_as, plan_histograms
 from probes.plans.plan import PlannedEvent
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Histograms:
             for armed in probes:
                 mine = [one for one in self._fields if one.key is armed.key]
                 fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
-                wanted = keeping(armed.plan, session.name(armed), clock[1] if clock else "global", fields)
+                wanted = plan_histograms(armed.plan, session.name(armed), clock[1] if clock else "global", fields)
                 self._keeping[armed.key] = wanted
                 if wanted.synthetic is not None:
                     session.add_event(armed, wanted.synthetic)
@@ -237,9 +237,9 @@ class Histograms:
                 if path not in texts:
                     told = session.instance.read(f"events/{path}/hist")
                     texts[path] = histograms_of(session, path, told)
-                yield from [HistogramReading(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][
-                    :1
-                ]
+                yield from [
+                    HistogramReading(kept, one) for one in texts[path] if is_listed_as(one.trigger, kept.trigger)
+                ][:1]
 
     def _session(self) -> Session:
         session = self.watch.session

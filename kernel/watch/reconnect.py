@@ -25,7 +25,7 @@ from kernel.session.rearm import arm_again, told
 from kernel.session.session import Armed, Session
 from kernel.target import Target
 from kernel.watch.watch import Watch
-from probes.plans.instance_groups import has_chosen_name, regrouped, renamed
+from probes.plans.instance_groups import has_chosen_name, replace_group, with_group
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -182,7 +182,9 @@ class ReconnectAttempt:
         self._tried.wait()
 
     def give_up(self) -> None:
-        """End it; `run` raises GaveUp soon, also where it waits for a line that was made and is silent."""
+        """End it; `run` raises ReconnectAbandoned soon, also where it waits for a line that was made and is
+        silent.
+        """
         self._over.set()
         self._wake.set()
         target = self.watch.connection.target
@@ -191,7 +193,7 @@ class ReconnectAttempt:
                 target.lose("given up")
 
     def run(self) -> Reconnected:
-        """Try until it is back. Raises GaveUp."""
+        """Try until it is back. Raises ReconnectAbandoned."""
         try:
             return self._run()
         finally:
@@ -300,10 +302,10 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
     name, groups = armed.plan.probe.subject, (old.group, session.group)
     was = told(old, armed)
     was = was._replace(
-        mode=Mode.OFF, triggers=tuple((number, renamed(text, *groups)) for number, text in was.triggers)
+        mode=Mode.OFF, triggers=tuple((number, replace_group(text, *groups)) for number, text in was.triggers)
     )
     try:
-        again = arm_again(session, regrouped(armed.plan, *groups), was)
+        again = arm_again(session, with_group(armed.plan, *groups), was)
     except TargetLost:
         raise
     except KernelError as error:

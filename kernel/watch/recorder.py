@@ -18,7 +18,7 @@ from events.format import EventFormat, HeaderPage
 from events.recording.chunks import Codec
 from events.recording.writer import RecordingWriter
 from events.store.cgroups import TaskCgroup, pack
-from events.store.outage_mark import Outage, cut_of
+from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
 from kernel.connection.planner import Connection
 from kernel.errors import FileRefused
@@ -130,7 +130,7 @@ class Recorder:
         with self._lock:
             room = min(self._most_waiting, MOST_WAITING) - self._waiting
             # A mark describes all data after it, so it is never dropped.
-            if size > room and not batch.booted and cut_of(batch) is None:
+            if size > room and not batch.booted and outage_of_batch(batch) is None:
                 self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
                 self.dropped_bytes += size
                 self._after_gap = True
@@ -199,7 +199,7 @@ class Recorder:
                 return
 
     def _write_pages(self, batch: Batch) -> None:
-        if (cut := cut_of(batch)) is not None:
+        if (cut := outage_of_batch(batch)) is not None:
             self._cuts.append(cut)
             self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
         # A backlog means that events arrive faster than they can be compressed: a larger file is better than a gap in

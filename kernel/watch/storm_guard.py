@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.loss_counts import LossCounts
-from kernel.guards.storm_rates import StormGuard, WatchedProbe, look_at
+from kernel.guards.storm_rates import StormGuard, WatchedProbe, sample_rates
 from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 
@@ -76,7 +76,7 @@ class StormWatcher:
         enabled = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
         with self._lock:
             probes = [_watched_probe(armed, session.mode(armed)) for armed in enabled]
-            storms = self._storms.look(look_at(counts, seen, self._clock()), probes)
+            storms = self._storms.look(sample_rates(counts, seen, self._clock()), probes)
         for storm in storms:  # without the lock: the screen must not wait for the kernel
             failures: object = ()
             key = enabled[storm.number].key  # it may get another filter meanwhile, or be disarmed

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from events.clocks.time_of_day import KEY, WallClock, boots_after
+from events.clocks.time_of_day import META_KEY, WallClock, boots_after
 from kernel.recording.target import RecordingTarget
 from kernel.session.protocol import AnySession
 from kernel.target import Target
@@ -26,7 +26,7 @@ class TimeOfDay:
 
     def __init__(self, target: Target) -> None:
         recording = target.recording if isinstance(target, RecordingTarget) else None
-        self._wall = WallClock() if recording is None else WallClock.unpack(recording.meta.get(KEY))
+        self._wall = WallClock() if recording is None else WallClock.unpack(recording.meta.get(META_KEY))
         self._measure_at = 0.0
         """Time of the next measurement, by time.monotonic()."""
 
@@ -38,7 +38,7 @@ class TimeOfDay:
     @property
     def meta(self) -> Mapping[str, Any]:
         """Offsets as values of a recording."""
-        return {KEY: self._wall.pack()} if self._wall else {}
+        return {META_KEY: self._wall.pack()} if self._wall else {}
 
     def measure(self, session: AnySession | None) -> None:
         """Measure the clock, at most once every `_INTERVAL` seconds and after each disconnect. Raises TargetLost."""

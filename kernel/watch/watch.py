@@ -20,8 +20,8 @@ from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
-from events.store.outage_mark import Outage, cut_of
-from kernel.cleanup.abandoned_processes import remove_what_predecessors_left
+from events.store.outage_mark import Outage, outage_of_batch
+from kernel.cleanup.abandoned_processes import remove_effects_of_predecessors
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError, TargetLost
@@ -202,7 +202,7 @@ class Watch(ArmedSet):
             elif isinstance(entry, Batch):
                 if entry.booted:
                     self.clock.cut(booted=True)
-                if self.connection.holds_events and (cut := cut_of(entry)) is not None:
+                if self.connection.holds_events and (cut := outage_of_batch(entry)) is not None:
                     self.cuts = (*self.cuts, cut)
             elif isinstance(entry, NewGroup):
                 self.clock.cut(booted=False)  # the machine may have slept, also where no event is missing
@@ -470,7 +470,7 @@ class Watch(ArmedSet):
             self._closed = self.closing = True
             session, self._session = self._session, None
             try:
-                return (session.close() if session else []) + remove_what_predecessors_left(self.connection.target)
+                return (session.close() if session else []) + remove_effects_of_predecessors(self.connection.target)
             finally:
                 self.closing = False
 

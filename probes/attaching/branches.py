@@ -28,7 +28,7 @@ _MAX_INSTRUCTION = 6
 """Bytes of the longest branch instruction."""
 
 
-def knows(machine: str) -> bool:
+def can_read(machine: str) -> bool:
     """Return whether branches of this architecture (`uname -m`) can be read."""
     return machine in _STRETCH
 

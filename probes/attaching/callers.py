@@ -185,6 +185,6 @@ def all_reasons(answer: Attachability, callers: Callers | None) -> tuple[Reason,
     return (*(reason for reason in answer.reasons if reason.why not in vague), *debug_reasons)
 
 
-def owner(name: str) -> str:
+def split_from(name: str) -> str:
     """Return the function that a symbol is a part of: `vfs_read` for `vfs_read.cold`."""
     return name.partition(COLD)[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from probes.attaching.values import Attachability, ReasonKind
-from probes.refusal import own
+from probes.refusal import own_refusal
 from probes.rules.messages.hints import too_large
 from probes.verdict import Verdict
 
@@ -36,7 +36,7 @@ def refused_function(verdict: Verdict) -> str:
     return name if name and (code == _ARGUMENT_ERROR or name in verdict.error.token) else ""
 
 
-def with_reason(verdict: Verdict, about: Attachability, near: Sequence[str]) -> Verdict:
+def explain_refusal(verdict: Verdict, about: Attachability, near: Sequence[str]) -> Verdict:
     """Return the verdict with the reasons in place of the general hint.
 
     Args:
@@ -53,7 +53,7 @@ def with_reason(verdict: Verdict, about: Attachability, near: Sequence[str]) -> 
             return verdict
         error = replace(error, token=about.name)
     if error.code == "not_traceable" and unknown:
-        error = own("unknown_function", error.token, error.column)
+        error = own_refusal("unknown_function", error.token, error.column)
     names = [str(alternative.place) for alternative in about.instead] or (near if unknown else [])
     remedies = (reason.remedy for reason in about.reasons)
     hint = "; ".join(filter(None, (about.text, *remedies)))

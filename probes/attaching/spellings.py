@@ -48,7 +48,7 @@ def is_like(name: str, other: str) -> bool:
 
 
 def distance(name: str, other: str) -> float:
-    """Return the distance of two names, from 0 to 1; a name that continues the other is nearer."""
+    """Return the distance of two names, 0 to 1, or 0.1 less for a name that continues the other."""
     first, second = name.lower(), other.lower()
     ratio = difflib.SequenceMatcher(None, first, second).ratio()
     return 1 - ratio - 0.1 * second.startswith(first)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from events.names.errnos import errno_names, errno_of
 from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
-from probes.kernel_verdict import built_events
+from probes.kernel_verdict import parse_existing
 from probes.lowering.arguments.field_types import btf_type
 from probes.lowering.filters.filter_words import enum_names
 from probes.lowering.static_events import is_returned
@@ -153,7 +153,7 @@ def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
     context = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
     labels = {column.name: column for event in plan.events for column in event.columns}
     fields: dict[str, _Field] = {}
-    for event in built_events([event.line for event in plan.events], context):
+    for event in parse_existing([event.line for event in plan.events], context):
         for argument in event.arguments:
             column = labels.get(argument.name)
             if column is not None and not argument.elements:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from btf.btf import Btf
-from probes.check import Checked, check_typed
+from probes.check import CheckResult, check_typed
 from probes.completion.choice import NameSources
 from probes.facts.dialect import Dialect, dialect_of
 from probes.facts.lookups import StaticEventField
@@ -88,7 +88,7 @@ class Scope:
         look_up = self.known.environment.event
         return (look_up(group, event) if look_up is not None else None) or ()
 
-    def checked(self) -> Checked:
+    def checked(self) -> CheckResult:
         """Return the verdict on the text."""
         return self._check(self.text)
 
@@ -97,5 +97,5 @@ class Scope:
         letter, place = self.text.split(" ")[:2]
         return self._check(f"{letter} {place} {word}").verdict.ok
 
-    def _check(self, text: str) -> Checked:
+    def _check(self, text: str) -> CheckResult:
         return check_typed(text, self.btf, self.known.facts, environment=self.known.environment)

@@ -33,7 +33,7 @@ def memory(slip: Slip) -> Iterator[str]:
         yield slip.worded(f"{name}+0({expression}){kind}")
 
 
-def begins(slip: Slip) -> Iterator[str]:
+def unknown_beginning(slip: Slip) -> Iterator[str]:
     """Yield corrections of an expression with an unknown beginning: `%di` in an fprobe, `8(%di)`, `*pos`, text."""
     name, expression, kind = slip.parts
     if expression.startswith("%") and slip.head[:1] == "f":
@@ -51,7 +51,7 @@ def begins(slip: Slip) -> Iterator[str]:
         yield slip.worded(f"{name}\\{expression}{kind}")
     if re.fullmatch(r"&\w+", expression):  # for a member, its address was meant
         yield slip.worded(f"{name}{expression[1:]}{kind}")
-    yield from compared(slip)
+    yield from comparison_as_filter(slip)
 
 
 def brackets(slip: Slip) -> Iterator[str]:
@@ -87,7 +87,7 @@ def without_name(slip: Slip) -> Iterator[str]:
     yield slip.worded(f"{expression}{kind}")
 
 
-def renamed(slip: Slip) -> Iterator[str]:
+def numbered_name(slip: Slip) -> Iterator[str]:
     """Yield the text with a number after a name that is already in use."""
     name, expression, kind = slip.parts
     base = name[:-1] or identifier(expression.lstrip("$%@"))
@@ -143,7 +143,7 @@ def c_type(slip: Slip) -> str:
     return match[0] if match is not None else ""
 
 
-def of_c(slip: Slip) -> Iterator[str]:
+def from_c_type(slip: Slip) -> Iterator[str]:
     """Yield a fetcharg type for a C type: `ulong` for `unsigned long`, `string` for `const char *`."""
     written = c_type(slip)
     words = written.removeprefix("const ").replace("*", " *").split()
@@ -161,7 +161,7 @@ def of_c(slip: Slip) -> Iterator[str]:
         yield f"{slip.text[: slip.column]}{kind}{slip.text[slip.column + len(written) :]}"
 
 
-def of_bpftrace(slip: Slip) -> Iterator[str]:
+def from_bpftrace(slip: Slip) -> Iterator[str]:
     """Yield translations of bpftrace: `args.count`, `arg0`, counted from 0, `((struct file *)arg0)->f_pos`,
     `regs->di`.
     """
@@ -177,13 +177,13 @@ def of_bpftrace(slip: Slip) -> Iterator[str]:
         yield f"{slip.text[: cast_path.start()]}{value}{slip.text[cast_path.end() :]}"
 
 
-def spaced(slip: Slip) -> Iterator[str]:
+def joined_path(slip: Slip) -> Iterator[str]:
     """Yield `file->f_pos` for `file -> f_pos`."""
     head, word, condition = slip.text.partition(FILTER)
     yield re.sub(r"(?<=\w) ?(->|\.) ?(?=\w)", r"\1", head) + word + condition
 
 
-def compared(slip: Slip) -> Iterator[str]:
+def comparison_as_filter(slip: Slip) -> Iterator[str]:
     """Yield `count if count > 5` for `count>5`."""
     word = slip.text[slice(*slip.span)]
     match = _COMPARED.fullmatch(word)
@@ -198,7 +198,7 @@ def not_an_argument(slip: Slip) -> Iterator[str]:
     name, expression, kind = slip.parts
     if expression in _RESULT_WORDS:
         yield slip.worded(f"{name}$retval{kind}")
-    yield from compared(slip)
+    yield from comparison_as_filter(slip)
     yield from comma(slip)
 
 

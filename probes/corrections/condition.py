@@ -24,7 +24,7 @@ _POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
 
 
-def slashed(slip: Slip) -> Iterator[str]:
+def filter_in_slashes(slip: Slip) -> Iterator[str]:
     """Yield `if count > 5` for `/count > 5/`, as in bpftrace."""
     if FILTER not in slip.text and (match := _IN_SLASHES.search(slip.text)) is not None:
         yield f"{slip.text[: match.start()]} if {match[1].strip()}"
@@ -64,13 +64,13 @@ def _mixes_operators(slip: Slip) -> bool:
     return "&&" in signs and "||" in signs
 
 
-def closed(slip: Slip) -> Iterator[str]:
+def closing_bracket(slip: Slip) -> Iterator[str]:
     """Yield the text with a closing bracket."""
     if not _mixes_operators(slip):
         yield f"{slip.text})"
 
 
-def opened(slip: Slip) -> Iterator[str]:
+def opening_bracket(slip: Slip) -> Iterator[str]:
     """Yield the text with an opening bracket, then without its last closing one."""
     if _mixes_operators(slip):
         return
@@ -97,7 +97,7 @@ def no_condition(slip: Slip) -> Iterator[str]:
     yield slip.text.removesuffix("if").rstrip()
 
 
-def unsaid(slip: Slip) -> Iterator[str]:
+def missing_if(slip: Slip) -> Iterator[str]:
     """Yield an `if` before a comparison after an argument: `count > 10`."""
     match = _MISSING_IF.fullmatch(slip.text)
     if match is None or FILTER in slip.text:

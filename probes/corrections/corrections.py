@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from probes.attaching.spellings import RENAMED
-from probes.corrections.place import named
+from probes.corrections.place import function_as_event_name
 from probes.corrections.slip import FILTER, Slip
 from probes.corrections.ways_out import takes_more, ways_out
 from probes.verdict import Refusal, Verdict
@@ -89,7 +89,7 @@ def _candidates(text: str, verdict: Verdict) -> Iterator[str]:
     column = _typed_column(text, verdict.command, _character_column(verdict.command, error.column))
     slip = Slip(text, error, column)
     if error.code in _PLACE_ERRORS:
-        yield from named(slip)  # before functions with names similar to the argument's
+        yield from function_as_event_name(slip)  # before functions with names similar to the argument's
     at = None if takes_more(slip) else _place(text, error.token, column)
     if at is not None:
         following = text[at + len(error.token) :]

@@ -50,7 +50,7 @@ def no_kind(slip: Slip) -> Iterator[str]:
         return
     if word == "t" and (match := _GROUPED.fullmatch(place)) is not None:
         yield (_event_probe(match[1], match[2]) + (f" {slip.rest}" if slip.rest else "")).rstrip()
-    yield from named(slip)
+    yield from function_as_event_name(slip)
     if slip.head == "s":
         yield f"s:{slip.rest}"
     elif "/" in slip.head:
@@ -69,7 +69,7 @@ def _event_probe(group: str, name: str, event: bool = False) -> str:
     return f"e {group}.{name}" if event or group == "syscalls" else f"t {name}"
 
 
-def named(slip: Slip) -> Iterator[str]:
+def function_as_event_name(slip: Slip) -> Iterator[str]:
     """Yield `p vfs_read count` for `p:vfs_read count`, where the function has the place of the event's name."""
     letter, colon, name = slip.head.partition(":")
     if colon and letter in ("f", "p", "r") and name.isidentifier():

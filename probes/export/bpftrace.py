@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from probes.command import UserProbe, parse_command
 from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import BpftraceValue, ValuePlace, numeric, shown
+from probes.export.bpftrace_value import BpftraceValue, ValuePlace, bpftrace_value_of, numeric
 from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import one_line
@@ -99,7 +99,7 @@ def _event(event: PlannedEvent, facts: TargetFacts) -> str:
     place = ValuePlace(
         arguments.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user
     )
-    values = [(_name(arg), shown(arg, place)) for arg in command.fetchargs]
+    values = [(_name(arg), bpftrace_value_of(arg, place)) for arg in command.fetchargs]
     condition_text = _condition(event.filter, dict(values))
     blocks = [] if not arguments.numbers else [_store_arguments(arguments, places)]
     if arguments.numbers:

@@ -53,7 +53,7 @@ class ValuePlace:
     """True in a program, where addresses are the program's own."""
 
 
-def shown(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
+def bpftrace_value_of(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
     """Translate a fetcharg. Raises CannotExport with the reason, without the event's name."""
     kind = arg.type or "x64"
     if isinstance(arg.expression, Comm):

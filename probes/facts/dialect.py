@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.facts.facts import Feature, TargetFacts
-from probes.facts.parser_changes import ParserChanges, marks_of
+from probes.facts.parser_changes import ParserChanges, parser_changes_of
 
 MAX_ARGS = 128
 """Largest number of arguments of an event (MAX_TRACE_ARGS)."""
@@ -98,7 +98,7 @@ class Dialect:
 
 def dialect_of(facts: TargetFacts, btf: Btf | None = None) -> Dialect:
     """Return a kernel's dialect from its features, its README, and its own tracing code in BTF."""
-    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size, marks_of(btf))
+    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size, parser_changes_of(btf))
 
 
 @functools.lru_cache(maxsize=16)

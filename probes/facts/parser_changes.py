@@ -43,7 +43,7 @@ class ParserChanges(NamedTuple):
 _changes_by_btf: WeakKeyDictionary[Btf, ParserChanges] = WeakKeyDictionary()
 
 
-def marks_of(btf: Btf | None) -> ParserChanges:
+def parser_changes_of(btf: Btf | None) -> ParserChanges:
     """Return the changes found in BTF, computed once for each BTF."""
     if btf is None:
         return ParserChanges()

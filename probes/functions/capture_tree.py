@@ -15,11 +15,11 @@ from btf.render import c_type
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
-from probes.functions.convention import FunctionConvention, PassedValue, passed
+from probes.functions.convention import FunctionConvention, PassedValue, convention_of
 from probes.functions.fetcharg_types import best_type, is_text
 from probes.functions.signature import Signature, certain_signature_of
 from probes.functions.value import ValueUnavailable, locate
-from probes.lowering.arguments.selection import tick
+from probes.lowering.arguments.selection import fetcharg_for
 
 MAX_ELEMENTS = 64
 """Largest number of elements of an array in the tree."""
@@ -68,7 +68,9 @@ class CaptureTree:
         signature = look_up(btf, function) if btf is not None else None
         self._signature = signature
         self._convention = (
-            passed(signature.btf, signature.params, machine, signature.returns) if signature else FunctionConvention()
+            convention_of(signature.btf, signature.params, machine, signature.returns)
+            if signature
+            else FunctionConvention()
         )
 
     def roots(self) -> tuple[CaptureNode, ...]:
@@ -170,7 +172,7 @@ def _node(
     btf = signature.btf
     best = best_type(btf, type_id)
     kind = f"b{bit_size}" if bit_size else best or ""
-    arg = FetchArg(expression) if bit_size else tick(signature, expression, type_id)
+    arg = FetchArg(expression) if bit_size else fetcharg_for(signature, expression, type_id)
     node = CaptureNode(
         label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit
     )

@@ -107,7 +107,7 @@ def pushed_by_call(machine: str) -> int:
     return _PUSHED_BY_CALL.get(machine, 0)
 
 
-def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> FunctionConvention:
+def convention_of(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> FunctionConvention:
     """Return the places of a function's parameters and of its return value.
 
     Args:
@@ -272,7 +272,7 @@ def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()
     return PassedValue(slots, tuple(range(start, start + longs)))
 
 
-def is_plain(convention: FunctionConvention, number: int) -> bool:
+def has_kernel_position(convention: FunctionConvention, number: int) -> bool:
     """Return whether the kernel's own count gives this parameter's `$argN`, so that its name may be used."""
     place = convention.params[number]
     return place.slots == (number + 1,) and not place.stack and not place.by_reference

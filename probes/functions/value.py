@@ -64,7 +64,7 @@ class Value:
     bit_size: int = 0
     """Size in bits of a bit-field or of a part of a register; 0: by the type."""
     kernel_agrees: bool = True
-    """True if the kernel reads the same value from the names (see `btf.layout.Resolved`)."""
+    """True if the kernel reads the same value from the names (see `btf.layout.ResolvedPath`)."""
 
     @property
     def in_memory(self) -> bool:

@@ -171,12 +171,12 @@ class HistClause:
         return self.text.partition("=")[2]
 
 
-def silent(hint: str, token: str = "") -> RefusedWord:
+def unlogged_refusal(hint: str, token: str = "") -> RefusedWord:
     """Build a rejection that the kernel doesn't write to error_log."""
     return RefusedWord(Refused(SILENT, 0, token, hint=hint))
 
 
-def logged(command: str, code: str, token: str) -> RefusedWord:
+def logged_refusal(command: str, code: str, token: str) -> RefusedWord:
     """Build a rejection with its line in error_log: the caret is at the token's first occurrence (err_pos)."""
     error = Refused(code, error_column(command, token), token, message=HIST_MESSAGES[code])
     return RefusedWord(error, command=command)
@@ -209,7 +209,7 @@ def read_clauses(text: str, column: int, command: str, nohitcount: bool) -> tupl
         clauses.append(_clause(part, column, command, clauses, nohitcount))
         column += len(part) + 1
     if not any(clause.word == "keys" for clause in clauses):
-        raise silent("A histogram needs keys=FIELD", text)
+        raise unlogged_refusal("A histogram needs keys=FIELD", text)
     return tuple(clauses)
 
 
@@ -222,22 +222,22 @@ def _clause(text: str, column: int, command: str, before: list[HistClause], nohi
             word = "action"
         return HistClause(word, text, column)
     if not value:
-        raise logged(command, "EMPTY_ASSIGNMENT", inner(text))
+        raise logged_refusal(command, "EMPTY_ASSIGNMENT", inner(text))
     word = _ASSIGNMENT_WORDS.get(name, "variables")
     if word == "size" and not _valid_size(value):
-        raise silent(f"size= is a number from {MIN_SIZE // 2 + 1} to {MAX_SIZE}", value)
+        raise unlogged_refusal(f"size= is a number from {MIN_SIZE // 2 + 1} to {MAX_SIZE}", value)
     if word == "variables" and sum(clause.word == word for clause in before) == MAX_VARIABLES:
-        raise logged(command, "TOO_MANY_VARS", inner(text))
+        raise logged_refusal(command, "TOO_MANY_VARS", inner(text))
     return HistClause(word, text, column)
 
 
 def _check_action(text: str, before: list[HistClause]) -> None:
     if not text.startswith(tuple(f"{handler}(" for handler in HANDLERS)):
-        raise silent(
+        raise unlogged_refusal(
             "Parts: keys= vals= sort= size= name= NAME=… pause continue clear onmatch() onmax() onchange()", text
         )
     if sum(clause.word == "action" for clause in before) == MAX_ACTIONS:
-        raise silent(f"At most {MAX_ACTIONS} actions", text)
+        raise unlogged_refusal(f"At most {MAX_ACTIONS} actions", text)
 
 
 def _valid_size(value: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from probes.hist.actions import parse_action
 from probes.hist.clause import MAX_VARIABLES, inner
-from probes.hist.expression import Expressions, left_over
+from probes.hist.expression import Expressions, remaining_text
 from probes.hist.field import LONG_STRING, HistError, HistField, HistFieldFlag, create_field
 from probes.hist.state import Creation, has_variables
 from probes.hist.trigger import HistTrigger
@@ -92,7 +92,7 @@ class HistCreator:
         if variable is None and not self._dialect.shares:
             forbidden |= _SHARES
         if field.flags & forbidden:
-            raise self._creation.error("BAD_FIELD_MODIFIER", left_over(text))
+            raise self._creation.error("BAD_FIELD_MODIFIER", remaining_text(text))
         return field
 
     def _create_variables(self) -> None:
@@ -101,7 +101,7 @@ class HistCreator:
             if self._creation.find_variable(name) is not None and not self._creation.remove:
                 raise self._creation.error("DUPLICATE_VAR", name)
             field = self._value(text, name)
-            definitions[number] = (name, left_over(text))
+            definitions[number] = (name, remaining_text(text))
             if field.flags & HistFieldFlag.EXECNAME:
                 field.flags = HistFieldFlag.STRING | HistFieldFlag.VAR | HistFieldFlag.EXECNAME
                 field.type, field.size, field.signed = "char[]", LONG_STRING, False
@@ -130,7 +130,7 @@ class HistCreator:
             return key
         key = self._expressions.read(text, HistFieldFlag.KEY)
         if has_variables(key):
-            raise self._creation.error("INVALID_REF_KEY", left_over(text))
+            raise self._creation.error("INVALID_REF_KEY", remaining_text(text))
         return key
 
     def _create_sort(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
-from probes.facts.parser_changes import marks_of
+from probes.facts.parser_changes import parser_changes_of
 
 _DEPTHS = (16, 31)
 _CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"})
@@ -43,7 +43,7 @@ class HistDialect:
 
 def hist_dialect(facts: TargetFacts, btf: Btf | None) -> HistDialect:
     """Return a kernel's hist dialect from its README and its own tracing code in BTF."""
-    readme, marks = facts.readme, marks_of(btf)
+    readme, marks = facts.readme, parser_changes_of(btf)
     dialect = dialect_of(facts, btf)
     recent = dialect.star_logged_once
     no_reference_count = recent if marks.hist_fields_uncounted is None else marks.hist_fields_uncounted

@@ -56,13 +56,13 @@ def is_reference(text: str) -> bool:
     return len(text) >= 2 and text.startswith("$")
 
 
-def left_over(text: str) -> str:
+def remaining_text(text: str) -> str:
     """Return the part of a parsed expression that the kernel still sees: it wrote a NUL where it split."""
     operator, at = operator_in(text)
     if operator == "unary":
         return text[: text.rfind(")")] if ")" in text else text
     if operator:
-        return left_over(text[:at])
+        return remaining_text(text[:at])
     return text.partition(".")[0] if text.count(".") >= 2 and not _DIGIT.match(text) else text
 
 
@@ -98,7 +98,7 @@ class Expressions:
     def _operand(self, text: str) -> HistField:
         operand = self._expression(text, HistFieldFlag.NONE)
         if operand.flags & HistFieldFlag.STRING:
-            raise self._creation.error("INVALID_STR_OPERAND", left_over(text))
+            raise self._creation.error("INVALID_STR_OPERAND", remaining_text(text))
         return operand
 
     def _unary(self, text: str, flags: HistFieldFlag, variable: str | None) -> HistField:
@@ -134,7 +134,7 @@ class Expressions:
         flags |= (HistFieldFlag.CONST if constant else HistFieldFlag.EXPR) | left.flags & _UNITS
         field = create_field(None, flags, self._dialect, variable)
         if operator == "/" and right_value.flags & HistFieldFlag.CONST and not right_value.constant:
-            raise self._creation.error("DIVISION_BY_ZERO", left_over(right_text))
+            raise self._creation.error("DIVISION_BY_ZERO", remaining_text(right_text))
         if constant:
             field.constant = combine(operator, left_value.constant, right_value.constant, right_value is right)
             return field

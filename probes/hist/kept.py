@@ -60,7 +60,7 @@ class HistogramTriggers:
     """Triggers that give the synthetic event its times."""
 
 
-def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ...] = ()) -> HistogramTriggers:
+def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ...] = ()) -> HistogramTriggers:
     """Plan the histograms of an armed probe.
 
     Each histogram has a name: otherwise the kernel rejects a second histogram with the same keys and values, which a
@@ -115,7 +115,7 @@ def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ..
     )
 
 
-def is_of(listed: str, trigger: str) -> bool:
+def is_listed_as(listed: str, trigger: str) -> bool:
     """Return whether a trigger as the kernel lists it, with defaults, is the trigger that was written."""
     head, _, condition = trigger.partition(" if ")
     if name := _NAME.search(head):
@@ -125,7 +125,7 @@ def is_of(listed: str, trigger: str) -> bool:
     )
 
 
-def is_own(text: str) -> bool:
+def is_session_trigger(text: str) -> bool:
     """Return whether a session made a trigger for its own use."""
     return _OWN.search(text) is not None
 

@@ -6,7 +6,7 @@ By hist_register_trigger, hist_trigger_match and event_hist_trigger_parse in ker
 from __future__ import annotations
 
 from probes.hist.actions import Actions
-from probes.hist.clause import read_clauses, silent
+from probes.hist.clause import read_clauses, unlogged_refusal
 from probes.hist.create import HistCreator
 from probes.hist.field import HistError
 from probes.hist.state import Creation, EventName, Hist, HistState
@@ -31,7 +31,7 @@ def read_hist(trigger: HistTrigger, file: EventName, command: str, state: HistSt
         _apply(trigger, creation)
     except HistError as error:
         if not creation.log:
-            raise silent(str(error)) from None
+            raise unlogged_refusal(str(error)) from None
         raise RefusedWord(creation.log[-1], command=command) from None
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from probes.facts.dialect import Dialect
 from probes.facts.errors_table import HIST_MESSAGES, message_of
 from probes.facts.lookups import Environment, StaticEventField
-from probes.hist.clause import Action, error_column, silent
+from probes.hist.clause import Action, error_column, unlogged_refusal
 from probes.hist.dialect import HistDialect
 from probes.hist.field import HistError, HistField, HistFieldFlag
 from probes.rules.events.fields import find_event
@@ -131,7 +131,9 @@ class HistState:
         try:
             check_filter(text, self.fields_of(file), self.environment, self.parser, self.cpus)
         except RefusedWord as error:
-            raise error if logged else silent(f"The filter: {message_of(error.refused.code)}", text) from None
+            raise (
+                error if logged else unlogged_refusal(f"The filter: {message_of(error.refused.code)}", text)
+            ) from None
 
     def on(self, file: EventName) -> list[Hist]:
         """Return the histograms of an event."""

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from probes.hist.clause import Action, Assignment, HistClause, HistTerm, SortKey, read_clauses, silent
+from probes.hist.clause import Action, Assignment, HistClause, HistTerm, SortKey, read_clauses, unlogged_refusal
 from probes.syntax.parse_error import ParseError
 from probes.syntax.refused import RefusedWord
 from probes.syntax.text import kstrtoul
@@ -193,7 +193,7 @@ def parse_trigger(text: str) -> Trigger:
         raise ParseError(Refusal(refused.code, refused.message, column, refused.token, refused.hint)) from None
 
 
-def is_of_another(text: str) -> bool:
+def changes_existing_histogram(text: str) -> bool:
     """Return whether a trigger clears or continues an existing histogram, and creates none."""
     try:
         trigger = parse_trigger(text)
@@ -218,7 +218,7 @@ def read_trigger(text: str, nohitcount: bool = True) -> Trigger:
     head = text[at : len(text) - len(rest)]
     if command == HIST:
         if not rest:
-            raise silent("A histogram needs keys=FIELD", text)
+            raise unlogged_refusal("A histogram needs keys=FIELD", text)
         parameter, link, condition = _split_filter(rest)
         return HistTrigger(
             read_clauses(parameter, len(text) - len(rest), f"hist:{rest}", nohitcount),
@@ -228,7 +228,7 @@ def read_trigger(text: str, nohitcount: bool = True) -> Trigger:
             link=link,
         )
     if command not in (*PLAIN, *ON_EVENT):
-        raise silent("Triggers: traceon traceoff snapshot stacktrace enable_event disable_event hist", text)
+        raise unlogged_refusal("Triggers: traceon traceoff snapshot stacktrace enable_event disable_event hist", text)
     return _parse_plain(command, rest, remove, head)
 
 
@@ -237,10 +237,10 @@ def _split_filter(rest: str) -> tuple[str, str, str]:
     at = rest.find("if")
     while at >= 0:
         if not at:
-            raise silent("A histogram needs keys=FIELD", rest)
+            raise unlogged_refusal("A histogram needs keys=FIELD", rest)
         if rest[at - 1] in " \t":
             if at >= len(rest) - 3:
-                raise silent("No filter after 'if'", rest)
+                raise unlogged_refusal("No filter after 'if'", rest)
             if rest[at + 2] in " \t":
                 before = rest[: at - 1].rstrip(SPACE)
                 return before, rest[len(before) : at + 3], rest[at + 3 :]
@@ -257,12 +257,12 @@ def _parse_plain(command: str, rest: str, remove: bool, head: str) -> PlainTrigg
         condition = rest[len(parameter) + 1 :].lstrip(SPACE)
         blank = rest[len(parameter) : len(rest) - len(condition)]
     if command in ON_EVENT and ":" not in parameter:
-        raise silent("Name the event: enable_event:GROUP:EVENT", rest)
+        raise unlogged_refusal("Name the event: enable_event:GROUP:EVENT", rest)
     if not condition:
         return PlainTrigger(command, parameter, remove=remove, head=head)
     word = re.match(r"if[ \t]", condition)
     if word is None and not remove:
-        raise silent("Behind it comes a count, or `if` and a filter", condition)
+        raise unlogged_refusal("Behind it comes a count, or `if` and a filter", condition)
     if_word = condition[: word.end()] if word is not None else ""  # a deletion checks neither count nor filter
     link = (blank or head) + if_word
     return PlainTrigger(command, parameter, condition[len(if_word) :], remove, head=head, link=link)

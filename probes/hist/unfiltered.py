@@ -16,7 +16,7 @@ _STACK = "stacktrace"
 """Trigger that is written with the filter of its event (`kernel.session.stack_triggers`)."""
 
 
-def ignored_text(condition: str) -> str:
+def beyond_filter_text(condition: str) -> str:
     """Return why a trigger acts beyond the filter of its event, and what would change that. Foreign text."""
     return f"also where the probe's filter does not hold: a trigger has its own, `if {condition}`"
 
@@ -29,7 +29,7 @@ def trigger_note(trigger: str, condition: str) -> str:
         return ""
     if not condition or not isinstance(parsed, PlainTrigger) or parsed.filter or parsed.command == _STACK:
         return ""
-    return f"{trigger.strip()} acts {ignored_text(condition)}"
+    return f"{trigger.strip()} acts {beyond_filter_text(condition)}"
 
 
 def trigger_notes(plan: Plan, triggers: Iterable[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.hist.clause import silent
+from probes.hist.clause import unlogged_refusal
 from probes.hist.dialect import hist_dialect
 from probes.hist.register import read_hist
 from probes.hist.state import EventName, HistState
@@ -47,12 +47,12 @@ def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], 
 
 def _apply(text: str, file: EventName, state: HistState) -> None:
     if not state.has_event(file) or (file.group == _INTERNAL and file.event != "print"):
-        raise silent("There is no such event", f"{file.group}/{file.event}")
+        raise unlogged_refusal("There is no such event", f"{file.group}/{file.event}")
     text = text.strip(SPACE)
     trigger = read_trigger(text, state.dialect.nohitcount)
     command = HIST if isinstance(trigger, HistTrigger) else trigger.command
     if state.dialect.triggers and command not in state.dialect.triggers:
-        raise silent(f"This kernel has no {command} trigger", command)
+        raise unlogged_refusal(f"This kernel has no {command} trigger", command)
     if isinstance(trigger, HistTrigger):
         parameters = text.removeprefix("!").removeprefix(HIST)[1:].lstrip(SPACE)
         read_hist(trigger, file, f"{HIST}:{parameters}", state)
@@ -66,16 +66,16 @@ def _apply_plain(trigger: PlainTrigger, file: EventName, state: HistState) -> No
     if trigger.command in ON_EVENT and trigger.target is not None:
         target = EventName(*trigger.target)
         if not state.has_event(target) or target.group == _INTERNAL:
-            raise silent("There is no such event", trigger.parameter)
+            raise unlogged_refusal("There is no such event", trigger.parameter)
     entry = (file, kind, target)
     if trigger.remove:
         if entry in state.others:
             state.others.remove(entry)
         return
     if trigger.counter is not None and kstrtoul(trigger.counter) is None:
-        raise silent("The count is a number", trigger.parameter)
+        raise unlogged_refusal("The count is a number", trigger.parameter)
     if trigger.filter:
         state.check_filter(trigger.filter, file)
     if entry in state.others:
-        raise silent("The event has such a trigger already", trigger.command)
+        raise unlogged_refusal("The event has such a trigger already", trigger.command)
     state.others.append(entry)

@@ -10,9 +10,9 @@ from probes.command import SyntheticEvent
 from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
-from probes.kernel_verdict import built_events, kernel_verdict
-from probes.lowering.filters.filter_words import column_written
-from probes.lowering.filters.planned_filters import misread_filter, misread_trigger, trigger_in_kernel_words
+from probes.kernel_verdict import kernel_verdict, parse_existing
+from probes.lowering.filters.filter_words import written_column
+from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.readers import RuleContext
@@ -46,7 +46,7 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
 def _in_probe(plan: Plan, lowered: str, column: int | None) -> int | None:
     """Return the column in the probe's text, which ends in the filter as written."""
     written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
-    return None if column is None else len(str(plan.probe)) - len(written) + column_written(written, lowered, column)
+    return None if column is None else len(str(plan.probe)) - len(written) + written_column(written, lowered, column)
 
 
 def trigger_refusal(
@@ -74,7 +74,7 @@ def lowered_trigger(
     event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> str:
     """Return a trigger as written for an event: its filter has numbers for names of errors and enum values."""
-    return trigger_in_kernel_words(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
+    return kernel_trigger(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
 
 
 def _place(text: str, column: int, token: str) -> int:
@@ -88,7 +88,7 @@ def _place(text: str, column: int, token: str) -> int:
 def _has_known_fields(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> bool:
     """Return whether the event's line can be parsed, so that its fields are known."""
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
-    return bool(built_events(event.lines, context))
+    return bool(parse_existing(event.lines, context))
 
 
 def _refusal(

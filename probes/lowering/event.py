@@ -14,7 +14,7 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment, StaticEventField, events_like
 from probes.fetcharg import AllArguments, Comm, FetchArg
 from probes.fetcharg import EventField as FieldValue
-from probes.lowering.arguments.capture import type_there, word_of
+from probes.lowering.arguments.capture import type_on_kernel, word_of
 from probes.lowering.arguments.event_words import CapturedWords, capture, name_fields
 from probes.lowering.arguments.field_types import btf_type, field_type
 from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
@@ -22,7 +22,7 @@ from probes.lowering.filters.event_condition import checked_condition
 from probes.names import event_name, split_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.events.predicate import is_text
 from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
@@ -42,7 +42,7 @@ class EventWriter:
     """Group of the event."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        return [word_of(name, str(arg.expression), type_there(self._type(arg), self.site.dialect))]
+        return [word_of(name, str(arg.expression), type_on_kernel(self._type(arg), self.site.dialect))]
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         field = self._field(arg)
@@ -71,7 +71,7 @@ def lower_event(
 ) -> Plan:
     """Lower an event probe, as `lower` does. Raises CannotLower."""
     if not facts.has(Feature.EPROBE_EVENTS):
-        raise CannotLower(own("missing_capability", "e", 0, "This kernel has no event probes"))
+        raise CannotLower(own_refusal("missing_capability", "e", 0, "This kernel has no event probes"))
     system, name = split_name(probe.place.symbol)
     site = event_site(probe, system, name, btf, facts, environment)
     condition = _condition(probe, system, site, facts)
@@ -159,12 +159,18 @@ def _type_warning(field: StaticEventField, kind: str | None, group: str) -> list
     """Warn of a type that doesn't show the field's value: text read as a number or the reverse (get_event_field)."""
     if kind is None:
         return []
-    own, wants_text = field_type(group, field, 64), kind.partition("[")[0] in ("string", "ustring")
+    own_refusal, wants_text = field_type(group, field, 64), kind.partition("[")[0] in ("string", "ustring")
     if is_text(field) and not wants_text:
         return [f"{field.name}: text; as a number it is the place in the buffer where it was"]
     if is_text(field) and kind.startswith("ustring"):
         return [f"{field.name}: text of the event itself, where no task's memory is: ustring gives (fault)"]
-    if wants_text and "*" not in field.type and own is not None and own[1:] != "64" and not is_text(field):
+    if (
+        wants_text
+        and "*" not in field.type
+        and own_refusal is not None
+        and own_refusal[1:] != "64"
+        and not is_text(field)
+    ):
         return [f"{field.name}: a number read as an address of text gives (fault)"]
     return []
 
@@ -188,7 +194,9 @@ def _condition(probe: Probe, system: str, site: Site, facts: TargetFacts) -> str
         return ""
     start = len(str(probe)) - len(probe.filter)
     if not facts.has(Feature.EPROBE_FILTER):
-        raise CannotLower(own("missing_capability", "if", start - 3, "This kernel's event probes take no filter"))
+        raise CannotLower(
+            own_refusal("missing_capability", "if", start - 3, "This kernel's event probes take no filter")
+        )
     condition = checked_condition(
         probe.filter, start, system, site.fields, site.btf, site.environment, site.dialect, facts.cpus
     )

@@ -10,15 +10,15 @@ from probes.facts.dialect import MAX_ARGS, dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.fetcharg import Argument, FetchArg
-from probes.functions.convention import FunctionConvention, passed, pushed_by_call
+from probes.functions.convention import FunctionConvention, convention_of, pushed_by_call
 from probes.functions.signature import Signature, certain_signature_of
 from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.arguments.event_words import NamedField, capture, name_fields, refused_at
 from probes.lowering.arguments.pattern_result import typed_results
-from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, CaptureSelection, expand
-from probes.lowering.arguments.warnings import doubts
-from probes.lowering.filters.probe_filter import filtered
+from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, CaptureSelection, expand_all_arguments
+from probes.lowering.arguments.warnings import value_warnings
+from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import event_name, unique_field
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
@@ -26,7 +26,7 @@ from probes.probe import Probe, ProbeEnds
 from probes.rules.expand import beyond_last
 from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
-from probes.rules.symbols import untold
+from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 
@@ -43,14 +43,14 @@ def lower_function(
     mechanism = choose(probe, facts, environment)
     signature = certain_signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
     convention = (
-        passed(btf, signature.params, facts.machine, signature.returns)
+        convention_of(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
         else FunctionConvention()
     )
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others else fetchargs
     no_function = _no_function_reason(probe)
-    selection = expand(fetchargs, signature, convention, no_function or UNKNOWN_ARGUMENTS)
+    selection = expand_all_arguments(fetchargs, signature, convention, no_function or UNKNOWN_ARGUMENTS)
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, selection, signature)
     fields = name_fields(selection)
@@ -76,12 +76,12 @@ def lower_function(
         )
         capturer = Capturer(site, signature, convention, mechanism.by_name and dialect.btf_args)
         captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
-        losses += [*captured.losses, *doubts(members, captured.columns, capturer)]
+        losses += [*captured.losses, *value_warnings(members, captured.columns, capturer)]
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
         planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(planned, frame=frame, frame_shift=shift))
-    return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+    return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:
@@ -131,7 +131,7 @@ def _symbol_notes(probe: Probe, facts: TargetFacts, environment: Environment) ->
             )
         if landing is not None and landing.offset and facts.machine == "x86_64":
             notes.append(f"{place}: whether an instruction begins there is not known before it is armed")
-    names = (name for arg in probe.fetchargs for name in untold(str(arg), environment))
+    names = (name for arg in probe.fetchargs for name in unverifiable_symbols(str(arg), environment))
     notes += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
     return notes
 

@@ -17,13 +17,13 @@ from events.names.syscalls import is_call_number
 from probes.facts.dialect import dialect_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
-from probes.kernel_verdict import built_events
-from probes.lowering.filters.probe_filter import filtered
+from probes.kernel_verdict import parse_existing
+from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.static_events import fields_of, is_returned
 from probes.names import MAX_EVENT_NAME, split_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.deletion import SYNTHETIC
 from probes.rules.events.fields import SYNTHETIC_SIZES, built_fields
 from probes.rules.readers import RuleContext
@@ -63,7 +63,7 @@ def lower_latency(
     """Lower a latency, as `lower` does. Raises CannotLower."""
     for feature in (Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS):
         if not facts.has(feature):
-            raise CannotLower(own("missing_capability", "lat", 0, f"This kernel has no {feature}"))
+            raise CannotLower(own_refusal("missing_capability", "lat", 0, f"This kernel has no {feature}"))
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     begin = _side(latency, latency.begin, "begin", context, lower)
     end = _side(latency, latency.end, "end", context, lower)
@@ -74,7 +74,7 @@ def lower_latency(
     for name in saved:
         _require(latency, name, begin.types)
     if end.event.path == begin.event.path:
-        raise CannotLower(own("missing_capability", latency.end, 0, "Both ends are one event"))
+        raise CannotLower(own_refusal("missing_capability", latency.end, 0, "Both ends are one event"))
     # The two underscores mark the synthetic events of a session as its own (kernel.cleanup.leftovers).
     short = latency.name[: MAX_EVENT_NAME - _MAX_GROUP - len("__")]
     name = f"{group or DEFAULT_GROUP}__{short}"[:MAX_EVENT_NAME]
@@ -86,7 +86,7 @@ def lower_latency(
     for field, _ in values:
         if len(field) < _MIN_PARAMETER and field not in saved:
             reason = "The kernel hands on no field whose name is one letter: give it a longer one"
-            raise CannotLower(own("missing_capability", field, max(str(latency).rfind(field), 0), reason))
+            raise CannotLower(own_refusal("missing_capability", field, max(str(latency).rfind(field), 0), reason))
     columns = tuple(_column(field, begin if field in saved else end) for field, _ in values)
     synthetic = _synthetic(name, values, columns)
     begin_variable, difference = f"{latency.name}_t0", f"{latency.name}_lat"
@@ -104,7 +104,7 @@ def lower_latency(
         f":onmatch({group_of_begin}.{event_of_begin}).{name}({parameters})"
     )
     losses = [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
-    (synthetic,) = filtered(str(latency), latency.filter, [synthetic], losses)
+    (synthetic,) = distribute_filter(str(latency), latency.filter, [synthetic], losses)
     events = (synthetic, _with_trigger(begin.event, first), _with_trigger(end.event, second))
     return Plan(latency, events, tuple(losses))
 
@@ -134,7 +134,7 @@ def _side(latency: Latency, text: str, end: str, context: RuleContext, lower: Lo
     fields = fields_of(text, str(latency), context.environment)
     if fields is None:
         reason = "The fields of the event can't be known here, and the event that is made of them needs their types"
-        raise CannotLower(own("missing_capability", text, max(str(latency).find(text), 0), reason))
+        raise CannotLower(own_refusal("missing_capability", text, max(str(latency).find(text), 0), reason))
     group, name = split_name(text)
     types = {field.name: _type(field.type, field.size, field.signed) for field in fields.values()}
     returned = frozenset(name for name in fields if is_returned(text, name))
@@ -166,9 +166,9 @@ def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, 
         raise CannotLower(replace(error.refusal, column=column + (error.refusal.column or 0))) from None
     if len(plan.events) != 1:
         reason = "; ".join(plan.losses) or "It takes two events, and this end can be one only"
-        raise CannotLower(own("missing_capability", text, column, reason))
+        raise CannotLower(own_refusal("missing_capability", text, column, reason))
     (event,) = plan.events
-    fields = [field for built in built_events(event.lines, context) for field in built_fields(built).values()]
+    fields = [field for built in parse_existing(event.lines, context) for field in built_fields(built).values()]
     types = {field.name: _type(field.type, field.size, field.signed) for field in fields}
     types = {planned.name: kind for planned in event.columns if (kind := types.get(planned.name))}
     returned = frozenset(planned.name for planned in event.columns if planned.is_retval)
@@ -181,4 +181,4 @@ def _require(latency: Latency, name: str, types: dict[str, str]) -> None:
     if name not in types:
         similar = tuple(difflib.get_close_matches(name, types, 3))
         hint = f"Fields: {', '.join(types)}"
-        raise CannotLower(own("unknown_filter_field", name, max(str(latency).rfind(name), 0), hint, similar))
+        raise CannotLower(own_refusal("unknown_filter_field", name, max(str(latency).rfind(name), 0), hint, similar))

@@ -11,7 +11,7 @@ from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
-from probes.lowering.filters.planned_filters import in_kernel_words
+from probes.lowering.filters.planned_filters import with_kernel_filters
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
 from probes.lowering.static_events import lower_static
@@ -20,7 +20,7 @@ from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeKind
-from probes.refusal import CannotLower, as_seen
+from probes.refusal import CannotLower, refuse_if_unseen
 from probes.static_events import Latency, StaticEvent
 
 __all__ = ["CannotLower", "lower"]
@@ -49,9 +49,9 @@ def lower(
         CannotLower: the target can't run the probe; the refusal names the word responsible (column in `str(probe)`).
     """
     try:
-        plan = in_kernel_words(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
+        plan = with_kernel_filters(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
     except CannotLower as error:
-        raise CannotLower(as_seen(error.refusal, facts)) from error
+        raise CannotLower(refuse_if_unseen(error.refusal, facts)) from error
     check_planned(plan, btf, facts, environment)
     return plan
 

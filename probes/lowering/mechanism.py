@@ -12,7 +12,7 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import index_of
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 from probes.rules.place import no_number_hint
 from probes.syntax.text import glob, is_pattern, kstrtoul
@@ -64,7 +64,9 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     place = probe.place
     if place.base is not None:
         if probe.kind is ProbeKind.FPROBE:
-            raise CannotLower(own("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one"))
+            raise CannotLower(
+                own_refusal("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one")
+            )
         return _kprobe(probe, facts, by_name=False)
     if kstrtoul(place.symbol) is not None:
         note = f"{place.symbol}: an address of this boot; after the next one something else is there"
@@ -90,7 +92,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         return Mechanism(True, place, by_name=True, losses=losses, maxactive=number)
     if probe.kind is ProbeKind.FPROBE:
         raise CannotLower(
-            own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
+            own_refusal("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
         )
     symbols = max(count, _symbols(place, facts, environment))
     if symbols > 1:
@@ -100,7 +102,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     if not count and not is_part and not alias:
         raise CannotLower(_untraceable(place.symbol, facts, column))
     if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if is_part else "")):
-        raise CannotLower(own("blacklisted", place.symbol, column))
+        raise CannotLower(own_refusal("blacklisted", place.symbol, column))
     mechanism = _kprobe(probe, facts, by_name=not place.module and not is_part)
     if is_part and probe.kind is ProbeKind.AUTO:
         base = place.symbol.partition(".")[0]
@@ -164,7 +166,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     pattern_re = glob(pattern)
     names = [name for name in index.modules if pattern_re.match(name)]
     if not names:
-        raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
+        raise CannotLower(own_refusal("not_traceable", pattern, column, "No name in available_filter_functions fits"))
     if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
         note = f"{pattern}: {len(names)} functions are probed"
         return Mechanism(True, probe.place, by_name=False, losses=(note,), functions=tuple(names))
@@ -172,10 +174,12 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
     functions = sorted(name for name in names if name not in excluded)
     if not functions or probe.place.offset:
-        raise CannotLower(own("not_traceable", pattern, column, "A pattern stands for functions that can be probed"))
+        raise CannotLower(
+            own_refusal("not_traceable", pattern, column, "A pattern stands for functions that can be probed")
+        )
     if len(functions) > _MAX_FUNCTIONS:
         hint = f"{len(functions)} names fit, and without fprobes each needs a kprobe: {_MAX_FUNCTIONS} at most"
-        raise CannotLower(own("too_many_functions", pattern, column, hint))
+        raise CannotLower(own_refusal("too_many_functions", pattern, column, hint))
     losses = (
         f"{pattern}: {len(functions)} functions are probed",
         *(f"{name}: {reason}" for name, reason in excluded.items()),
@@ -186,14 +190,14 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
     if not facts.has(Feature.KPROBE_EVENTS):
-        raise CannotLower(own("missing_capability", str(probe.kind), 0, "This kernel has no kprobe events"))
+        raise CannotLower(own_refusal("missing_capability", str(probe.kind), 0, "This kernel has no kprobe events"))
     if probe.place.offset and probe.when is not ProbeEnds.ENTRY:
         raise CannotLower(Refusal("BAD_RETPROBE", "Retprobe address must be an function entry", 2, str(probe.place)))
     if COLD in probe.place.symbol and probe.when is not ProbeEnds.ENTRY:
         # A kretprobe would write its own address over whatever is on the stack there.
         base = probe.place.symbol.partition(COLD)[0]
         hint = f"It is jumped to from {base}, never called, so it does not return: probe it at its entry"
-        raise CannotLower(own("not_traceable", str(probe.place), str(probe).index(" ") + 1, hint))
+        raise CannotLower(own_refusal("not_traceable", str(probe.place), str(probe).index(" ") + 1, hint))
     return Mechanism(
         False,
         probe.place,
@@ -205,10 +209,10 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
 
 def _untraceable(symbol: str, facts: TargetFacts, column: int) -> Refusal:
     if symbol in facts.blacklist:
-        return own("blacklisted", symbol, column)
+        return own_refusal("blacklisted", symbol, column)
     clones = index_of(facts).copies.get(symbol, ())
     if clones:
-        return own("not_traceable", symbol, column, f"The compiler made {clones[0]} of it", clones[:3])
-    return own(
+        return own_refusal("not_traceable", symbol, column, f"The compiler made {clones[0]} of it", clones[:3])
+    return own_refusal(
         "not_traceable", symbol, column, "It is not in available_filter_functions: inlined, notrace, or not there"
     )

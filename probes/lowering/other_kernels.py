@@ -21,7 +21,7 @@ class OtherKernelLines(NamedTuple):
     error: Refusal | None = None
 
 
-def elsewhere(
+def lower_for_others(
     probe: Armable, btf: Btf | None, kernels: Mapping[str, TargetFacts], group: str = ""
 ) -> dict[str, OtherKernelLines]:
     """Lower a probe for other kernels.

@@ -8,7 +8,7 @@ from probes.command import SyntheticEvent
 from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.deletion import SYNTHETIC
 from probes.rules.events.synthetic import read_dynamic
 from probes.rules.messages.hints import hint_for
@@ -21,7 +21,7 @@ def lower_synthetic(event: SyntheticEvent, facts: TargetFacts) -> Plan:
     group.
     """
     if not facts.has(Feature.SYNTHETIC_EVENTS):
-        raise CannotLower(own("missing_capability", "s", 0, "This kernel has no synthetic events"))
+        raise CannotLower(own_refusal("missing_capability", "s", 0, "This kernel has no synthetic events"))
     line = str(replace(event, prefix="s:", name=event.subject))
     try:
         parsed = read_dynamic(line, frozenset())

@@ -12,21 +12,21 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
-from probes.functions.convention import FunctionConvention, passed
+from probes.functions.convention import FunctionConvention, convention_of
 from probes.functions.function_index import STUB, tracepoints_like
 from probes.functions.signature import Signature, signature_of, tracepoint_of
 from probes.functions.value import Value, ValueUnavailable, locate
 from probes.lowering.arguments.capture import Capturer, word_of
 from probes.lowering.arguments.event_words import capture, name_fields, refused_at
 from probes.lowering.arguments.field_types import field_type
-from probes.lowering.arguments.selection import expand
-from probes.lowering.arguments.warnings import doubts
+from probes.lowering.arguments.selection import expand_all_arguments
+from probes.lowering.arguments.warnings import value_warnings
 from probes.lowering.event import EventWriter, event_probe, event_site, select
-from probes.lowering.filters.probe_filter import filtered
+from probes.lowering.filters.probe_filter import distribute_filter
 from probes.names import event_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 from probes.rules.place import tprobe_spot
 from probes.rules.site import Site
@@ -49,7 +49,7 @@ def lower_tracepoint(
     has_stub = btf is not None and btf.function(f"{STUB}{name}") is not None
     signature = tracepoint_of(btf, name) if btf is not None and has_stub else None
     convention = _convention(btf, f"{STUB}{name}", facts)
-    selection = expand(probe.fetchargs, signature, convention)
+    selection = expand_all_arguments(probe.fetchargs, signature, convention)
     losses = [*(() if has_stub else _absence_notes(name, facts)), *selection.losses]
     dialect = dialect_of(facts, btf)
     site = Site(dialect, btf, signature, at_entry=True, fprobe=True, environment=environment, tracepoint=True)
@@ -59,7 +59,7 @@ def lower_tracepoint(
             raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
     capturer = Capturer(site, signature, convention, dialect.btf_args)
     captured = capture(probe, fields, capturer, name)
-    losses += [*captured.losses, *doubts(fields, captured.columns, capturer)]
+    losses += [*captured.losses, *value_warnings(fields, captured.columns, capturer)]
     group = group or probe.group or DEFAULT_GROUP
     own_name = event if event is not None else probe.event or event_name(name, "")
     path = f"{group}/{own_name}"
@@ -67,7 +67,7 @@ def lower_tracepoint(
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     columns = tuple(replace(column, is_call=(name, column.label) == _CALL) for column in captured.columns)
     planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=columns)
-    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+    return Plan(probe, distribute_filter(str(probe), probe.filter, [planned], losses), tuple(losses))
 
 
 def _check_name(probe: Probe) -> None:
@@ -89,7 +89,7 @@ def _convention(btf: Btf | None, stub: str, facts: TargetFacts) -> FunctionConve
     signature = signature_of(btf, stub) if btf is not None else None
     if btf is None or signature is None:
         return FunctionConvention()
-    places = passed(btf, signature.params, facts.machine, signature.returns).params[1:]
+    places = convention_of(btf, signature.params, facts.machine, signature.returns).params[1:]
     return FunctionConvention(
         tuple(place._replace(slots=tuple(slot - 1 for slot in place.slots)) for place in places)
     )
@@ -169,7 +169,7 @@ def _by_event(
         reason = "This kernel has no tracepoint probes" + (
             f", and there is no event {name} that an event probe could sit on" if environment.groups_of else ""
         )
-        raise CannotLower(own("missing_capability", "t", 0, reason))
+        raise CannotLower(own_refusal("missing_capability", "t", 0, reason))
     system = groups[0]
     site = event_site(probe, system, name, btf, facts, environment)
     iterator = f"{_ITERATOR}{name}"
@@ -184,4 +184,4 @@ def _by_event(
         *captured.losses,
     ]
     planned = event_probe(probe, system, name, captured, group, event)
-    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+    return Plan(probe, distribute_filter(str(probe), probe.filter, [planned], losses), tuple(losses))

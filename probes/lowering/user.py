@@ -14,14 +14,14 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
 from probes.functions.value import ValueUnavailable
-from probes.lowering.arguments.capture import type_there, word_of
+from probes.lowering.arguments.capture import type_on_kernel, word_of
 from probes.lowering.arguments.event_words import capture, name_fields
 from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
-from probes.lowering.filters.probe_filter import filtered
+from probes.lowering.filters.probe_filter import distribute_filter
 from probes.names import event_name, identifier, split_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.programs.program import FileSpot, SymbolNotPlaced
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
 from probes.rules.user_verdict import user_spot
@@ -45,7 +45,7 @@ class UserWriter:
     """Machine of the program, which decides its calling convention; empty: unknown to probewright."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        kind = type_there(arg.type, self.site.dialect)
+        kind = type_on_kernel(arg.type, self.site.dialect)
         return [word_of(name, str(self._in_registers(arg.expression)), kind)]
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
@@ -74,7 +74,7 @@ def lower_user(
 ) -> Plan:
     """Lower a probe in a program, as `lower` does. Raises CannotLower."""
     if not facts.has(Feature.UPROBE_EVENTS):
-        raise CannotLower(own("missing_capability", probe.head, 0, "This kernel has no user-space probes"))
+        raise CannotLower(own_refusal("missing_capability", probe.head, 0, "This kernel has no user-space probes"))
     spots, losses = _spots(probe, environment)
     site = Site(dialect_of(facts, btf), btf, None, at_exit=probe.returns, user=True, environment=environment)
     plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
@@ -97,7 +97,7 @@ def lower_user(
         events.append(
             PlannedEvent(group, event_part, line, f"-:{group}/{event_part}", probe.returns, columns=captured.columns)
         )
-    return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(losses))
+    return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(losses))
 
 
 def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:
@@ -139,11 +139,11 @@ def _unplaced(probe: UserProbe, error: SymbolNotPlaced, column: int) -> Refusal:
         return (
             Refusal(error.code, message, column, probe.path, hint_for(error.code, probe.path)[0])
             if message
-            else own(error.code, probe.path, column, str(error))
+            else own_refusal(error.code, probe.path, column, str(error))
         )
     hint = f"{error}; did you mean {error.names[0]}?" if error.names else str(error)
     token = f"{probe.symbol}{probe.offset}"
-    return own(error.code, token, column + len(probe.path) + 1, hint[:1].upper() + hint[1:], error.names)
+    return own_refusal(error.code, token, column + len(probe.path) + 1, hint[:1].upper() + hint[1:], error.names)
 
 
 def _place(path: str, spot: FileSpot) -> str:

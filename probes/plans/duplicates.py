@@ -20,7 +20,7 @@ class DuplicateSplit(NamedTuple):
     """Probes that are armed already, or that occur earlier in the request."""
 
 
-def apart(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> DuplicateSplit:
+def split_duplicates(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> DuplicateSplit:
     """Split probes by whether an equal one is in `there` or earlier in `wanted`."""
     seen = {_normal_form(probe) for probe in there}
     fresh, again = list[Armable](), list[Armable]()
@@ -30,7 +30,7 @@ def apart(wanted: Iterable[Armable], there: Iterable[Armable] = ()) -> Duplicate
     return DuplicateSplit(tuple(fresh), tuple(again))
 
 
-def told_again(probe: Armable) -> str:
+def duplicate_note(probe: Armable) -> str:
     """Return the note on a probe that is not armed a second time, with the way to have it twice."""
     renamed_probe = under_another_name(probe, ())
     advice = f"; for a second one give it a name of its own: {renamed_probe}" if renamed_probe is not None else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from probes.plans.plan import Plan, PlannedEvent
 
 
-def renamed(text: str, old: str, new: str) -> str:
+def replace_group(text: str, old: str, new: str) -> str:
     """Return a kernel line with a session's group replaced, also within the name of a synthetic event.
 
     Such a name begins with the group and two underscores; the group, an underscore and a number are another session's
@@ -19,21 +19,21 @@ def renamed(text: str, old: str, new: str) -> str:
 
 def has_chosen_name(plan: Plan, group: str) -> bool:
     """Return whether a session's plan has an event whose name does not change with the session's group."""
-    return any(event.line and renamed(event.path, group, "") == event.path for event in plan.events)
+    return any(event.line and replace_group(event.path, group, "") == event.path for event in plan.events)
 
 
-def regrouped(plan: Plan, old: str, new: str) -> Plan:
+def with_group(plan: Plan, old: str, new: str) -> Plan:
     """Return the plan with a session's group replaced by another's in all lines."""
 
     def event_of(event: PlannedEvent) -> PlannedEvent:
         return replace(
             event,
-            group=renamed(event.group, old, new),
-            event=renamed(event.event, old, new),
-            line=renamed(event.line, old, new),
-            remove=renamed(event.remove, old, new),
-            triggers=tuple(renamed(text, old, new) for text in event.triggers),
-            more=tuple(renamed(text, old, new) for text in event.more),
+            group=replace_group(event.group, old, new),
+            event=replace_group(event.event, old, new),
+            line=replace_group(event.line, old, new),
+            remove=replace_group(event.remove, old, new),
+            triggers=tuple(replace_group(text, old, new) for text in event.triggers),
+            more=tuple(replace_group(text, old, new) for text in event.more),
         )
 
     return replace(plan, events=tuple(map(event_of, plan.events)))

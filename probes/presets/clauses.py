@@ -35,6 +35,6 @@ def clauses_of(condition: str) -> list[str]:
     return [*clauses, condition[at:]]
 
 
-def can_go(clause: str) -> bool:
+def is_removable(clause: str) -> bool:
     """Return whether removing a clause leaves the meaning of the filter's other clauses unchanged."""
     return not re.search(r"[()]|\|\|", _QUOTED.sub("", clause))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from probes.check import Checked, armable
+from probes.check import CheckResult, parse_armable
 from probes.command import Armable
 from probes.plans.plan import Plan
 from probes.presets.schema import Preset
-from probes.presets.substitute import substituted
+from probes.presets.substitute import substitute
 from probes.verdict import Verdict
 
 
@@ -51,7 +51,7 @@ class PresetJudgement(NamedTuple):
 
 
 def judge(
-    preset: Preset, given: Mapping[str, str], check: Callable[[Armable], Checked], machine: str = ""
+    preset: Preset, given: Mapping[str, str], check: Callable[[Armable], CheckResult], machine: str = ""
 ) -> PresetJudgement:
     """Judge each probe of a preset on a target. Raises PresetError where a value is missing or invalid.
 
@@ -61,14 +61,14 @@ def judge(
         check: checks a probe on the target, as `kernel.connection.planner.Connection.check` does.
         machine: `uname -m` of the target, which determines system call numbers; empty: unknown.
     """
-    return PresetJudgement(tuple(_judge_alternatives(texts, check) for texts in substituted(preset, given, machine)))
+    return PresetJudgement(tuple(_judge_alternatives(texts, check) for texts in substitute(preset, given, machine)))
 
 
-def _judge_alternatives(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> ProbeJudgement:
+def _judge_alternatives(texts: tuple[str, ...], check: Callable[[Armable], CheckResult]) -> ProbeJudgement:
     """Return the judgement of the first accepted alternative; if none is accepted, of the first."""
     refused: list[ProbeJudgement] = []
     for text in texts:
-        probe = armable(text)
+        probe = parse_armable(text)
         verdict, plan = check(probe)[:2]
         judgement = ProbeJudgement(text, probe, verdict, plan, tuple(earlier.verdict for earlier in refused))
         if plan is not None:

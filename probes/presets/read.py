@@ -12,11 +12,11 @@ from tomlkit.exceptions import TOMLKitError
 
 from foreign.document import require_plain_numbers
 from foreign.refusal import InputRefusal
-from probes.check import armable
+from probes.check import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, ParameterType, Preset, PresetView
-from probes.presets.substitute import PLACEHOLDER, names_in, stuck_clause
+from probes.presets.substitute import PLACEHOLDER, names_in, unremovable_clause
 from probes.presets.values import check_value, number_of
 from probes.syntax.parse import ParseError
 from probes.syntax.text import collapsed
@@ -183,7 +183,7 @@ class _Reader:
                     f"did you mean {similar[0]}?" if similar else f"known are {', '.join(parameter_names) or 'none'}"
                 )
                 raise PresetError(f"${{{ascii(name)[1:-1]}}} is no parameter; {hint}", self._line_with(name))
-        if clause := stuck_clause(collapsed(text)):
+        if clause := unremovable_clause(collapsed(text)):
             name = names_in(clause)[0]
             raise PresetError(
                 f"without a value for ${{{name}}} its clause is left out, which one with parentheses or || "
@@ -191,7 +191,7 @@ class _Reader:
                 self._line_with(f"${{{name}}}"),
             )
         try:
-            armable(PLACEHOLDER.sub("1", text))
+            parse_armable(PLACEHOLDER.sub("1", text))
         except ParseError as error:
             raise PresetError(f"{text}: {error.refusal.message}", self._line_with(text.split("${")[0])) from None
 

@@ -10,10 +10,10 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from probes.presets.clauses import can_go, clauses_of, ends_in_filter, filter_of
+from probes.presets.clauses import clauses_of, ends_in_filter, filter_of, is_removable
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, ParameterType, Preset
-from probes.presets.values import check_value, number_of, written
+from probes.presets.values import check_value, number_of, value_text
 
 PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
 _FILTER = " if "
@@ -25,14 +25,14 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
 
 
-def stuck_clause(text: str) -> str:
+def unremovable_clause(text: str) -> str:
     """Return the first filter clause that names a parameter and can't be left out; empty: none."""
     condition = filter_of(text)[1]
-    return next((clause for clause in clauses_of(condition) if names_in(clause) and not can_go(clause)), "")
+    return next((clause for clause in clauses_of(condition) if names_in(clause) and not is_removable(clause)), "")
 
 
 def values_of(preset: Preset, given: Mapping[str, str], machine: str = "") -> dict[str, str]:
-    """Return the value of each parameter, chosen or default; `machine`: see `written`. Raises PresetError."""
+    """Return the value of each parameter, chosen or default; `machine`: see `value_text`. Raises PresetError."""
     for name in given:
         if preset.parameter(name) is None:
             names = [parameter.name for parameter in preset.parameters]
@@ -47,7 +47,7 @@ def values_of(preset: Preset, given: Mapping[str, str], machine: str = "") -> di
     return values
 
 
-def substituted(preset: Preset, given: Mapping[str, str], machine: str = "") -> tuple[tuple[str, ...], ...]:
+def substitute(preset: Preset, given: Mapping[str, str], machine: str = "") -> tuple[tuple[str, ...], ...]:
     """Return the specifications with values substituted, alternatives as in the preset. Raises PresetError.
 
     `machine` is `uname -m` of the target: names of system calls need it.
@@ -89,4 +89,4 @@ def _value(preset: Preset, name: str, values: Mapping[str, str], machine: str, *
         raise PresetError(f"{preset.name}: no parameter is named {ascii(name)[1:-1]}")
     if not values.get(name):
         raise PresetError(f"{preset.name} needs a value: {name}={parameter.type}")
-    return written(parameter, values[name], quoted=quoted, machine=machine)
+    return value_text(parameter, values[name], quoted=quoted, machine=machine)

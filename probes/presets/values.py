@@ -52,10 +52,10 @@ def number_of(parameter: Parameter, typed: str) -> int:
 def check_value(parameter: Parameter, typed: str, machine: str = "") -> None:
     """Check a typed value; if the target's architecture is unknown, any system call is valid. Raises PresetError."""
     if parameter.type is not ParameterType.SYSCALL or machine or typed.strip() not in call_names():
-        written(parameter, typed, quoted=True, machine=machine)
+        value_text(parameter, typed, quoted=True, machine=machine)
 
 
-def written(parameter: Parameter, typed: str, *, quoted: bool, machine: str = "") -> str:
+def value_text(parameter: Parameter, typed: str, *, quoted: bool, machine: str = "") -> str:
     """Return a value as written in a specification. Raises PresetError.
 
     Args:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from btf.btf import Btf
-from btf.layout import PathError, Resolved, find_field, resolve
+from btf.layout import PathError, ResolvedPath, find_field, resolve
 from btf.types import Ptr
 from btf.walk import strip
 from probes.facts.dialect import MAX_OPERATIONS
 from probes.functions.signature import Signature, member_names, operator_hint
-from probes.rules.messages.guesses import name_hint, name_meant, ways_to
+from probes.rules.messages.guesses import name_hint, name_meant, nested_paths_to
 from probes.syntax.refused import Refused
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _resolve(
         names: tuple[str, ...] = ()
         meant: tuple[str, ...] = ()
         if error.code == "NO_BTF_FIELD":
-            names, meant = member_names(btf, type_id, hops, at), ways_to(btf, type_id, hops, at)
+            names, meant = member_names(btf, type_id, hops, at), nested_paths_to(btf, type_id, hops, at)
         hint = operator_hint(btf, type_id, hops, at) if hops[0][0] == "->" else ""
         if not token:
             hint = f"The name of a member follows the {hops[at][0]}"
@@ -175,7 +175,7 @@ def _check_room(fetch: Fetch, hops: Sequence[tuple[str, str]], starts: Sequence[
         raise Refused("TOO_MANY_OPS", arrows[room])
 
 
-def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resolved:
+def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> ResolvedPath:
     """Resolve a path that begins inside a struct. Raises PathError."""
     at, derefs, bits, size, agrees = struct, [0], 0, 0, True
     for index, (op, name) in enumerate(hops):
@@ -189,4 +189,4 @@ def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resol
         bits, size, agrees = bits + member.bit_offset, member.bit_size, agrees and member.kernel_agrees
         derefs[-1] = bits // 8
         at = strip(btf, member.type_id)
-    return Resolved(at, tuple(derefs), bits % 8, size, agrees)
+    return ResolvedPath(at, tuple(derefs), bits % 8, size, agrees)

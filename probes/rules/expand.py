@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from probes.facts.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
 from probes.functions.signature import dentry_offsets
-from probes.rules.messages.guesses import argument_meant, takes
+from probes.rules.messages.guesses import argument_meant, arguments_hint
 from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.syntax.text import UINT_MAX, simple_strtoul
@@ -87,7 +87,7 @@ def _no_number(word: str, index: int, site: Site) -> Refused:
 
 def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Refused:
     """Return the error for an argument after the last one, where BTF knows their number."""
-    return Refused("NO_BTFARG", 0, word, index, hint=takes(names))
+    return Refused("NO_BTFARG", 0, word, index, hint=arguments_hint(names))
 
 
 def _zeroth_parameter(word: str, index: int, site: Site) -> str:

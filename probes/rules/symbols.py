@@ -37,18 +37,18 @@ def _problem(text: str, site: Site) -> str | None:
         return "BAD_PROBE_ADDR"
     if site.environment.symbol is None:
         return None
-    return None if site.environment.code_only or is_there(name, site.environment.symbol) else "BAD_PROBE_ADDR"
+    return None if site.environment.code_only or has_symbol(name, site.environment.symbol) else "BAD_PROBE_ADDR"
 
 
-def is_there(name: str, look_up: Callable[[str], SymbolCount]) -> bool:
+def has_symbol(name: str, look_up: Callable[[str], SymbolCount]) -> bool:
     """Return whether the kernel or a module has a symbol of this name."""
     counts = look_up(name)
     return bool(counts.kernel or counts.modules)
 
 
-def untold(word: str, environment: Environment) -> tuple[str, ...]:
+def unverifiable_symbols(word: str, environment: Environment) -> tuple[str, ...]:
     """Return the symbols in an argument for which it is unknown whether the kernel has them."""
     look_up = environment.symbol
     if look_up is None or not environment.code_only:
         return ()
-    return tuple(name for name in _NAMED.findall(word) if not is_there(name, look_up))
+    return tuple(name for name in _NAMED.findall(word) if not has_symbol(name, look_up))

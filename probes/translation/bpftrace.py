@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from probes.translation.bpftrace_time import DIVIDED, TIME, ProbeClause, TimedClauses, timed
+from probes.translation.bpftrace_time import DIVIDED, TIME, ProbeClause, TimedClauses, pair_times
 from probes.translation.bpftrace_value import KINDS, ClausePlace, RecordedField, Untranslatable, field, is_number
 from probes.translation.scan import closing, opening, pieces
 from probes.translation.translated import NOT_TRANSLATED, Translation
@@ -61,7 +61,7 @@ def translated(program: str, machine: str = "") -> Translation:
     if len(clauses) > MOST:
         refused = f"{NOT_TRANSLATED}more than {MOST} probes of one program"
         return Translation("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
-    for clause in timed(clauses):
+    for clause in pair_times(clauses):
         try:
             if isinstance(clause, Untranslatable):
                 raise clause

@@ -39,7 +39,7 @@ class TimedClauses(NamedTuple):
     """Text that `TIME` stands for."""
 
 
-def timed(clauses: Sequence[ProbeClause]) -> Iterator[ProbeClause | TimedClauses | Untranslatable]:
+def pair_times(clauses: Sequence[ProbeClause]) -> Iterator[ProbeClause | TimedClauses | Untranslatable]:
     """Yield the probes of a program in order, two with a time between them as a pair at the first one's place.
 
     Where the probes of a map can't be paired with certainty, an Untranslatable replaces all of them.

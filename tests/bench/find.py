@@ -9,7 +9,7 @@ import time
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.recording.reader import Recording
-from events.search.condition_parser import condition
+from events.search.condition_parser import parse_condition
 from events.search.field_kinds import ValueKind
 from events.search.find import find
 from events.search.search import Match
@@ -23,7 +23,7 @@ PASS_PAGES = 256
 STEP = 0.012
 """Seconds of a step, as the screen takes them."""
 NEEDLES: dict[str, str | Match] = {
-    "condition": condition("count > 0x10000000000", {"count": ValueKind.NUMBER}, str),
+    "condition": parse_condition("count > 0x10000000000", {"count": ValueKind.NUMBER}, str),
     "field": "count=123456789123",
     "path": "/no/such/file",
     "words": "nothing of the kind",

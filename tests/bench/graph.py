@@ -16,7 +16,7 @@ from textual.widgets import DataTable
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
-from events.graph.hot_spots import hot_spots, spent
+from events.graph.hot_spots import call_times, hot_spots
 from events.graph.live_tree import LiveTree
 from events.recording.reader import Recording
 from events.store.store import Store
@@ -282,6 +282,6 @@ PARTS = (
     Part("keys", (PAGE, LINE), paged),
     Part("fold", (FOLD,), folded),
     Part("search", (SEARCH,), lambda: beside(SEARCH, lambda shown: shown.find("nothing", 0, 1, 60))),
-    Part("hot", (HOT,), lambda: beside(HOT, lambda shown: hot_spots(spent(shown.tree)))),
+    Part("hot", (HOT,), lambda: beside(HOT, lambda shown: hot_spots(call_times(shown.tree)))),
     Part("tree", (TREE,), grown),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from events.batch import Batch
 from events.decode import Decoder
-from events.graph.decode import ends_of
+from events.graph.decode import read_graph_ends
 from events.names.kallsyms import Symbols
 from events.recording.chunks import Codec
 from events.recording.reader import Recording, RecordingWriter
@@ -64,13 +64,13 @@ def trim(path: Path, out: Path) -> None:
         before = store.next_seq
         store.feed(entry)
         store.flush()
-        new = ends_of(store, before, store.next_seq)
+        new = read_graph_ends(store, before, store.next_seq)
         begun = any(isinstance(one, Batch) for one in kept)
         if begun or len(np.unique(new.pid[new.kind < 2])) >= 3:
             kept.append(entry)
         if begun and len(new) and sum(len(one.chunks) for one in kept if isinstance(one, Batch)) > EVENTS // 40:
             break
-    functions = set(np.unique(ends_of(store, store.first_seq, store.next_seq).function).tolist())
+    functions = set(np.unique(read_graph_ends(store, store.first_seq, store.next_seq).function).tolist())
     with out.open("wb") as file:
         writer = RecordingWriter(file)
         writer.meta({"byteorder": "little"})

@@ -21,7 +21,7 @@ from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.refusal import CannotLower
 from tests.fuzz.kinds import Kind
 from tests.fuzz.lying_shell import LyingShell
@@ -195,7 +195,7 @@ def _watched_by_shell(data: bytes) -> None:
         watch = Watch(connection)
         closing.append(watch.close)
         with contextlib.suppress(CannotLower):
-            watch.arm(armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
+            watch.arm(parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
         for _ in range(3):
             watch.tick(0.01)
             watch.counts()

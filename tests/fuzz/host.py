@@ -16,15 +16,15 @@ from events.stacks.stack import field_frames, kernel_frames, user_frames
 from events.store.store import Store
 from events.summary.hist_text import sections
 from kernel.attach.module_files import AbsentModules
-from kernel.cleanup.stale_journals import old_journals
+from kernel.cleanup.stale_journals import read_journals
 from kernel.errors import KernelError
 from kernel.facts.gather import gather, read_config
 from kernel.graph.function_graph import support
-from kernel.graph.shared_settings import parse_functions, users
+from kernel.graph.shared_settings import other_tracer_users, parse_functions
 from kernel.session.trampoline_guard import refuse_second_start
 from kernel.tracefs import Tracefs, parse_error_log
-from probes.check import armable, check_typed
-from probes.hist.trigger import is_of_another, parse_trigger
+from probes.check import check_typed, parse_armable
+from probes.hist.trigger import changes_existing_histogram, parse_trigger
 from probes.syntax.parse_error import ParseError
 from probes.translation.translate import translate
 from tests.events_data import captured
@@ -115,13 +115,13 @@ def _feed_host(data: bytes) -> None:
     gather(target)
     tracefs = Tracefs(target, ROOT)
     support(target, config)
-    users(tracefs, tracefs.instance("ours"))
+    other_tracer_users(tracefs, tracefs.instance("ours"))
     for name in ("set_ftrace_filter", "set_graph_function"):
         parse_functions(tracefs.read(name))
     tracefs.kprobe_profile()
     parse_error_log(tracefs.read("error_log"))
     refuse_second_start(target, tracefs)
-    old_journals(target, ROOT)
+    read_journals(target, ROOT)
     modules = AbsentModules(target, "6.12.0")
     modules.with_function("record_read")
     modules.with_function("mod")
@@ -201,7 +201,7 @@ _SIGNS = (
 
 def _feed_trigger(data: bytes) -> None:
     text = data.decode("utf-8", "surrogatepass")
-    is_of_another(text)
+    changes_existing_histogram(text)
     str(parse_trigger(text))
 
 
@@ -217,7 +217,7 @@ def _feed_program(data: bytes) -> str:
 def _feed_specification(data: bytes) -> None:
     text = data.decode("utf-8", "surrogatepass")
     check_typed(text, None, FACTS)
-    str(armable(text))
+    str(parse_armable(text))
 
 
 _ANSWERS = (

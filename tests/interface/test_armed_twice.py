@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from events.batch import Batch, Chunk
-from probes.check import armable
+from probes.check import parse_armable
 from tests.interface.test_app import SIZE, application, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_typing import paste
@@ -102,10 +102,10 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: armed(app) == ["f vfs_read"], pilot)
-        app.arming.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read", "f vfs_write")])
+        app.arming.arm_all([parse_armable(text) for text in ("f vfs_write", "f vfs_read", "f vfs_write")])
         await until(lambda: len(armed(app)) == 2, pilot)
         assert any(one.text == "armed already: f vfs_read, f vfs_write" for one in app.said)
-        app.arming.arm_all([armable(text) for text in ("f vfs_write", "f vfs_read")])
+        app.arming.arm_all([parse_armable(text) for text in ("f vfs_write", "f vfs_read")])
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         assert says(app, "2 of these are armed already")
         await pilot.press("escape")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.graph.begin_end_columns import RowKind
-from events.graph.hot_spots import spent
+from events.graph.hot_spots import call_times
 from events.graph.live_tree import LiveTree
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallRowFlag
@@ -209,7 +209,7 @@ async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
         every = LiveTree(view.shown.store, {})
         while every.tick(1):
             pass
-        left_out = len(spent(every.tree).function) - sum(spot.calls for spot in pane.hot.spots.spots)
+        left_out = len(call_times(every.tree).function) - sum(spot.calls for spot in pane.hot.spots.spots)
         assert left_out > 0
         note = f"without the oldest {grouped(left_out)} calls; "
         await until(lambda: note in screen_text(app)[1], pilot)

@@ -200,10 +200,10 @@ async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
 
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):
-    from probes.check import armable
+    from probes.check import parse_armable
     from tui.compose.specification_control import SpecificationControl
 
-    monkeypatch.setattr(SpecificationControl, "current", property(lambda self: armable("f vfs_open")))
+    monkeypatch.setattr(SpecificationControl, "current", property(lambda self: parse_armable("f vfs_open")))
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: text(app).count("○ open") == 2, pilot)
         await pilot.press("a")
@@ -378,7 +378,7 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
 
 
 async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
-    from probes.check import armable
+    from probes.check import parse_armable
     from tui.compose.specification_control import SpecificationControl
     from tui.messages import ProbeArmed
 
@@ -393,11 +393,11 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
         await until(lambda: "run … -t A -t B -o FILE" in text(app), pilot)
         await pilot.press("escape", "f3")
         await until(lambda: "2 hosts have probes; F9 shows the hosts" in text(app), pilot)
-        built = armable("f vfs_open")
+        built = parse_armable("f vfs_open")
         monkeypatch.setattr(SpecificationControl, "current", property(lambda self: built))
         app.post_message(ProbeArmed(built, ()))
         await until(lambda: "armed on web1 only; F9, a arms on all hosts" in text(app), pilot)
-        app.post_message(ProbeArmed(armable("f vfs_read"), ()))
+        app.post_message(ProbeArmed(parse_armable("f vfs_read"), ()))
         await until(lambda: "armed on web1 only; F9, F5 arms on all hosts" in text(app), pilot)
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 from kernel.errors import ConnectionGone, TargetLost, TargetUnusable
 from kernel.graph.watch import GraphWatch
 from kernel.watch import reconnect
@@ -103,7 +103,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         side.event(2000, id_of(app.watching.armed[0]))
         await until(lambda: shown(app).count("vfs_read") == 2, pilot)
         text = shown(app)
-        assert EVENT in text and "! gap " in text
+        assert OUTAGE_EVENT in text and "! gap " in text
         assert keys(app) == set()
 
 

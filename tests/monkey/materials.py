@@ -26,7 +26,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
 from kernel.recording.target import FACT_BLOBS
-from probes.check import armable
+from probes.check import parse_armable
 from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
 from tests.fuzz.lying_shell import LyingShell
@@ -161,7 +161,9 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
     def disturb(random: Random) -> None:
         if app.watching is not None and not app.watching.armed:
             with suppress(KernelError, CannotLower):
-                app.watching.arm(armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
+                app.watching.arm(
+                    parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return")))
+                )
 
     try:
         yield Subject(app, disturb)

@@ -19,7 +19,7 @@ from kernel.target import Effect, Step
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from tests.fake_target import FACTS, FakeStream, FakeTarget, Served
 
 STATS = "/per_cpu/cpu0/stats"
@@ -128,20 +128,20 @@ class AnyProbe(Connection):
     def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
         name = probe.subject
         if name in self.facts.release:
-            raise CannotLower(own("unknown_function", name, hint=f"{name} is not there"))
+            raise CannotLower(own_refusal("unknown_function", name, hint=f"{name} is not there"))
         filter_ = probe.filter if isinstance(probe, Probe) else ""
         event = PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}", filter=filter_)
         return Plan(probe, (event,))
 
     def check(self, probe, group="", look=False):
-        from probes.check import Checked, armable
+        from probes.check import CheckResult, parse_armable
         from probes.verdict import Verdict
 
-        probe = armable(probe) if isinstance(probe, str) else probe
+        probe = parse_armable(probe) if isinstance(probe, str) else probe
         try:
-            return Checked(Verdict(str(probe)), self.lower(probe, "pw"))
+            return CheckResult(Verdict(str(probe)), self.lower(probe, "pw"))
         except CannotLower as error:
-            return Checked(Verdict(str(probe), error.refusal), None)
+            return CheckResult(Verdict(str(probe), error.refusal), None)
 
     def warm(self) -> None:
         """There is nothing to read."""

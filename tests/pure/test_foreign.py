@@ -26,7 +26,7 @@ from foreign.document import read_json, read_object
 from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
-from foreign.text import encoded, lines_of, whole_number, without_surrogates
+from foreign.text import encode_text, lines_of, whole_number, without_surrogates
 from kernel.attach.module_files import AbsentModules
 from kernel.connection.environment import HostEnvironment
 from kernel.errors import FileRefused
@@ -138,12 +138,12 @@ def test_every_text_can_be_written(text):
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_every_text_has_bytes(text):
-    assert isinstance(encoded(text), bytes)
+    assert isinstance(encode_text(text), bytes)
 
 
 @given(st.binary(max_size=20))
 def test_a_text_that_was_read_from_bytes_has_these_again(data):
-    assert encoded(data.decode("utf-8", "surrogateescape")) == data
+    assert encode_text(data.decode("utf-8", "surrogateescape")) == data
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\0b", "vfs_read\udcff", "\udcff\udc00x"])

@@ -10,7 +10,7 @@ from events.batch import Batch
 from events.decode import Decoder
 from events.graph.arguments import ArgumentTypes
 from events.graph.call_ends import GraphEnds
-from events.graph.decode import ends_of
+from events.graph.decode import read_graph_ends
 from events.names.kallsyms import Symbols
 from events.store.store import Store
 from kernel.errors import FileRefused
@@ -84,7 +84,7 @@ def _taken(target: Target, tracing: GraphTracing) -> Run:
         dict(store.cmdlines),
         tracing.session.header.source,
         store,
-        ends_of(store, store.first_seq, store.next_seq),
+        read_graph_ends(store, store.first_seq, store.next_seq),
         style_of(options, tracing.formats.values()),
     )
 

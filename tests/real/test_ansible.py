@@ -19,7 +19,7 @@ import pytest
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from probes.check import armable
+from probes.check import parse_armable
 from probes.export.export import dialect_named
 from tui.compose.probe_exports import exported
 
@@ -41,7 +41,7 @@ class Plays:
         (folder / "hosts").write_text(f"machine/one {settings} ansible_ssh_common_args={shlex.quote(options)}\n")
         connection = Connection(connect(guest, "guest", python=False))
         try:
-            made = exported(connection, [armable(spec) for spec in SPECS], dialect_named("ansible"))
+            made = exported(connection, [parse_armable(spec) for spec in SPECS], dialect_named("ansible"))
         finally:
             connection.close()
         self.book = folder / "book.yml"

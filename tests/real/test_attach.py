@@ -23,7 +23,7 @@ from kernel.lab.target import connect
 from kernel.watch.watch import Watch
 from probes.attaching.callers import Callers
 from probes.attaching.values import Attachability, ReasonKind, Relation
-from probes.check import armable
+from probes.check import parse_armable
 from probes.facts.facts import Feature
 from probes.probe import ProbeKind
 from tests.real.held import bring_in
@@ -186,7 +186,7 @@ class TestOnKernels:
         try:
             name = "__x64_sys_getpid"
             assert name not in connection.facts.functions
-            watch.arm(armable(f"f {name}"))
+            watch.arm(parse_armable(f"f {name}"))
             seen.guest.run("python3 -c 'import os; os.getpid()'")
             bring_in(watch)
             assert watch.store is not None and watch.store.next_seq > watch.store.first_seq

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from events.record import Record
-from events.search.condition_parser import condition
+from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Connection
@@ -15,7 +15,7 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.preset_files import Presets
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
 from tests.real.processes import until
@@ -45,7 +45,7 @@ def _reads(watch: Watch, text: str) -> list[int]:
     """How many bytes were asked for by the events that a condition chooses, and were the workload's."""
     store = watch.store
     assert store is not None
-    chosen = FilteredRows(store, condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
+    chosen = FilteredRows(store, parse_condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
     while chosen.behind:
         chosen.tick(1.0)
     counts = [_count(store.record(chosen.seq(row))) for row in range(chosen.first, chosen.next)]
@@ -80,7 +80,7 @@ def test_of_tasks_that_have_ended(guest: Guest, tmp_path: Path) -> None:
         preset = Presets().find("shipped:containers").preset
         assert preset is not None
         for text in ("p vfs_read count=$arg3", *(texts[0] for texts in preset.probes)):
-            watch.arm(armable(text) if text.startswith("on") else parse_probe(text))
+            watch.arm(parse_armable(text) if text.startswith("on") else parse_probe(text))
         watch.record_to(path)
         guest.run(f"sh -s <<'THE_END'\n{WORKLOAD}\nTHE_END\n")
         bring_in(watch)

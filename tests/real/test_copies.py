@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kernel.attach.symbols import look
+from kernel.attach.symbols import symbol_lookups
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -27,7 +27,7 @@ SORTS = ("isra", "constprop", "part")
 def connection(guest_72: Guest) -> Iterator[Connection]:
     found = Connection(connect(guest_72, "copies"))
     found.load_symbols()
-    found.catalog.ground = look(found.target, found.facts.release, found.symbols)
+    found.catalog.ground = symbol_lookups(found.target, found.facts.release, found.symbols)
     yield found
     found.close()
 

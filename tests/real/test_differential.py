@@ -17,7 +17,7 @@ import pytest
 
 from events.names.kallsyms import Symbols
 from kernel.lab.guest import Guest
-from probes.command import is_own
+from probes.command import has_own_syntax
 from tests.differential import Differential
 from tests.pure.probes.test_beginner import WRONG
 from tests.spec_generator import Command
@@ -52,7 +52,7 @@ def test_verdict_is_the_kernels(differential: Differential) -> None:
 
 @pytest.mark.parametrize("guest", ["6.1", "7.2"], indirect=True, scope="module")
 def test_what_a_beginner_types_is_refused_in_the_kernels_words(differential: Differential) -> None:
-    groups = [[Command("dynamic_events", text)] for text, _, _ in WRONG if not is_own(text)]
+    groups = [[Command("dynamic_events", text)] for text, _, _ in WRONG if not has_own_syntax(text)]
     rows = [row for rows in differential.compare(groups) for row in rows]
     assert not [str(row) for row in rows if not row.alike]
 

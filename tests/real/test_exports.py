@@ -16,7 +16,7 @@ from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
 from tests.real.held import bring_in
@@ -183,7 +183,7 @@ def compare(guest: Guest, connection: Connection, dialect: str) -> None:
     """Run an export beside a session of ours, and compare every value."""
     assert left(guest) == ""
     watch = Watch(connection)
-    probes = [armable(spec) for spec in SPECS]
+    probes = [parse_armable(spec) for spec in SPECS]
     made = exported(connection, probes, dialect_named(dialect))
     put(guest, "/tmp/export", made.text)
     put(guest, "/tmp/workload", WORKLOAD)
@@ -229,7 +229,7 @@ def script(guest: Guest) -> str:
     """An export as a shell script."""
     connection = Connection(connect(guest, "guest", python=False))
     try:
-        return exported(connection, [armable(spec) for spec in SPECS], dialect_named("sh")).text
+        return exported(connection, [parse_armable(spec) for spec in SPECS], dialect_named("sh")).text
     finally:
         connection.close()
 

@@ -9,7 +9,7 @@ import pytest
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
-from probes.check import armable
+from probes.check import parse_armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
 from tests.real.saved import SavedGuests
@@ -36,7 +36,7 @@ def said(saved: SavedGuests, kernel: str, dialect: str, *specs: str) -> str:
     with saved.lent(kernel) as machine:
         connection = Connection(connect(machine, "guest", python=False))
         try:
-            return exported(connection, [armable(spec) for spec in specs], dialect_named(dialect)).text
+            return exported(connection, [parse_armable(spec) for spec in specs], dialect_named(dialect)).text
         finally:
             connection.close()
 

@@ -20,16 +20,16 @@ import pytest
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import ConditionError, condition
-from events.search.field_kinds import sorts_of
+from events.search.condition_parser import ConditionError, parse_condition
+from events.search.field_kinds import value_kinds
 from events.store.store import Store
 from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest
 from probes.facts.dialect import Dialect, dialect_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, StaticEventField
-from probes.kernel_verdict import built_events
-from probes.lowering.filters.filter_words import in_words_of_kernel
+from probes.kernel_verdict import parse_existing
+from probes.lowering.filters.filter_words import kernel_filter
 from probes.rules.events.fields import built_fields
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import MISREAD, misread
@@ -68,14 +68,14 @@ class Events(NamedTuple):
         formats = self.store.decoder.formats.values()
         names = [field.name for one in formats for field in one.fields]
         try:
-            found = condition(text, sorts_of(formats, names), lambda _: TASK)
+            found = parse_condition(text, value_kinds(formats, names), lambda _: TASK)
         except ConditionError:
             return None
         return found.candidates(self.store.columns(0, self.store.next_seq)).nonzero()[0].tolist()
 
 
 def _judged(event: str, text: str, fields: Fields, dialect: Dialect) -> Judged:
-    lowered = in_words_of_kernel(text, fields[event], {})
+    lowered = kernel_filter(text, fields[event], {})
     try:
         refusal = misread(check_filter(lowered, fields[event], UNKNOWN, dialect, 2), dialect.btf_args)
     except RefusedWord as error:
@@ -108,7 +108,7 @@ def _known(guest: Guest) -> tuple[Fields, Dialect]:
     features = readme_features(readme) | {Feature.DYNAMIC_EVENTS, Feature.UPROBE_EVENTS}
     facts = TargetFacts("x86_64", "", features=frozenset(features), readme=readme, cpus=2)
     line = f"p:{CALL} /lib/libc.so:0x10 {' '.join(f'{name}={value}' for name, value in FIELDS.items())}"
-    (built,) = built_events([line], RuleContext(dialect_of(facts), None, facts, UNKNOWN))
+    (built,) = parse_existing([line], RuleContext(dialect_of(facts), None, facts, UNKNOWN))
     names = {name: StaticEventField(name, "char[16]", 16) for name in ("oldcomm", "newcomm")}
     return {CALL: built_fields(built), RENAME: names}, dialect_of(facts)
 

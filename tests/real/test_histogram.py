@@ -26,12 +26,12 @@ from kernel.session.session import Session
 from kernel.watch.hist_tables import HistTable, read_tables
 from kernel.watch.histogram import Histograms
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
 from tests.real.held import bring_in
-from tui.cli.follow.hist_printer import tell_tables
+from tui.cli.follow.hist_printer import print_tables
 from tui.filter.filter import Filter
 from tui.output.kernel_tables import titles_of_key
 from tui.output.view_job import ViewJob
@@ -152,7 +152,7 @@ def test_tables_of_hist_triggers_are_the_kernels_hist_file(
     watch.histograms.end()
     watch.histograms.begin([armed], [(event.path, "count")])  # beside them, with the same keys
     _work(watch, guest)
-    tell_tables(watch, as_json=True)
+    print_tables(watch, as_json=True)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["hits"] for one in objects] == [WRITES] * len(TABLES)
     text = watch.session.instance.read(f"events/{event.path}/hist")
@@ -205,7 +205,7 @@ def test_what_a_program_of_bpftrace_measures_and_counts_is_counted(guest: Guest,
     found = translate(LATENCIES)
     assert found is not None and found.whole
     for probe, triggers in found.triggers_by_probe.items():
-        watch.arm(armable(probe), triggers=triggers)
+        watch.arm(parse_armable(probe), triggers=triggers)
     _work(watch, guest)
     times, written = (table.histogram for table in read_tables(watch))
     assert times.hits == written.hits == WRITES

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 from kernel.lab.guest import Guest
 from tests.json_reader import read_line
 from tests.real.command import Done, start
@@ -117,7 +117,7 @@ class Reader(threading.Thread):
     def mark(self, host: str) -> None:
         """Wait until the line of a host is back."""
         end = time.monotonic() + PATIENCE
-        while not any(one["host"] == host and one.get("event") == EVENT for one in self.objects):
+        while not any(one["host"] == host and one.get("event") == OUTAGE_EVENT for one in self.objects):
             assert self.is_alive() or not self._lines.empty(), self.errors()
             assert time.monotonic() < end, self.objects[-3:]
             self._take({})
@@ -226,7 +226,7 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
     # The one whose line was cut has a mark where it goes on, and no event between; the others went on. It is late
     # where what followed it came so: on a busy machine measuring the clock anew takes longer than others wait.
     alpha = [one for one in events if one["host"] == "alpha"]
-    (mark,) = (one for one in alpha if one["event"] == EVENT)
+    (mark,) = (one for one in alpha if one["event"] == OUTAGE_EVENT)
     assert mark["values"]["note"].endswith("events of that time are lost")
     assert mark["comm"] == "" and mark["values"]["seconds"] == hosts["alpha"]["gaps"][0]
     assert len(hosts["alpha"]["gaps"]) == 1 and not hosts["gamma"]["gaps"]
@@ -240,8 +240,8 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
     assert re.search(r"beta: lost: .*\n  .*takes its probes away by itself", done.err), done
     assert re.search(r"gone: unreachable: .*\n  \w", done.err), done
     beta = [one for one in events if one["host"] == "beta"]
-    assert max(one["time"] for one in beta if one["event"] != EVENT) < gone + UNSURE
-    assert [one["event"] for one in beta].count(EVENT) == 1 and "not made anew" in beta[-1]["values"]["note"]
+    assert max(one["time"] for one in beta if one["event"] != OUTAGE_EVENT) < gone + UNSURE
+    assert [one["event"] for one in beta].count(OUTAGE_EVENT) == 1 and "not made anew" in beta[-1]["values"]["note"]
     for name in ("alpha", "gamma"):
         assert max(one["time"] for one in events if one["host"] == name) > killed
         assert hosts[name]["left"] == [] and hosts[name]["unshown"] == 0

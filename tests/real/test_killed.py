@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 from kernel.lab import cache
 from kernel.lab.guest import Guest
 from tests.real import command
@@ -114,7 +114,7 @@ def test_cut_line_ends_the_command_and_leaves_nothing(guest: Guest, env: dict[st
     assert "Traceback" not in done.err
     assert "cut" in done.err
     *_, last = done.objects
-    assert last["event"] == EVENT and "not made anew" in last["values"]["note"], last
+    assert last["event"] == OUTAGE_EVENT and "not made anew" in last["values"]["note"], last
     assert remains(process.pid, below) == []
     assert is_clean(guest), left(guest)
 

@@ -22,7 +22,7 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.facts.facts import Feature
 from probes.plans.plan import PlannedEvent
 from probes.programs.elf_symbols import read_program
@@ -165,9 +165,9 @@ def _arm(guest: Guest, watch: Watch) -> dict[str, tuple[str, ...]]:
     losses = {}
     for spec in (*SPECS, OPENED, *((STATIC,) if guest.kernel.arch == "amd64" else ())):
         text = spec.replace("LIBC", libc).replace("ENTRY", hex(entry)).replace("%sp", f"%{register}")
-        checked = watch.connection.check(armable(text)).verdict
+        checked = watch.connection.check(parse_armable(text)).verdict
         assert checked.ok, (text, checked)
-        armed = watch.arm(armable(text))
+        armed = watch.arm(parse_armable(text))
         losses[armed.plan.events[0].event] = armed.plan.losses
     return losses
 
@@ -307,7 +307,7 @@ class TestKinds:
     def test_probes_that_share_an_event_go_one_by_one(self, side: Side, guest: Guest, specs: tuple[str, str]) -> None:
         name = specs[0].split()[0].rpartition("/")[2]  # each its own: another probe's rows keep their name
         listed = f"grep '/{name} ' {TRACING}/dynamic_events || true"
-        first, second = (side.watch.arm(armable(text)) for text in specs)
+        first, second = (side.watch.arm(parse_armable(text)) for text in specs)
         both = guest.run(listed).splitlines()
         assert side.watch.disarm(first) == []
         (line, *_) = left = guest.run(listed).splitlines()

@@ -19,7 +19,7 @@ import pytest
 from events import subbuffer
 from events.text import parse_line
 from kernel.cleanup import leftovers
-from kernel.cleanup.owner import owner_of
+from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -133,7 +133,7 @@ def test_files_of_the_kernel(target: RemoteTarget, guest_72: Guest) -> None:
     assert facts.release == guest_72.kernel.release
     assert facts.usable, facts.troubles
     assert len(facts.functions) > 20_000
-    assert target.owner == owner_of(target.read(f"/proc/{target.owner.split('_')[0]}/stat"))
+    assert target.owner == owner_name(target.read(f"/proc/{target.owner.split('_')[0]}/stat"))
     assert target.read("/sys/kernel/btf/vmlinux") == target.btf()
     assert target.btf()[:2] == b"\x9f\xeb"
     names = target.list(f"{TRACEFS}/events/sched")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from events.recording.reader import Recording
-from events.store.outage_mark import EVENT, cut_of
+from events.store.outage_mark import OUTAGE_EVENT, outage_of_batch
 from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
@@ -26,7 +26,7 @@ from kernel.session.start import open_session
 from kernel.target import Effect, Step
 from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from tests.real import command
 from tests.real.openssh import Server
 from tests.real.processes import PATIENCE, sshs, until, zombies
@@ -68,7 +68,7 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
     target = reach(guest_72.ssh_options, python=dialect == "agent")
     watch = Watch(Connection(target))
     try:
-        watch.arm(armable(f"{READ} if count == 4242"))
+        watch.arm(parse_armable(f"{READ} if count == 4242"))
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
         assert names(watch, 3) == [NAME] * 3
         before = watch.session.group if watch.session else ""
@@ -77,7 +77,7 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
         back = ReconnectAttempt(watch, patience=PATIENCE).run()
         assert len(back.again) == 1 and not back.refused and not back.cut.booted
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=2")
-        assert names(watch, 6) == [*[NAME] * 3, EVENT, *[NAME] * 2]
+        assert names(watch, 6) == [*[NAME] * 3, OUTAGE_EVENT, *[NAME] * 2]
         assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
         assert watch.close() == []
     finally:
@@ -98,7 +98,7 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
     watch = Watch(Connection(target))
     agent = target.owner.split("_")[0]
     try:
-        watch.arm(armable(LATENCY))
+        watch.arm(parse_armable(LATENCY))
         guest_72.run(ONCE)
         assert watch.session is not None
         before = watch.session.group
@@ -111,7 +111,7 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
         assert len(back.again) == 1 and not back.refused and group != before
         assert {f"{one}__slow" for one in (before, group)} <= set(guest_72.run(SYNTHETIC).decode().split())
         guest_72.run(ONCE)
-        assert names(watch, 3) == [f"{group}__slow", EVENT, f"{group}__slow"]
+        assert names(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
         guest_72.run(f"kill -CONT {agent}")
         assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
         assert f"{group}__slow" in guest_72.run(SYNTHETIC).decode()
@@ -147,7 +147,7 @@ def test_what_a_killed_agent_left_is_gone_once_another_one_serves(guest: Guest, 
         process.terminate()
         done = command.finish(process)
     assert done.status == 0, done
-    assert [one["event"] for one in done.objects if "summary" not in one] == [EVENT, "slow"], done
+    assert [one["event"] for one in done.objects if "summary" not in one] == [OUTAGE_EVENT, "slow"], done
     assert "left behind" not in done.err and "not armed again" not in done.err
     assert is_clean(guest), left(guest)
 
@@ -248,11 +248,11 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
     assert done.status == 0, done
     told = [command.Done(0, b"".join(early), b""), done]
     rows = [one for part in told for one in part.objects]
-    assert [one["event"].rpartition("/")[2] for one in rows] == [NAME, NAME, EVENT, NAME, NAME]
+    assert [one["event"].rpartition("/")[2] for one in rows] == [NAME, NAME, OUTAGE_EVENT, NAME, NAME]
     gap = rows[2]["values"]
     assert rows[1]["ts"] <= gap["lost"] < gap["back"] <= rows[3]["ts"], "both of its times are right"
     assert gap["seconds"] == (gap["back"] - gap["lost"]) // 1_000_000 / 1000
-    (fields,) = {frozenset(one["values"]) for part in told for one in part.objects if one["event"] != EVENT}
+    (fields,) = {frozenset(one["values"]) for part in told for one in part.objects if one["event"] != OUTAGE_EVENT}
     assert "count" in fields, "and the same of the probe that was armed again"
     assert "trying again for 300 s" in done.err
     assert "events of that time are lost" in done.err
@@ -288,7 +288,7 @@ def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Pat
     assert [one["function"] for one in rows if one.get("level") == 0] == ["vfs_mkdir"] * 2
     [gap] = [one for one in rows if one["kind"] == "line_cut"]
     assert gap["seconds"] > 0 and int(gap["back"]) > int(gap["lost"]), gap
-    assert sum(1 for batch in Recording.open(path).batches() if cut_of(batch) is not None) == 1
+    assert sum(1 for batch in Recording.open(path).batches() if outage_of_batch(batch) is not None) == 1
     assert until(lambda: is_clean(guest_72)), left(guest_72)
 
 
@@ -381,14 +381,14 @@ def test_a_far_side_that_dies_leaves_nobody_here(guest_72: Guest, dialect: str) 
 
 def test_a_shell_is_waited_for_while_it_is_at_work(guest_72: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe that nobody reads stands for a kernel that takes longer for a write than a silent line is waited for."""
-    monkeypatch.setattr(answer_limit, "USUAL", 10.0)
+    monkeypatch.setattr(answer_limit, "SILENCE_LIMIT", 10.0)
     monkeypatch.setattr(shell_client, "AFTER", 0.0)
     slow = "/tmp/slow"
     guest_72.run(f"rm -f {slow}; mkfifo {slow}")
     with contextlib.closing(reach(guest_72.ssh_options, python=False)) as target, ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         step = pool.submit(target.perform, Step(Effect.WRITE, slow, b"nop"))
-        assert until(lambda: step.done() or target.heard > began + 2 * answer_limit.USUAL)
+        assert until(lambda: step.done() or target.heard > began + 2 * answer_limit.SILENCE_LIMIT)
         assert not step.done()
         assert guest_72.run(f"cat {slow}; rm {slow}") == b"nop"
         step.result()

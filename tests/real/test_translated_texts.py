@@ -12,7 +12,7 @@ from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.translation.translate import translate
 from tests.real.held import bring_in
 
@@ -51,7 +51,7 @@ def test_a_text_that_is_printed_is_in_the_events(
 ) -> None:
     found = translate(f'tracepoint:{event} {{ printf("%s", {text}); }}')
     assert found is not None and found.whole
-    watch.arm(armable(found.probes[0]))
+    watch.arm(parse_armable(found.probes[0]))
     workload = subprocess.Popen([*guest.ssh_command, WORKLOAD])
     while workload.poll() is None:
         watch.tick()

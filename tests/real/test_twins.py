@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.attach.symbols import look
+from kernel.attach.symbols import symbol_lookups
 from kernel.connection.planner import Connection
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -27,7 +27,7 @@ NAMES = 12
 def connection(guest: Guest) -> Iterator[Connection]:
     found = Connection(connect(guest, "twins"))
     found.load_symbols()
-    found.catalog.ground = look(found.target, found.facts.release, found.symbols)
+    found.catalog.ground = symbol_lookups(found.target, found.facts.release, found.symbols)
     yield found
     found.close()
 

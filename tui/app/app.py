@@ -27,7 +27,7 @@ from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
-from tui.commands import WHY_NOT, bindings, excuses
+from tui.commands import WHY_NOT, bindings, why_not_bindings
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
@@ -64,7 +64,7 @@ class Probewright(App[None]):
 
     TITLE = "probewright"
     CSS = "Screen { layers: base; & VerticalScroll { scrollbar-size-vertical: 1; } }"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *excuses()]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *why_not_bindings()]
     DEFAULT_MODE = "compose"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name}
 

@@ -71,7 +71,7 @@ class ArmingControl:
 
     def arm_all(self, probes: Sequence[Armable]) -> None:
         """Arm probes, and go to their events; ask about one that is armed already, or stands there twice."""
-        from probes.plans.duplicates import apart, under_another_name
+        from probes.plans.duplicates import split_duplicates, under_another_name
 
         watching = self._target.watching
         if watching is None:
@@ -79,7 +79,7 @@ class ArmingControl:
         # A recording has what it holds: nothing is armed there, and nothing twice.
         running = watching.armed if watching.connection.target.is_kernel else ()
         plans = [armed.plan for armed in running]
-        fresh, again = apart(probes, [*(plan.probe for plan in plans), *self._being_armed])
+        fresh, again = split_duplicates(probes, [*(plan.probe for plan in plans), *self._being_armed])
         for probe in fresh:
             self.arm(probe)
         if again and fresh:
@@ -91,7 +91,11 @@ class ArmingControl:
 
         def answered(answer: str) -> None:
             if answer == "show":
-                there = [plan for plan in plans if any(not apart([probe], [plan.probe]).fresh for probe in again)]
+                there = [
+                    plan
+                    for plan in plans
+                    if any(not split_duplicates([probe], [plan.probe]).fresh for probe in again)
+                ]
                 self._places.show_newest_of({event.path for plan in there for event in plan.events})
             for other in others if answer == "again" else ():
                 self.arm(other)

@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
 from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead
-from tui.commands import CAREFUL
+from tui.commands import GUARDED_ACTIONS
 from tui.notifications import Notices
 from widgets.safe_text import cut, safe
 
@@ -107,7 +107,10 @@ class Keyboard:
                 continue
             command = self._command(event.key)
             fate = self.rule.fate(
-                stroke, in_text=self._in_text, careful=command in CAREFUL, meant=command not in ("", "why_not")
+                stroke,
+                in_text=self._in_text,
+                careful=command in GUARDED_ACTIONS,
+                meant=command not in ("", "why_not"),
             )
             if fate is KeyRoute.HOLD:
                 self._held.append((event, stroke))

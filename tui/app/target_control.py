@@ -190,13 +190,13 @@ class TargetControl:
             self._app.run_worker(lambda: self._take_away(watches, connection), thread=True, group="leave")
 
     def _take_away(self, watches: Sequence[Watch], connection: Connection) -> None:
-        from kernel.cleanup.undo import words_of
+        from kernel.cleanup.undo import failure_lines
 
         for watching in watches:
             watching.hurry(time.monotonic())
         failures = [failure for watching in watches for failure in watching.close()]
         connection.close()
-        self._app.post_message(Disarmed(words_of(failures)))
+        self._app.post_message(Disarmed(failure_lines(failures)))
 
     # -- leftovers -------------------------------------------------------------------------------------------------
 

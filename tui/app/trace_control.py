@@ -210,14 +210,14 @@ class TraceControl:
         self._end_is_left = True
 
     def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
-        from kernel.cleanup.undo import words_of
+        from kernel.cleanup.undo import failure_lines
         from kernel.graph.watch import GraphWatch
 
         connection.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
-            failures = words_of(self._begun.close() if self._begun else ())
+            failures = failure_lines(self._begun.close() if self._begun else ())
             watching = GraphWatch(connection, plan)
             try:
                 watching.begin()
@@ -252,14 +252,14 @@ class TraceControl:
             self._run(lambda: self._end(watching))
 
     def _end(self, watching: GraphWatch) -> None:
-        from kernel.cleanup.undo import words_of
+        from kernel.cleanup.undo import failure_lines
 
         with self._changing:
             watching.settle_queue()
             failures = watching.close()
         if watching is self.watching:
             self.ends = False
-        self._app.post_message(Disarmed(words_of(failures)))
+        self._app.post_message(Disarmed(failure_lines(failures)))
 
     def data_came(self) -> None:
         """Call the next tick after a pause, where a tracer runs."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from kernel.errors import KernelError, ProbeRefused, SingleTargetOnly
 from kernel.guards.limits import TooFast
 from probes.presets.errors import PresetError
-from tui.cli.console.early import reaching
-from tui.cli.console.once import forget_said, is_news
-from tui.cli.follow.ending import Ending, keep_endings
+from tui.cli.console.early import opening_early
+from tui.cli.console.once import is_first_report, reset_reported
+from tui.cli.follow.ending import Ending, reraise_lost_endings
 from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
 
 if TYPE_CHECKING:
@@ -42,43 +42,43 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     try:
         return _run(arguments)
     except Exception as error:
-        return unforeseen(error)
+        return print_unexpected_error(error)
 
 
 def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
-    keep_endings()
-    forget_said()
+    reraise_lost_endings()
+    reset_reported()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     status: int = DONE
     try:
-        with reaching(arguments):
+        with opening_early(arguments):
             module = importlib.import_module(f"tui.cli.commands.{arguments.command}")
             status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
-        from tui.cli.console.journal import Level, saying
+        from tui.cli.console.journal import Level, at_priority
         from tui.cli.console.output import emit
         from tui.cli.console.verdict import refusal, show_verdict
 
         if getattr(arguments, "json", False):
             emit(refusal(error.verdict.command, error.verdict))
-        with saying(Level.ERROR):
+        with at_priority(Level.ERROR):
             show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
     except PresetError as error:
-        from tui.cli.console.journal import Level, saying
+        from tui.cli.console.journal import Level, at_priority
         from tui.cli.console.output import plain
 
-        with saying(Level.ERROR):
+        with at_priority(Level.ERROR):
             print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     except TooFast as error:
-        return fail(error, REFUSED)
+        return print_error(error, REFUSED)
     except SingleTargetOnly as error:
-        return fail(error, USAGE)
+        return print_error(error, USAGE)
     except KernelError as error:
-        return fail(error, UNUSABLE)
+        return print_error(error, UNUSABLE)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -94,15 +94,15 @@ def _not_written(error: OSError) -> int:
     """Report that standard output takes no more data, for example on a full disk; raise any other error again."""
     if error.errno not in _FULL or not _is_printing(error.__traceback__):
         raise error
-    return not_given_out(error)
+    return print_full_output(error)
 
 
-def not_given_out(error: OSError) -> int:
+def print_full_output(error: OSError) -> int:
     """Report that standard output takes no more data; return the exit status."""
-    from tui.cli.follow.signals import give_up_output
+    from tui.cli.follow.signals import discard_output
 
-    give_up_output()  # else the interpreter tries again at the exit, and complains
-    return fail(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
+    discard_output()  # else the interpreter tries again at the exit, and complains
+    return print_error(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
 
 
 def _is_printing(at: TracebackType | None) -> bool:
@@ -112,7 +112,7 @@ def _is_printing(at: TracebackType | None) -> bool:
     return at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("tui.cli.")
 
 
-def unforeseen(error: Exception) -> int:
+def print_unexpected_error(error: Exception) -> int:
     """Report an error that no command caught in one line: an input is damaged, or the program has a fault.
 
     In the second case the error is raised if PROBEWRIGHT_TRACEBACK is set, for a bug report.
@@ -122,21 +122,21 @@ def unforeseen(error: Exception) -> int:
     from foreign.refusal import InputRefusal
 
     if isinstance(error, BtfError | RecordingError | InputRefusal):
-        return fail(KernelError(str(error)), UNUSABLE)
+        return print_error(KernelError(str(error)), UNUSABLE)
     if os.environ.get("PROBEWRIGHT_TRACEBACK"):
         raise error
     words = " ".join(str(error).split())[:200]
     remedy = "with PROBEWRIGHT_TRACEBACK=1 it says where: a report of it with the input helps to mend it"
-    return fail(KernelError(f"an error of the program: {type(error).__name__}: {words}", remedy), UNUSABLE)
+    return print_error(KernelError(f"an error of the program: {type(error).__name__}: {words}", remedy), UNUSABLE)
 
 
-def fail(error: KernelError, status: int) -> int:
+def print_error(error: KernelError, status: int) -> int:
     """Print an error and its remedy; return the exit status."""
-    from tui.cli.console.journal import Level, saying
+    from tui.cli.console.journal import Level, at_priority
     from tui.cli.console.output import plain
 
-    with saying(Level.ERROR):
-        if is_news(error):
+    with at_priority(Level.ERROR):
+        if is_first_report(error):
             print(f"probewright: {plain(str(error))}", file=sys.stderr)
         if error.remedy:
             print(f"  {plain(error.remedy)}", file=sys.stderr)

@@ -108,7 +108,7 @@ class Completer:
                         self._programs[one] = look_up(one)
 
     def _program(self, path: str) -> Program:
-        """Return a program that was read already. Raises NotPlaced."""
+        """Return a program that was read already. Raises SymbolNotPlaced."""
         try:
             return self._programs[path]
         except KeyError:

@@ -52,14 +52,14 @@ class PastedLines:
 
     def offer(self, event: LinesRead) -> None:
         """Offer to arm all lines that can be armed; list the others with the reasons."""
-        from probes.plans.duplicates import apart
+        from probes.plans.duplicates import split_duplicates
         from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 
         self._bench.keyboard.ends(_READING)
         if event.connection is not self._bench.connection:
             return
         good = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
-        probes, again = apart(good)
+        probes, again = split_duplicates(good)
         left = Counter(again)
         lines: list[PastedLine] = []
         for one in reversed(event.found):  # of those that are twice the first is taken

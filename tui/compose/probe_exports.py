@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernel.connection.planner import Connection, refused_if_damaged
-from kernel.connection.symbol_addresses import by_name
+from kernel.connection.symbol_addresses import with_function_name
 from kernel.errors import KernelError
 from kernel.safe_files.new_file import create
 from probes.command import Armable, is_function
@@ -82,7 +82,7 @@ def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Export
 @refused_if_damaged()
 def _lowered(connection: Connection, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
     """Lower as `Connection.lower` does, for the features of the other tool in place of this kernel's."""
-    probe = by_name(probe, lambda: connection.symbols)
+    probe = with_function_name(probe, lambda: connection.symbols)
     btf = connection.types_of(probe)
     facts = replace(connection.facts, features=dialect.lowered_for(connection.facts))
     around = UNKNOWN if is_function(probe) else connection.surroundings.nearby

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
-from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import ReasonKind
-from probes.check import Checked, armable, as_there
+from probes.check import CheckResult, parse_armable, refuse_unknown_tracepoint
 from probes.command import Armable, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
-from probes.lowering.other_kernels import OtherKernelLines, elsewhere
+from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds
 from probes.static_events import is_static
 from probes.syntax.parse import ParseError
@@ -100,7 +100,7 @@ def filtered(shown: Specification, condition: str) -> str:
 
 def _probe_of(text: str) -> Armable | None:
     try:
-        return armable(text)
+        return parse_armable(text)
     except ParseError:
         return None
 
@@ -112,14 +112,14 @@ def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
     return probe if function.kinds or function.prototype else None
 
 
-def _explained(connection: Connection, checked: Checked) -> Checked:
+def _explained(connection: Connection, checked: CheckResult) -> CheckResult:
     """Add the reason from the list of functions, where the function itself is refused."""
     name = refused_function(checked.verdict)
     about = connection.catalog.attachability(name) if name else None
     if about is None:
         return checked
     near = connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ()
-    return checked._replace(verdict=with_reason(checked.verdict, about, near))
+    return checked._replace(verdict=explain_refusal(checked.verdict, about, near))
 
 
 def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ...]]:
@@ -138,7 +138,7 @@ def _of_another_tool(text: str, meant: Translation) -> Verdict:
     return Verdict(" ".join(text.split()), error)
 
 
-def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
+def _put_right(connection: Connection, text: str, checked: CheckResult) -> CheckResult:
     """Return a refusal with the whole text corrected, where no name does; tries few, for each key calls it."""
     verdict, error = checked.verdict, checked.verdict.error
     if error is None:
@@ -146,7 +146,7 @@ def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
 
     def judged(other: str) -> Verdict:
         found = connection.check_typed(other)
-        return as_there(other, _explained(connection, found).verdict, connection.facts)
+        return refuse_unknown_tracepoint(other, _explained(connection, found).verdict, connection.facts)
 
     right = corrected(text, verdict, judged, _TRIED)
     if right and not (error.nearest and error.nearest[0] in right):
@@ -154,7 +154,7 @@ def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
     return checked._replace(verdict=replace(verdict, error=with_correction(error, right)))
 
 
-def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
+def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Specification:
     plan = checked.plan
     notes = plan.losses if plan else ()
     if checked.written is not None and checked.written.error is not None:
@@ -173,7 +173,7 @@ def others_of(
 ) -> tuple[OtherKernel, ...]:
     """Return the lines of a probe for other kernels; kernels with equal lines together."""
     found: dict[OtherKernelLines, list[str]] = {}
-    for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
+    for name, lines in lower_for_others(probe, connection.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
     like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
     return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)

@@ -12,7 +12,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
-from kernel.recording.replay import holds
+from kernel.recording.replay import is_recorded
 from kernel.recording.target import RecordingTarget
 from probes.command import Armable
 from probes.presets.errors import PresetError
@@ -66,7 +66,7 @@ def _not_recorded(connection: Connection, judgement: PresetJudgement) -> str:
     if not isinstance(connection.target, RecordingTarget) or not connection.holds_events:
         return ""
     recording = connection.target.recording
-    if all(one.plan is not None and holds(recording, one.plan) for one in judgement.probes):
+    if all(one.plan is not None and is_recorded(recording, one.plan) for one in judgement.probes):
         return ""
     names = sorted({plan.probe.subject for plan in readable_plans(recording)})
     return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"

@@ -10,7 +10,7 @@ from textual import on
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.filter.filter import Filter, PassCount, told
+from tui.filter.filter import Filter, PassCount, condition_error_text
 from widgets.events.filter_line import FilterLine
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class FilterBar(FilterLine):
             try:
                 self._preview = self.begin(event.text)
             except ConditionError as error:
-                self._error = told(error)
+                self._error = condition_error_text(error)
         self._count()
 
     def _count(self) -> None:
@@ -159,7 +159,7 @@ class FilterBar(FilterLine):
         try:
             self.choose(event.text, self._preview)
         except ConditionError as error:
-            self._error, self._is_rejected = told(error), True
+            self._error, self._is_rejected = condition_error_text(error), True
             self._count()
             return
         self._finish(changed=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from events.names.errnos import errno_name, errno_names, errno_of
 from events.names.event_names import CGROUP, event_name
 from events.search.comparison import COMM, LATENCY, NUMERIC
-from events.search.condition import OF_ALL
-from events.search.condition_parser import quoted
+from events.search.condition import COMMON_FIELDS
+from events.search.condition_parser import quote_value
 from events.search.field_kinds import ValueKind
 from events.text import FAULT
 from probes.completion.choice import Completion, Completions, ItemKind, ranked
@@ -70,7 +70,7 @@ def complete_filter(
         values: returns the values of a field, the most frequent first.
     """
     place = _place(text[:cursor])
-    known = {**OF_ALL, **sorts}
+    known = {**COMMON_FIELDS, **sorts}
     last = place.before[-1] if place.before else ""
     field = place.before[-2] if len(place.before) > 1 else ""
     if last in ("", "&&", "||", "(", "!"):
@@ -105,7 +105,7 @@ def _place(before: str) -> _Token:
 
 
 def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...]:
-    names = list(dict.fromkeys((*(name for name in known if name not in OF_ALL), *OF_ALL)))
+    names = list(dict.fromkeys((*(name for name in known if name not in COMMON_FIELDS), *COMMON_FIELDS)))
     return tuple(
         Completion(f"{names[n]} ", ItemKind.FIELD, names[n], about=_field_note(names[n], known[names[n]]))
         for n in ranked(names, typed)
@@ -174,7 +174,7 @@ def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]
 def _value(value: object, shown: str) -> CandidateValue | None:
     if isinstance(value, str):
         try:
-            return CandidateValue(quoted(value)) if value != FAULT and value.isprintable() else None
+            return CandidateValue(quote_value(value)) if value != FAULT and value.isprintable() else None
         except ValueError:
             return None
     if not isinstance(value, int):

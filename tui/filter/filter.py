@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
-from events.search.condition_parser import ConditionError, ValueRefused, condition
+from events.search.condition_parser import ConditionError, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
@@ -70,7 +70,7 @@ class Filter:
         """Set another condition; `selected`: its events from `preview`. Raises ConditionError."""
         text = text.strip()
         if text and watch is not None:
-            condition(text, self.sorts(watch), str)
+            parse_condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
         if selected is not None and selected.condition.text == text:
             self._cache(selected)
@@ -79,7 +79,7 @@ class Filter:
         """Raise ConditionError if a text is no condition on the recorded fields of any of several kernels."""
         for watch in watches:
             self.sorts(watch)
-        condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
+        parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
 
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
@@ -118,7 +118,7 @@ class Filter:
     @property
     def _condition(self) -> Condition | None:
         """The parsed condition with the kinds of its fields; None: every event passes."""
-        return condition(self.text, {LATENCY: ValueKind.NUMBER, **self._sorts}, str) if self.text else None
+        return parse_condition(self.text, {LATENCY: ValueKind.NUMBER, **self._sorts}, str) if self.text else None
 
     def of(self, watch: Watch, store: Store) -> FilteredRows | None:
         """Return the events of a store that pass, as the same object until the result changes; None: all pass."""
@@ -128,7 +128,7 @@ class Filter:
         try:
             selected = self.preview(self.text, watch, store)
         except ConditionError as error:
-            self.error = told(error)
+            self.error = condition_error_text(error)
             return None
         self.error = ""
         self._cache(selected)
@@ -136,7 +136,7 @@ class Filter:
 
     def preview(self, text: str, watch: Watch, store: Store) -> FilteredRows:
         """Return the events that would pass a condition, found by ticks. Raises ConditionError."""
-        return _selected(condition(text.strip(), self.sorts(watch), store.comm, store.cgroups), watch, store)
+        return _selected(parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups), watch, store)
 
     def names_changed(self, watch: Watch) -> None:
         """Check all events again if the new names or cgroups of tasks change the result."""
@@ -173,7 +173,7 @@ def check_form(text: str) -> None:
     """Raise ConditionError if a text is no condition, whatever fields will exist."""
     if text.strip():
         with contextlib.suppress(ValueRefused):
-            condition(text, _AnyFields(), str)
+            parse_condition(text, _AnyFields(), str)
 
 
 def slower_than(least: int) -> str:
@@ -182,7 +182,7 @@ def slower_than(least: int) -> str:
     return f"{LATENCY} >= {least // size}{unit}"
 
 
-def told(error: ConditionError) -> str:
+def condition_error_text(error: ConditionError) -> str:
     """Return the place and the reason of an error in a condition."""
     return f"at {error.at + 1}: {error}"
 

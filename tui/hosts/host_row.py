@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from events.store.outage_mark import gap_seconds
+from events.store.outage_mark import total_outage_seconds
 from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
 from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
@@ -50,7 +50,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         remedy=remedy,
         gone=trying.gone if trying is not None else None,
         silent=silent,
-        gap=gap_seconds(gaps_of(host)),
+        gap=total_outage_seconds(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )

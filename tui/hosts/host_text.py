@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from events.clocks.clock_offset import ClockOffset
 from events.names.event_names import exported_name
-from events.store.outage_mark import Outage, gap_of
+from events.store.outage_mark import Outage, total_outage_text
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvents
@@ -43,7 +43,7 @@ class HostAccount(NamedTuple):
         of = "" if self.of is None else f" of {self.of:,}"
         parts = [f"{self.events:,}{of} events", self.losses.text]
         parts += [] if self.final else ["losses and hits as of before it was lost"]
-        parts += [f"gap {gap_of(self.gaps)}"] if self.gaps else []
+        parts += [f"gap {total_outage_text(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
         parts += [f"clock {clock_text(self.offset)}"] if self.offset else []

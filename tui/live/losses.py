@@ -113,6 +113,6 @@ class LossScreen(ModalScreen[None]):
             mode = Mode.COUNT if name == "count" else Mode.RECORD
             self.bench.arming.remedy(lambda watching: kernel_jobs.switch(watching, armed, mode))
         elif (active := maxactive_of(armed.plan)) is not None:
-            self.bench.arming.remedy(lambda watching: kernel_jobs.more_active(watching, armed, active * 4))
+            self.bench.arming.remedy(lambda watching: kernel_jobs.raise_maxactive(watching, armed, active * 4))
         else:
             self.notify("only a kretprobe has a maxactive", markup=False)

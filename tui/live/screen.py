@@ -146,10 +146,10 @@ class LiveScreen(Screen[None]):
 
     async def on_summary_pane_events_wanted(self, event: SummaryPane.EventsWanted) -> None:
         event.stop()
-        from events.search.condition_parser import joined
+        from events.search.condition_parser import and_condition
 
         await self.action_view("events")
-        self.views.events.pane.only(joined(self.filter.text, event.condition))
+        self.views.events.pane.only(and_condition(self.filter.text, event.condition))
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
         event.stop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from kernel.session.session import Armed
-from probes.hist.kept import is_own
+from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
 from tui import kernel_jobs
 from tui.messages import Remedied
@@ -48,7 +48,7 @@ class TriggerScreen(TriggerDialog):
         """Return the triggers that a person asked for; counting in the kernel removes its own."""
         session = self._watching.session
         found = session.triggers(self._armed) if session is not None else ()
-        return tuple(one for one in found if not is_own(one[1]))
+        return tuple(one for one in found if not is_session_trigger(one[1]))
 
     def _takers(self, text: str) -> list[PlannedEvent]:
         plan, connection = self._armed.plan, self._watching.connection

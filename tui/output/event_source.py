@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole
-from events.export.clocked import timed
+from events.export.clocked import with_time_of_day
 from events.export.source import UNNAMED, ProbeNote, Source
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
@@ -56,7 +56,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
 
 def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
     """Return the source with the time of day of each event, where it is known."""
-    return timed(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
+    return with_time_of_day(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
 
 def load_symbols(watch: Watch, form: Format) -> None:

@@ -138,7 +138,7 @@ class HotSpotsTable(EventsTable):
         yield from self._spots()
 
     def _spots(self) -> list[dict[str, Any]]:
-        from events.graph.hot_spots import hot_spots, spent
+        from events.graph.hot_spots import call_times, hot_spots
         from tui.views.graph.search import passing_rows
 
         if self._rows is None:
@@ -155,7 +155,7 @@ class HotSpotsTable(EventsTable):
                     "longest": spot.longest,
                     "errors": spot.failed if graph.knows_errors else None,
                 }
-                for spot in hot_spots(spent(graph.tree, None, passing))
+                for spot in hot_spots(call_times(graph.tree, None, passing))
             ]
         return self._rows
 

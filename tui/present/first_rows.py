@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.batch import Batch
-from events.store.outage_mark import cut_of, gap_seconds
+from events.store.outage_mark import outage_of_batch, total_outage_seconds
 from kernel.recording.plans import recorded_plans
 from tui.present.first_row import FirstRow, FirstRows
 from tui.present.watched_events import fields_of
@@ -77,7 +77,7 @@ def _read(recording: Recording, store: Store) -> tuple[bool, float]:
         if size >= _MOST_BYTES:
             return False, gap
         size += sum(map(_size, entries))
-        gap += gap_seconds(outage for outage in map(cut_of, entries) if outage is not None)
+        gap += total_outage_seconds(outage for outage in map(outage_of_batch, entries) if outage is not None)
         store.feed(*entries)
     store.flush()
     return True, gap

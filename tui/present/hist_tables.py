@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from events.names.event_names import event_name, exported_name
-from probes.hist.unfiltered import ignored_text
+from probes.hist.unfiltered import beyond_filter_text
 from widgets.number_format import grouped
 from widgets.safe_text import fit, safe, width
 
@@ -46,7 +46,7 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
         elif found.alike:
             yield TableLine(f"  {alike_text(found.alike)}", "dim")
         if table.ignored:
-            yield TableLine(safe(f"  counted {ignored_text(table.ignored)}"), "dim")
+            yield TableLine(safe(f"  counted {beyond_filter_text(table.ignored)}"), "dim")
 
 
 def alike_text(number: int) -> str:

@@ -32,7 +32,7 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     """Return the kind of value of each field that a probe records, or recorded before."""
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
-    from events.search.field_kinds import sorts_of
+    from events.search.field_kinds import value_kinds
 
     formats = [fmt for one in watch.armed for fmt in one.formats.values()]
     with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
@@ -40,7 +40,7 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
     columns = (column.name for plan in watch.known.plans for event in plan.events for column in event.columns)
-    return sorts_of(formats, dict.fromkeys((*columns, *traced)))
+    return value_kinds(formats, dict.fromkeys((*columns, *traced)))
 
 
 def remark_of(condition: Condition) -> str:
@@ -89,18 +89,18 @@ def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
 
 def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
     """Return the losses of a watch, each kind by itself."""
-    from events.store.outage_mark import gap_seconds
+    from events.store.outage_mark import total_outage_seconds
 
     if watch is None or watch.store is None:
         return LossTotals()
-    return LossTotals(*lost_of(watch, counts), gap=gap_seconds(watch.cuts))
+    return LossTotals(*lost_of(watch, counts), gap=total_outage_seconds(watch.cuts))
 
 
 def note_of_gap(watch: Watch) -> str:
     """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
-    from events.store.outage_mark import gap_of
+    from events.store.outage_mark import total_outage_text
 
-    return f"line cut for {gap}" if (gap := gap_of(watch.cuts)) else ""
+    return f"line cut for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
 
 
 def note_of(watch: Watch) -> str:

@@ -10,7 +10,7 @@ from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
-from events.search.condition_parser import free_word, quoted
+from events.search.condition_parser import free_word, quote_value
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
 from tui.present.value_text import ValueStyle, time_of
@@ -144,7 +144,7 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
-                with_quotes = f"{free_word(COMM, own)} == {quoted(name)}"
+                with_quotes = f"{free_word(COMM, own)} == {quote_value(name)}"
             pids = tuple(sorted(task[0] for task in tasks))
             label = f"{name}, {grouped(len(tasks))} tasks"
             found.append(SummaryValue(label, hits, error, with_quotes, False, name, pids))
@@ -200,7 +200,7 @@ class _Names:
         if isinstance(value, bool | int):
             return f"{of_event}{int(value)}"
         try:
-            return f"{of_event}{quoted(value)}" if isinstance(value, str) else ""
+            return f"{of_event}{quote_value(value)}" if isinstance(value, str) else ""
         except ValueError:
             return ""
 

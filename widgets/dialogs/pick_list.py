@@ -35,7 +35,7 @@ class _Texts:
 class PickRows(LineList):
     """List of the answers."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "ChoiceDialog", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
 
 
 class PickList(Dialog[int]):

@@ -62,7 +62,7 @@ class _ChoiceRows:
 
 
 class _ChoiceList(LineList):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "ChoiceDialog", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
 
 
 class TargetChooser(Vertical):
@@ -80,7 +80,7 @@ class TargetChooser(Vertical):
         Binding(
             "enter",
             "choose",
-            "ChoiceDialog",
+            "Choose",
             key_display="enter",
             id="targets.choose",
             tooltip="Open the target under the cursor",

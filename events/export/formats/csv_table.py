@@ -21,13 +21,13 @@ from collections.abc import Collection
 from typing import BinaryIO
 
 from events.decode import Value
-from events.export.catalogue import having
+from events.export.catalogue import format_names
 from events.export.escape import exact_values
 from events.export.source import Source
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
-from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
+from events.store.outage_mark import OUTAGE_FIELDS, is_mark, mark_values, task_name
 from events.text import show
 
 _FORMULA_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
@@ -47,14 +47,16 @@ STACK = "stack"
 def columns_of(source: Source) -> tuple[str, ...]:
     """Return the names of the fields of all formats, each once."""
     names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
-    return tuple(names | dict.fromkeys((*(FIELDS if source.cuts else ()), *((STACK,) if source.stacks else ()))))
+    return tuple(
+        names | dict.fromkeys((*(OUTAGE_FIELDS if source.cuts else ()), *((STACK,) if source.stacks else ())))
+    )
 
 
 def unplaced_note(number: int) -> tuple[str, ...]:
     """Return the note about values that had no column."""
     if not number:
         return ()
-    others = having(lambda form: not (form.columns or form.partial))
+    others = format_names(lambda form: not (form.columns or form.partial))
     return (f"{number:,} values are left out: their field was not known at the start; {others} have all",)
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.calls.call_values import idle_task
-from events.export.catalogue import having, left_out_note
+from events.export.catalogue import format_names, left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
-from events.graph.record_ends import measured
+from events.graph.record_ends import measured_duration
 from events.record import Record
 from events.stacks.stack import Frame, field_frames, kernel_frames
-from events.store.outage_mark import Outage, cut_of_record, gap_of
+from events.store.outage_mark import Outage, outage_of_record, total_outage_text
 
 _MOST = 1 << 16
 """Maximum number of distinct stacks; further ones share one line."""
@@ -77,8 +77,8 @@ class FoldedStacks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        gap = gap_of(self._cuts)
-        others = having(lambda form: form.name != "folded")
+        gap = total_outage_text(self._cuts)
+        others = format_names(lambda form: form.name != "folded")
         cut = (f"the line was cut for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._omitted
         if not missing:
@@ -90,7 +90,7 @@ class FoldedStacks:
         return (*cut, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:
-        if (cut := cut_of_record(record)) is not None:
+        if (cut := outage_of_record(record)) is not None:
             if cut.missing:
                 self._cuts.append(cut)
             return
@@ -152,7 +152,7 @@ class FoldedStacks:
         """End a call; `beside`: its nanoseconds that are counted for another probe's call of the same function."""
         frame = frames.pop(at)
         self._any_call = True
-        took = measured(leave)
+        took = measured_duration(leave)
         took = leave.ts - frame.began if took is None else took
         names = (outer.name for outer in frames[:at] if not outer.late)
         if counts:

@@ -23,7 +23,7 @@ from events.format import Field, FieldKind
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
-from events.store.outage_mark import FIELDS, is_mark, mark_values, task_name
+from events.store.outage_mark import OUTAGE_FIELDS, is_mark, mark_values, task_name
 from events.text import show
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]
             kind = _type_of(pa, fields[name])
             found[name] = _common(pa, found[name], kind) if name in found else kind
     if source.cuts:
-        for name, kind in zip(FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
+        for name, kind in zip(OUTAGE_FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
             found[name] = _common(pa, found[name], kind) if name in found else kind
     if source.stacks:
         found[STACK] = _common(pa, found[STACK], pa.list_(pa.string())) if STACK in found else pa.list_(pa.string())

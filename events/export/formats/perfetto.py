@@ -27,7 +27,7 @@ from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.names.event_names import event_name
 from events.record import Record
 from events.stacks.stack import stack_values
-from events.store.outage_mark import cut_of_record, is_mark, mark_values
+from events.store.outage_mark import is_mark, mark_values, outage_of_record
 
 _TRACE_PACKET = 1
 _TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIRST_PACKET = 8, 10, 11, 13, 60, 87
@@ -89,7 +89,7 @@ class PerfettoTrace:
 
     def _write_outage(self, record: Record) -> None:
         """Write an outage to the connection's track."""
-        track, cut = self._base + _CONNECTION, cut_of_record(record)
+        track, cut = self._base + _CONNECTION, outage_of_record(record)
         if track not in self._tracks:
             self._tracks[track] = "line"
             descriptor = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)

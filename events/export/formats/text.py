@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from events.export.catalogue import left_out_note
-from events.export.escape import exact_values, unescaped
+from events.export.escape import exact_values, unescape_text
 from events.export.source import Source
 from events.graph.record_ends import EVENTS
 from events.kernel_time import seconds
@@ -91,7 +91,7 @@ class KernelText:
     def _write(self, record: Record) -> None:
         line = context(record) + self._text(_exact(record))
         # Bytes that are not UTF-8 were decoded to `\xNN`: the kernel prints the bytes.
-        self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")
+        self._out.write((unescape_text(line) if "\\x" in line else line.encode()) + b"\n")
 
     def _text(self, record: Record) -> str:
         if is_stack(record):  # trace_stack_print(), trace_user_stack_print()

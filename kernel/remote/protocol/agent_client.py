@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING
 
 from kernel.agent import frames
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.answer_limit import LOOK, AnswerLimit, write_patiently
-from kernel.remote.heartbeat import keep_asking
+from kernel.remote.answer_limit import CHECK_INTERVAL, AnswerLimit, write_with_checks
+from kernel.remote.heartbeat import start_heartbeat
 from kernel.remote.protocol.page_stream import MAX_FRAME, AgentStream, expand, number
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class AgentClient:
             if self._lost:
                 raise TargetLost(self._lost)
             try:
-                write_patiently(self._to.fileno(), data, self._check_writing)
+                write_with_checks(self._to.fileno(), data, self._check_writing)
             except (OSError, ValueError):
                 self.lose("the line was cut")
         if self._lost:
@@ -162,7 +162,7 @@ class AgentClient:
         except BaseException:
             self._streams.pop(ident, None)
             raise
-        keep_asking(self._ping, lambda: self.heard, lambda: ident not in self._streams or bool(self._lost))
+        start_heartbeat(self._ping, lambda: self.heard, lambda: ident not in self._streams or bool(self._lost))
         return stream
 
     def forget(self, ident: int) -> None:
@@ -197,7 +197,7 @@ class AgentClient:
     def _wait(self, ident: int, reply: _Reply) -> _Reply:
         try:
             size, progress = 0, reply.asked
-            while not reply.done.wait(LOOK):
+            while not reply.done.wait(CHECK_INTERVAL):
                 self.check()
                 if reply.size != size:  # a long answer on a slow connection
                     size, progress = reply.size, time.monotonic()

@@ -6,7 +6,7 @@ import errno
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.agent import frames
 from kernel.errors import FileRefused
 from kernel.remote.protocol.agent_client import SILENCE, WINDOW, AgentClient
@@ -85,7 +85,7 @@ def encode(path: str) -> bytes:
     """Return a path as bytes for a request. Raises FileRefused for NUL, which no path can hold."""
     if "\0" in path:
         raise FileRefused(path, errno.EINVAL)
-    return encoded(path)
+    return encode_text(path)
 
 
 def decode(name: bytes) -> str:

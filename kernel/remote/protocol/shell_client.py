@@ -16,9 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.answer_limit import LOOK, AnswerLimit, write_patiently
+from kernel.remote.answer_limit import CHECK_INTERVAL, AnswerLimit, write_with_checks
 from kernel.remote.protocol.second_shell import AFTER, SecondShell
 from kernel.remote.protocol.shell_program import PROGRAM
 
@@ -105,7 +105,7 @@ class ShellClient:
                 raise TargetLost(self._lost)
             self.unanswered = time.monotonic()
             try:
-                self._send(encoded(f"{lines} {token}\n{command}\n"))
+                self._send(encode_text(f"{lines} {token}\n{command}\n"))
                 output, status, words = self._answer(token.encode(), limit)
             finally:
                 self.unanswered = None
@@ -130,7 +130,9 @@ class ShellClient:
         return self._lost
 
     def lose(self, reason: str) -> None:
-        """Give up the connection for a reason; callers waiting for an answer get TargetLost within `LOOK` seconds."""
+        """Give up the connection for a reason; callers waiting for an answer get TargetLost within `CHECK_INTERVAL`
+        seconds.
+        """
         self._lose(reason)
 
     def check(self) -> None:
@@ -148,7 +150,7 @@ class ShellClient:
         """Reset the shell's watchdog at intervals; notice its end even while no command runs."""
         with contextlib.suppress(TargetLost, FileRefused):
             due = time.monotonic() + self._silence / 6
-            while not self._quiet.wait(max(0.0, min(LOOK, due - time.monotonic()))):
+            while not self._quiet.wait(max(0.0, min(CHECK_INTERVAL, due - time.monotonic()))):
                 self._listen()
                 if time.monotonic() >= due:
                     due = time.monotonic() + self._silence / 6
@@ -170,7 +172,7 @@ class ShellClient:
 
     def _send(self, data: bytes) -> None:
         try:
-            write_patiently(self._to.fileno(), data, lambda last: self._check_patience(last, last))
+            write_with_checks(self._to.fileno(), data, lambda last: self._check_patience(last, last))
         except (OSError, ValueError):
             raise self._lose("the line was cut") from None
 
@@ -205,7 +207,7 @@ class ShellClient:
 
     def _receive(self) -> None:
         last_byte = time.monotonic()
-        while not select.select([self._from], [], [], LOOK)[0]:
+        while not select.select([self._from], [], [], CHECK_INTERVAL)[0]:
             self._look_at_work(time.monotonic() - last_byte)
             self._check_patience(last_byte, last_byte)
         received = os.read(self._from.fileno(), 1 << 16)

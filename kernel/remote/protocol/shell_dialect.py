@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from foreign.packed import gunzip
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.heartbeat import keep_asking
+from kernel.remote.heartbeat import start_heartbeat
 from kernel.remote.protocol.shell_client import SILENCE, ShellClient
 from kernel.remote.protocol.shell_quote import escape, quote
 from kernel.remote.protocol.text_stream import TextStream
@@ -116,7 +116,7 @@ class ShellDialect:
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
         stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
         self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
-        keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
+        start_heartbeat(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
         return stream
 
     def stream_pids(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from events.batch import Batch, Chunk
-from foreign.text import encoded
+from foreign.text import encode_text
 from kernel.agent.ring_reader import write_all
 from kernel.errors import StreamClosed, TargetLost
 from kernel.remote.answer_limit import AnswerLimit
@@ -66,7 +66,7 @@ class TextStream:
         token = secrets.token_hex(16)
         script = STREAM + f"t_run {quote(instance)} {token}\n"
         try:
-            write_all(self._to.fileno(), encoded(script))
+            write_all(self._to.fileno(), encode_text(script))
             self.pids = self._hello(self._from.fileno(), token.encode())
         except (OSError, TargetLost) as error:
             self._process.kill()

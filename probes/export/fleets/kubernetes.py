@@ -64,13 +64,13 @@ def preset_of(ways: Sequence[Sequence[str]]) -> str:
     from probes.presets.errors import PresetError
     from probes.presets.read import read_preset
     from probes.presets.schema import Preset
-    from probes.presets.substitute import substituted
+    from probes.presets.substitute import substitute
     from probes.presets.write import new_text
 
     probes = tuple(tuple(map(collapsed, texts)) for texts in ways)
     try:
         text = _ascii(new_text(Preset(_NAME, "Exported for Kubernetes", probes)))
-        parsed = substituted(read_preset(text), {})
+        parsed = substitute(read_preset(text), {})
     except UnicodeEncodeError:
         raise CannotExport("a preset is text: it can't hold a byte that is no UTF-8") from None
     except PresetError as error:

@@ -21,7 +21,7 @@ from probes.fetcharg import (
     Variable,
     innermost,
 )
-from probes.functions.convention import FunctionConvention, is_plain
+from probes.functions.convention import FunctionConvention, has_kernel_position
 from probes.functions.fetcharg_types import default_type, is_byte, own_type, unwrap
 from probes.functions.signature import Signature, dentry_offsets
 from probes.functions.value import Value, ValueUnavailable, locate, nest
@@ -156,7 +156,7 @@ class Capturer:
         return ValueUnavailable("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
 
     def _type(self, kind: str | None) -> str | None:
-        return type_there(kind, self.dialect)
+        return type_on_kernel(kind, self.dialect)
 
     def _nameable(self, expression: Expression) -> bool:
         """Return whether the kernel, given this text, reads the right value."""
@@ -170,7 +170,7 @@ class Capturer:
         if not self.by_name or self.signature is None or any(hop.op == "[]" for hop in expression.path):
             return False
         number = self.signature.number_of(expression.name)
-        return number is not None and is_plain(self.where, number) and self._agrees(expression)
+        return number is not None and has_kernel_position(self.where, number) and self._agrees(expression)
 
     @property
     def _is_plain_result(self) -> bool:
@@ -253,7 +253,7 @@ class Capturer:
         return own_type(signature.btf, value.type_id) or f"x{bits}"
 
 
-def type_there(kind: str | None, dialect: Dialect) -> str | None:
+def type_on_kernel(kind: str | None, dialect: Dialect) -> str | None:
     """Return the type, or this kernel's substitute for a type that it lacks."""
     if kind is not None and not dialect.char and re.fullmatch(r"char(\[.*)?", kind):
         return f"u8{kind[4:]}"

@@ -34,7 +34,7 @@ class CaptureSelection(NamedTuple):
     losses: tuple[str, ...] = ()
 
 
-def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
+def fetcharg_for(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
     """Return the fetcharg for a value of this type; the type is written only where the kernel's default differs."""
     best = best_type(signature.btf, type_id)
     return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
@@ -43,7 +43,7 @@ def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int)
 UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
 
 
-def expand(
+def expand_all_arguments(
     fetchargs: Sequence[FetchArg],
     signature: Signature | None,
     convention: FunctionConvention,
@@ -88,7 +88,7 @@ def _argument(
     if not isinstance(kind, Struct) and passed.longs > 1:
         return _halves(signature, param.name, passed)
     if not isinstance(kind, Struct):
-        return [tick(signature, variable, param.type_id) if best else FetchArg(variable)], []
+        return [fetcharg_for(signature, variable, param.type_id) if best else FetchArg(variable)], []
     if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
         kind_of_all = best_type(signature.btf, kind.id)
         if kind_of_all is not None and not kind_of_all.endswith(("]", "string")):
@@ -119,7 +119,7 @@ def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[Fetch
         if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(captured) == _MAX_PARTS:
             continue
         variable = Variable(param.name, (Hop(".", member.name),))
-        captured.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
+        captured.append(FetchArg(variable) if member.bit_size else fetcharg_for(signature, variable, member.type_id))
     count = len(members) - len(captured)
     if count:
         losses.append(f"{param.name}: {count} members of a struct passed by value are left out")

@@ -18,16 +18,16 @@ from probes.rules.messages.guesses import struct_behind
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
 
 
-def doubts(fields: Sequence[NamedField], columns: Sequence[PlanColumn], capturer: Capturer) -> list[str]:
+def value_warnings(fields: Sequence[NamedField], columns: Sequence[PlanColumn], capturer: Capturer) -> list[str]:
     """Return warnings on the values a person named (`$$args` has suitable types), and on lost signs of all values."""
     names = {column.name for column in columns}
     written = [field for field in fields if field.name in names]
-    warnings = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
-    signs = (sign_lost(capturer, field.wanted.arg) for field in written)
+    warnings = ((field.name, value_warning(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
+    signs = (lost_sign_warning(capturer, field.wanted.arg) for field in written)
     return [*(f"{name}: {warning}" for name, warning in warnings if warning), *filter(None, signs)]
 
 
-def doubt(capturer: Capturer, arg: FetchArg) -> str:
+def value_warning(capturer: Capturer, arg: FetchArg) -> str:
     """Return a warning that the recorded value is hardly what is meant; empty: none. Raises ValueUnavailable."""
     kind, declared = arg.type, capturer.column(replace(arg, type=None), "").btf_type
     if capturer.signature is None or declared is None:
@@ -85,7 +85,7 @@ def _misread(capturer: Capturer, arg: FetchArg) -> str:
     return ""
 
 
-def sign_lost(capturer: Capturer, arg: FetchArg) -> str:
+def lost_sign_warning(capturer: Capturer, arg: FetchArg) -> str:
     """Return a warning that a signed number loses its sign as part of a register; empty: it doesn't."""
     if capturer.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
         return ""

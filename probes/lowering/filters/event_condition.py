@@ -9,7 +9,7 @@ from probes.facts.dialect import Dialect
 from probes.facts.errors_table import message_of
 from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.arguments.field_types import btf_type
-from probes.lowering.filters.filter_words import column_written, enum_names, in_words_of_kernel
+from probes.lowering.filters.filter_words import enum_names, kernel_filter, written_column
 from probes.refusal import CannotLower
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import misread
@@ -43,17 +43,17 @@ def checked_condition(
     Raises CannotLower: the kernel rejects the condition, or would match other events than it says.
     """
     names = {name: enum_names(btf, btf_type(btf, field)) for name, field in (fields or {}).items()}
-    lowered = in_words_of_kernel(text, fields, names, group)
+    lowered = kernel_filter(text, fields, names, group)
     try:
         predicates = check_filter(lowered, fields, environment, dialect, cpus)
     except RefusedWord as error:
         refused = error.refused
         hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
-        column = start + column_written(text, lowered, refused.offset)
+        column = start + written_column(text, lowered, refused.offset)
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
     refusal = misread(predicates, dialect.btf_args)
     if refusal is not None and refusal.column is not None:
-        column = start + column_written(text, lowered, refusal.column)
+        column = start + written_column(text, lowered, refusal.column)
         raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))
     return lowered

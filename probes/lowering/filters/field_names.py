@@ -59,7 +59,7 @@ def names_in(text: str) -> tuple[FieldName, ...]:
     return tuple(names)
 
 
-def unknown(text: str, fields: Sequence[str]) -> FieldName | None:
+def first_unknown(text: str, fields: Sequence[str]) -> FieldName | None:
     """Return the first name that is not a recorded field; None: all are."""
     allowed = EVERYWHERE.union(fields)
     return next((name for name in names_in(text) if name.text not in allowed), None)

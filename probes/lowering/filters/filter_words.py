@@ -31,9 +31,7 @@ Names = Mapping[str, Mapping[str, int]]
 """Named values by field."""
 
 
-def in_words_of_kernel(
-    text: str, fields: Mapping[str, StaticEventField] | None, names: Names, group: str = ""
-) -> str:
+def kernel_filter(text: str, fields: Mapping[str, StaticEventField] | None, names: Names, group: str = "") -> str:
     """Return a filter as written for the kernel; unknown names stay as they are.
 
     Args:
@@ -64,7 +62,7 @@ def in_words_of_kernel(
     return _PREDICATE.sub(lower, text)
 
 
-def column_written(written: str, lowered: str, column: int) -> int:
+def written_column(written: str, lowered: str, column: int) -> int:
     """Return the column in the filter as written for a column in the lowered filter: each word has a counterpart."""
     if written == lowered:
         return column

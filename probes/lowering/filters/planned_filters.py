@@ -11,8 +11,8 @@ from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, StaticEventField
 from probes.hist.trigger import read_trigger
-from probes.kernel_verdict import built_events
-from probes.lowering.filters.filter_words import Names, enum_names, in_words_of_kernel
+from probes.kernel_verdict import parse_existing
+from probes.lowering.filters.filter_words import Names, enum_names, kernel_filter
 from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
@@ -22,7 +22,7 @@ from probes.syntax.refused import RefusedWord
 from probes.verdict import Refusal
 
 
-def in_kernel_words(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
+def with_kernel_filters(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
     """Return a plan whose filters have numbers for names of errors and enum values, and lowered patterns."""
     if not any(event.filter or event.triggers for event in plan.events):
         return plan
@@ -35,7 +35,7 @@ def in_kernel_words(plan: Plan, btf: Btf | None, facts: TargetFacts, environment
     return replace(plan, events=events, losses=(*plan.losses, *notes))
 
 
-def trigger_in_kernel_words(event: PlannedEvent, text: str, context: RuleContext) -> str:
+def kernel_trigger(event: PlannedEvent, text: str, context: RuleContext) -> str:
     """Return a trigger whose filter has numbers in place of names."""
     condition = _condition_of(text)
     return text.removesuffix(condition) + _lowered(event, condition, context) if condition else text
@@ -68,18 +68,18 @@ def _condition_of(text: str) -> str:
 
 def _in_kernel_words(event: PlannedEvent, context: RuleContext) -> PlannedEvent:
     condition = _lowered(event, event.filter, context) if event.filter else ""
-    triggers = tuple(trigger_in_kernel_words(event, text, context) for text in event.triggers)
+    triggers = tuple(kernel_trigger(event, text, context) for text in event.triggers)
     return replace(event, filter=condition, triggers=triggers)
 
 
 def _lowered(event: PlannedEvent, text: str, context: RuleContext) -> str:
     names: Names = {column.name: enum_names(context.btf, column.btf_type) for column in event.columns}
-    return in_words_of_kernel(text, _fields(event, context), names, event.group)
+    return kernel_filter(text, _fields(event, context), names, event.group)
 
 
 def _fields(event: PlannedEvent, context: RuleContext) -> Mapping[str, StaticEventField] | None:
     """Return the fields of an event; None: unknown."""
-    existing = built_events(event.lines, context)
+    existing = parse_existing(event.lines, context)
     if event.lines and not existing:
         return None
     return find_event(event.group, event.event, existing, context.environment).fields

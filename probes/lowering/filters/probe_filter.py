@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from probes.lowering.filters.field_names import names_in, unknown
+from probes.lowering.filters.field_names import first_unknown, names_in
 from probes.plans.plan import PlannedEvent
-from probes.refusal import CannotLower, own
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 
 _CONSTANT = frozenset({"common_pid"})
 """Common fields that have the same value at both ends of a call."""
 
 
-def filtered(
+def distribute_filter(
     text: str, condition: str, events: Sequence[PlannedEvent], losses: list[str]
 ) -> tuple[PlannedEvent, ...]:
     """Add the filter to each event that records all fields it names.
@@ -30,22 +30,22 @@ def filtered(
     if not condition:
         return tuple(events)
     recorded = list(dict.fromkeys(column.name for event in events for column in event.columns))
-    unrecorded = unknown(condition, recorded)
+    unrecorded = first_unknown(condition, recorded)
     if unrecorded is not None:
         hint, nearest = hint_for("unknown_filter_field", unrecorded.text, recorded)
         column = len(text) - len(condition) + unrecorded.column
-        raise CannotLower(own("unknown_filter_field", unrecorded.text, column, hint, nearest))
+        raise CannotLower(own_refusal("unknown_filter_field", unrecorded.text, column, hint, nearest))
     planned, unfiltered = [], []
     for event in events:
         fields = [column.name for column in event.columns]
-        if unknown(condition, fields) is None:
+        if first_unknown(condition, fields) is None:
             planned.append(replace(event, filter=condition))
         else:
             planned.append(event)
             unfiltered.append(event.event)
     if unfiltered and len(unfiltered) == len(events):
         names = ", ".join(dict.fromkeys(name.text for name in names_in(condition)))
-        raise CannotLower(own("filter_spans_events", names, len(text) - len(condition)))
+        raise CannotLower(own_refusal("filter_spans_events", names, len(text) - len(condition)))
     losses += [f"{name}: not filtered, it does not record all that the filter names" for name in unfiltered]
     return _keep_calls_whole(condition, planned, losses)
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from probes.facts.lookups import StaticEventField
-from probes.refusal import own
+from probes.refusal import own_refusal
 from probes.rules.events.predicate import Predicate, is_text
 from probes.verdict import Refusal
 
@@ -57,22 +57,22 @@ def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
         return None
     if _is_array(field):
         hint = f"{field.name} has several values: record the one that is meant by itself, and compare that"
-        return own("array_compared", field.name, column, hint)
+        return own_refusal("array_compared", field.name, column, hint)
     if value[:1] in ("'", '"'):
         return _misread_pattern(field, value, column, newer) if operator == "~" else None
     if field.type == "cpu" and operator == "&":
         either = "CPU & CPUS{0,2}" if newer else "CPU == 0 || CPU == 2"
-        return own("cpu_mask", value, column, f"Name the processors: {either}")
+        return own_refusal("cpu_mask", value, column, f"Name the processors: {either}")
     return _width_refusal(field, operator, value, column)
 
 
 def _misread_pattern(field: StaticEventField, value: str, column: int, newer: bool) -> Refusal | None:
     kernel_pattern = pattern_as_meant(value[1:-1], field)
     if kernel_pattern != value[1:-1]:
-        return own("pattern_misread", value, column, f"Write {value[0]}{kernel_pattern}{value[0]}")
+        return own_refusal("pattern_misread", value, column, f"Write {value[0]}{kernel_pattern}{value[0]}")
     if not newer and _INVERTED.search(kernel_pattern):
         hint = "This kernel takes the end of a text for one of [!…]: name those that are meant, as in [b-z]"
-        return own("pattern_misread", value, column, hint)
+        return own_refusal("pattern_misread", value, column, hint)
     return None
 
 
@@ -90,7 +90,7 @@ def _width_refusal(field: StaticEventField, operator: str, value: str, column: i
         unsigned = next((width for width in _WIDTHS if _holds(width, signed=False, number=number)), None)
         kind = f"s{wider}" if field.signed and wider else f"u{unsigned}" if unsigned else ""
         hint += f": record it as {kind}" if kind else ""
-    return own("number_too_wide", value, column, hint)
+    return own_refusal("number_too_wide", value, column, hint)
 
 
 def _span(bits: int, signed: bool) -> tuple[int, int]:

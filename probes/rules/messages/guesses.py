@@ -129,11 +129,11 @@ def argument_meant(text: str, signature: Signature | None) -> tuple[str, tuple[s
 def name_hint(name: str, signature: Signature | None = None) -> str:
     """Return a hint on a name that no argument has; empty: none."""
     if signature is not None and _NUMBERED.fullmatch(name) and not name_meant(name, signature):
-        return takes(tuple(param.name for param in signature.params))
+        return arguments_hint(tuple(param.name for param in signature.params))
     return _PID if name in _IN_EACH_EVENT else ""
 
 
-def takes(names: Sequence[str]) -> str:
+def arguments_hint(names: Sequence[str]) -> str:
     """Return a sentence with the number of a function's arguments, and their names."""
     count = f"{len(names)} argument{'s' * (len(names) > 1)}"
     return f"The function takes {count}: {', '.join(filter(None, names))}"
@@ -165,17 +165,17 @@ def _has_member(btf: Btf, struct: Struct, name: str) -> bool:
     return True
 
 
-def ways_to(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> tuple[str, ...]:
+def nested_paths_to(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> tuple[str, ...]:
     """Return the paths, through nested structures, to the member that the `index`-th step of a path names."""
     try:
         containing = resolve(btf, type_id, hops[:index]).type_id if index else type_id
     except PathError:
         return ()
     struct = struct_behind(btf, containing)
-    return deeper(btf, struct, hops[index][1]) if struct is not None else ()
+    return nested_paths(btf, struct, hops[index][1]) if struct is not None else ()
 
 
-def deeper(btf: Btf, struct: Struct, name: str) -> tuple[str, ...]:
+def nested_paths(btf: Btf, struct: Struct, name: str) -> tuple[str, ...]:
     """Return the paths to a member of a structure nested in this one: `d_name.name` for `name`.
 
     Members reached by kernel macros are found by equal endings: `__sk_common.skc_state` for `sk_state`.

@@ -12,7 +12,7 @@ from btf.damage import Damage
 from btf.debug import function_places
 from btf.debug.function_places import FunctionPlaces
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.shared_types import types_of
+from kernel.connection.shared_types import shared_btf
 from kernel.recording.target import open_recording
 
 NAMES = st.text("ab_", min_size=1, max_size=4)
@@ -57,6 +57,6 @@ def test_many_questions_make_the_table() -> None:
 def test_equal_types_are_held_once_and_only_while_somebody_has_them() -> None:
     data = open_recording(shipped_recording()).btf()
     damage = Damage()
-    one, other = types_of(data, damage), types_of(bytes(bytearray(data)), Damage())
+    one, other = shared_btf(data, damage), shared_btf(bytes(bytearray(data)), Damage())
     assert one is other
-    assert types_of(data, Damage(is_raised=False)) is not one
+    assert shared_btf(data, Damage(is_raised=False)) is not one

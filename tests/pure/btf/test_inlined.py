@@ -168,7 +168,7 @@ def search(folder: Path, traceable: tuple[str, ...], notes: bytes | None = None)
     own = elf.get_section_by_name(".note.gnu.build-id").data()
     target = FakeTarget({"/sys/kernel/notes": own if notes is None else notes})
     catalog = Catalog(None, facts)
-    catalog.ground = ground.look(target, facts.release, table)
+    catalog.ground = ground.symbol_lookups(target, facts.release, table)
     return CallerSearch(target, "x86_64", table, catalog, DebugInfo(target, facts.release, path))
 
 

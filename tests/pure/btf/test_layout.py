@@ -7,7 +7,7 @@ import pytest
 from btf import layout, values, walk
 from btf.btf import Btf
 from btf.kinds import Kind
-from btf.layout import PathError, Resolved
+from btf.layout import PathError, ResolvedPath
 from btf.types import Func, Ptr, Struct
 from btf.uses import functions_using
 from tests.btf_writer import Writer, every_kind, stored
@@ -138,7 +138,7 @@ def test_paths_of_a_kernel():
         (("file", Kind.STRUCT), "f_path"), (("path", Kind.STRUCT), "dentry"),
         (("dentry", Kind.STRUCT), "d_inode"), (("inode", Kind.STRUCT), "i_ino"),
     )]  # fmt: skip
-    assert found == Resolved(found.type_id, (offsets[0] + offsets[1], offsets[2], offsets[3]), 0, 0, True)
+    assert found == ResolvedPath(found.type_id, (offsets[0] + offsets[1], offsets[2], offsets[3]), 0, 0, True)
     skb = an_id(b, "sk_buff", Kind.STRUCT)
     assert layout.find_field(b, skb, "pkt_type").bit_size == 3
 

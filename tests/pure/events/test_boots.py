@@ -14,7 +14,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
-from events.search.condition_parser import condition
+from events.search.condition_parser import parse_condition
 from events.store.cgroups import Cgroups, TaskCgroup
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
@@ -125,7 +125,7 @@ def test_a_task_is_where_the_one_of_its_boot_was() -> None:
     assert groups.unknown == {TASK}
     groups.know({TASK: TaskCgroup("/new.service")}, 1600 * SECOND)
     assert told() == ["/old.service", "/new.service", "/new.service"]
-    found = [condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
+    found = [parse_condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
     expected = [[True, False, False], [False, False, False], [False, True, True]]
     assert [[one(store.record(seq)) for seq in range(3)] for one in found] == expected
     assert [one.candidates(store.columns(0, 3)).tolist() for one in found] == expected

@@ -12,10 +12,10 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import Record
 from events.search.comparison import InCgroup
-from events.search.condition_parser import ConditionError, condition
+from events.search.condition_parser import ConditionError, parse_condition
 from events.search.field_kinds import ValueKind
 from events.search.filtered_rows import FilteredRows
-from events.store.cgroups import FORK, MOVE, Cgroups, TaskCgroup, is_within, pack, parse_home, unpack
+from events.store.cgroups import FORK, MOVE, Cgroups, TaskCgroup, matches_cgroup, pack, parse_task_cgroup, unpack
 from events.store.store import Store
 
 WEB, DB = "/system.slice/docker-3f2a.scope", "/system.slice/docker-77aa.scope"
@@ -50,12 +50,12 @@ def move(ts: int, pid: int, path: str, root: int = 0) -> Record:
     ],
 )
 def test_proc_is_read(text: str, home: TaskCgroup | None) -> None:
-    assert parse_home(text) == home
+    assert parse_task_cgroup(text) == home
 
 
 @given(st.text())
 def test_nothing_in_proc_is_an_error(text: str) -> None:
-    assert (found := parse_home(text)) is None or found.path.startswith("/")
+    assert (found := parse_task_cgroup(text)) is None or found.path.startswith("/")
 
 
 @given(
@@ -79,10 +79,10 @@ def test_nothing_in_a_recording_is_an_error(data: bytes) -> None:
 
 
 def test_what_is_meant() -> None:
-    assert is_within(WEB, WEB) and is_within(WEB, "/system.slice") and is_within(WEB, "/system.slice/")
-    assert is_within(WEB, "/") and is_within("/", "/")
-    assert is_within(WEB, "3f2a") and is_within(WEB, "docker-3f")
-    assert not is_within(WEB, "/system") and not is_within(WEB, "77aa") and not is_within("/", WEB)
+    assert matches_cgroup(WEB, WEB) and matches_cgroup(WEB, "/system.slice") and matches_cgroup(WEB, "/system.slice/")
+    assert matches_cgroup(WEB, "/") and matches_cgroup("/", "/")
+    assert matches_cgroup(WEB, "3f2a") and matches_cgroup(WEB, "docker-3f")
+    assert not matches_cgroup(WEB, "/system") and not matches_cgroup(WEB, "77aa") and not matches_cgroup("/", WEB)
 
 
 def test_children_are_where_their_parent_was_when_they_began() -> None:
@@ -223,24 +223,24 @@ def test_a_condition_goes_by_what_came_before_each_event() -> None:
         "cgroup == /system.slice && event == read": [0, 2, 3],
         "cgroup == nosuch": [],
     }.items():
-        chosen = FilteredRows(store, condition(text, {}, store.comm, store.cgroups))
+        chosen = FilteredRows(store, parse_condition(text, {}, store.comm, store.cgroups))
         chosen.tick(1.0)
         assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == seqs, text
     assert 99 in store.cgroups.unknown
 
 
 def test_a_field_of_that_name_comes_first() -> None:
-    (part,) = condition("cgroup == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
+    (part,) = parse_condition("cgroup == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
     assert not isinstance(part, InCgroup)
-    (part,) = condition("container == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
+    (part,) = parse_condition("container == 5", {"cgroup": ValueKind.NUMBER}, str).term.parts()
     assert isinstance(part, InCgroup)
     with pytest.raises(ConditionError, match="cgroup is a text"):
-        condition("cgroup > 5", {}, str)
+        parse_condition("cgroup > 5", {}, str)
 
 
 def test_other_answers_choose_anew() -> None:
     store = stored(line(99, 1, "read: (0x1)"))
-    wanted = condition("cgroup == 3f2a", {}, store.comm, store.cgroups)
+    wanted = parse_condition("cgroup == 3f2a", {}, store.comm, store.cgroups)
     before = wanted.tasks({})
     assert not wanted(store.record(0))
     assert wanted.tasks({}) == before

@@ -19,16 +19,16 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import Record
 from events.search.comparison import TextComparison
-from events.search.condition_parser import ConditionError, condition, quoted, why_no_condition
-from events.search.field_kinds import ValueKind, sorts_of
+from events.search.condition_parser import ConditionError, condition_error, parse_condition, quote_value
+from events.search.field_kinds import ValueKind, value_kinds
 from events.search.filtered_rows import AllRows, FilteredRows
-from events.search.sorted_rows import ordered
+from events.search.sorted_rows import sort_rows
 from events.store.store import Store
 from tests.events_data import entry, event, page
 from tests.pure.events.test_columns import EV
 from tests.pure.events.test_search import made_store
 
-FIELDS = sorts_of([EV], [field.name for field in EV.fields])
+FIELDS = value_kinds([EV], [field.name for field in EV.fields])
 NUMBERS = sorted(name for name, sort in FIELDS.items() if sort is ValueKind.NUMBER)
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "&")
 
@@ -42,7 +42,7 @@ def records() -> list[Record]:
 def holding(text: str) -> list[int]:
     """Rows by the columns, which must be those by the records."""
     store = made_store()
-    match = condition(text, FIELDS, store.comm)
+    match = parse_condition(text, FIELDS, store.comm)
     candidates = match.candidates(store.columns(0, store.next_seq)).tolist()
     assert candidates == [match(record) for record in records()]
     return [row for row, holds in enumerate(candidates) if holds]
@@ -86,10 +86,10 @@ def test_texts():
     field, values = strings()
     some = random.Random(3).sample(sorted({value for value in values if "'" not in value}), 2)
     for text, holds in (
-        (f"{field} == {quoted(some[0])}", lambda value: value == some[0]),
-        (f"{field} != {quoted(some[0])}", lambda value: value != some[0]),
+        (f"{field} == {quote_value(some[0])}", lambda value: value == some[0]),
+        (f"{field} != {quote_value(some[0])}", lambda value: value != some[0]),
         (f"{field} ~ '*{some[0][1:3]}*'", lambda value: fnmatch.fnmatchcase(value, f"*{some[0][1:3]}*")),
-        (f"{field} == {quoted(some[0])} || {field} == {quoted(some[1])}", lambda value: value in some),
+        (f"{field} == {quote_value(some[0])} || {field} == {quote_value(some[1])}", lambda value: value in some),
     ):
         assert holding(text) == [row for row, value in enumerate(values) if holds(value)]
 
@@ -119,32 +119,32 @@ def test_what_every_event_has():
 )  # fmt: skip
 def test_what_is_no_condition(text, why, at):
     with pytest.raises(ConditionError, match=re.escape(why)) as caught:
-        condition(text, FIELDS, str)
+        parse_condition(text, FIELDS, str)
     assert caught.value.at == at
 
 
 def test_a_number_that_is_too_long():
     with pytest.raises(ConditionError, match="is none"):
-        condition("f7 == " + "9" * 5000, FIELDS, str)
+        parse_condition("f7 == " + "9" * 5000, FIELDS, str)
 
 
 def test_what_is_too_long():
     with pytest.raises(ConditionError, match="too long"):
-        condition(" && ".join(["f7 > 5"] * 200), FIELDS, str)
+        parse_condition(" && ".join(["f7 > 5"] * 200), FIELDS, str)
 
 
 def test_a_plain_text_is_no_broken_condition():
-    assert not why_no_condition("vfs_read", FIELDS)
-    assert not why_no_condition("=777", FIELDS)
-    assert not why_no_condition("f7 > 5", FIELDS)
-    assert why_no_condition("nosuch > 5", FIELDS) == "no field nosuch"
-    assert why_no_condition("f7 > many", FIELDS) == "f7 is a number, many is none"
+    assert not condition_error("vfs_read", FIELDS)
+    assert not condition_error("=777", FIELDS)
+    assert not condition_error("f7 > 5", FIELDS)
+    assert condition_error("nosuch > 5", FIELDS) == "no field nosuch"
+    assert condition_error("f7 > many", FIELDS) == "f7 is a number, many is none"
 
 
 @given(st.text())
 def test_any_text_is_a_condition_or_says_why_not(text):
     try:
-        found = condition(text, FIELDS, str)
+        found = parse_condition(text, FIELDS, str)
     except ConditionError as error:
         assert 0 <= error.at <= len(text)
     else:
@@ -154,13 +154,13 @@ def test_any_text_is_a_condition_or_says_why_not(text):
 @given(st.text())
 def test_a_quoted_value_means_itself(value):
     try:
-        text = quoted(value)
+        text = quote_value(value)
     except ValueError:
         assert "'" in value
         assert '"' in value
         return
     for sort in (ValueKind.TEXT, ValueKind.UNKNOWN):
-        part = next(condition(f"name == {text}", {"name": sort}, str).term.parts())
+        part = next(parse_condition(f"name == {text}", {"name": sort}, str).term.parts())
         assert isinstance(part, TextComparison)
         assert part.holds(value)
         assert not part.holds(value + "x")
@@ -168,26 +168,26 @@ def test_a_quoted_value_means_itself(value):
 
 @pytest.mark.parametrize("value", ["5s", "1.5ms", "-EAGAIN", "0x10", "123", "a[1]b"])
 def test_a_value_that_looks_like_a_number_is_a_text_where_it_was_one(value):
-    part = next(condition(f"name == {quoted(value)}", {"name": ValueKind.UNKNOWN}, str).term.parts())
+    part = next(parse_condition(f"name == {quote_value(value)}", {"name": ValueKind.UNKNOWN}, str).term.parts())
     assert isinstance(part, TextComparison)
     assert part.holds(value)
-    assert next(condition(f"name == {value}", {"name": ValueKind.TEXT}, str).term.parts()) == TextComparison(
+    assert next(parse_condition(f"name == {value}", {"name": ValueKind.TEXT}, str).term.parts()) == TextComparison(
         "name", "==", value
     )
 
 
 def test_a_pattern_is_the_kernels():
-    part = next(condition("name ~ 'a[12]?*'", {"name": ValueKind.TEXT}, str).term.parts())
+    part = next(parse_condition("name ~ 'a[12]?*'", {"name": ValueKind.TEXT}, str).term.parts())
     assert part.holds("a1bcd")
     assert not part.holds("a[12]bcd")
     assert not part.holds("A1bcd")
-    other = next(condition("name ~ '!a*'", {"name": ValueKind.TEXT}, str).term.parts())
+    other = next(parse_condition("name ~ '!a*'", {"name": ValueKind.TEXT}, str).term.parts())
     assert other.holds("b")
     assert not other.holds("ab")
 
 
 def test_what_an_event_is_called_is_not_like_a_pattern_by_any_of_its_names():
-    part = next(condition("event ~ '!vfs*'", {}, str).term.parts())
+    part = next(parse_condition("event ~ '!vfs*'", {}, str).term.parts())
     assert isinstance(part, TextComparison)
     assert not part.of_event("pw/vfs_read__entry")
     assert part.of_event("pw/ksys_read__entry")
@@ -197,24 +197,24 @@ def test_what_an_event_is_called_is_not_like_a_pattern_by_any_of_its_names():
     ("text", "number"), [("010", 8), ("-017", -15), ("0", 0), ("-0", 0), ("0x10", 16), ("10", 10)]
 )
 def test_a_number_is_read_as_the_kernel_reads_it(text, number):
-    part = next(condition(f"f7 == {text}", FIELDS, str).term.parts())
+    part = next(parse_condition(f"f7 == {text}", FIELDS, str).term.parts())
     assert part.number == number
 
 
 def test_what_is_octal_by_its_zero_has_no_other_digits():
     with pytest.raises(ConditionError, match="is none"):
-        condition("f7 == 089", FIELDS, str)
+        parse_condition("f7 == 089", FIELDS, str)
 
 
 def test_an_array_is_compared_with_nothing():
     with pytest.raises(ConditionError, match="no single value"):
-        condition("words == 5", {"words": ValueKind.NEITHER}, str)
+        parse_condition("words == 5", {"words": ValueKind.NEITHER}, str)
 
 
 def test_a_selection_is_found_as_events_come():
     whole = made_store()
     rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
-    chosen = FilteredRows(whole, condition("f5 < 0", FIELDS, whole.comm))
+    chosen = FilteredRows(whole, parse_condition("f5 < 0", FIELDS, whole.comm))
     assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
     chosen.tick(60)
     assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == rows
@@ -246,7 +246,7 @@ def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
     store = Store(Decoder({701: fmt}, HeaderPage()))
     store.feed(Batch((Chunk(0, page(1000, data, HeaderPage())),), True))
     store.flush()
-    match = condition(text, sorts_of([fmt], fmt.names), store.comm)
+    match = parse_condition(text, value_kinds([fmt], fmt.names), store.comm)
     assert np.flatnonzero(match.candidates(store.columns(0, 3))).tolist() == wanted
     assert [seq for seq in range(3) if match(store.record(seq))] == wanted
 
@@ -255,7 +255,7 @@ def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
 @pytest.mark.parametrize("field", ["f5", "f10", "time", "cpu", "task", "event", "nosuch"])
 def test_order(field, descending):
     store = made_store()
-    found = ordered(store, AllRows(store), field, descending)
+    found = sort_rows(store, AllRows(store), field, descending)
     seqs = [found.seq(row) for row in range(found.next)]
     assert sorted(seqs) == list(range(len(store)))
 
@@ -275,9 +275,9 @@ def test_order(field, descending):
 @pytest.mark.parametrize("field", ["cpu", "task", "event", "f5"])
 def test_order_of_a_selection_is_of_the_selection(field):
     store = made_store()
-    chosen = FilteredRows(store, condition("f5 < 0", FIELDS, store.comm))
+    chosen = FilteredRows(store, parse_condition("f5 < 0", FIELDS, store.comm))
     chosen.tick(60)
-    found = ordered(store, chosen, field)
+    found = sort_rows(store, chosen, field)
     assert sorted(found.seq(row) for row in range(found.next)) == [chosen.seq(row) for row in range(chosen.next)]
 
 
@@ -287,9 +287,9 @@ def test_order_of_events_that_came_as_text():
     ]
     store = Store(Decoder({}, made_store().decoder.header))
     store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
-    chosen = FilteredRows(store, condition("pid > 2", {}, store.comm))
+    chosen = FilteredRows(store, parse_condition("pid > 2", {}, store.comm))
     chosen.tick(60)
-    found = ordered(store, chosen, "cpu")
+    found = sort_rows(store, chosen, "cpu")
     records = [store.record(found.seq(row)) for row in range(found.next)]
     assert [record.cpu for record in records] == sorted(pid % 3 for pid in range(3, 8))
     assert [record.pid for record in records] == sorted(range(3, 8), key=lambda pid: pid % 3)

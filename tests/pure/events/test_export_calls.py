@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.calls.call_values import EndRole, UnpairedReason
-from events.export.escape import unescaped
+from events.export.escape import unescape_text
 from events.export.formats.folded import FoldedStacks
 from events.export.formats.perfetto import PerfettoTrace
 from events.export.formats.protobuf import varint
@@ -22,7 +22,7 @@ from events.export.spans import NOT_OVER, SpanItem, SpanPart, Spans
 from events.format import parse_format
 from events.names.kallsyms import Symbols
 from events.record import Record
-from events.stacks.addresses import stack_of
+from events.stacks.addresses import stack_event_addresses
 from tests.pure.export_events import format_of, record_of
 
 TrackEvent = perfetto_trace_pb2.TrackEvent
@@ -244,7 +244,7 @@ def test_values_and_names_survive_perfetto(big, low, raw, comm):
     trace = trace_of([record])
     found = arguments_of(trace.packet[-1].track_event)
     assert (found["big"], found["low"], found["list"]) == (big, low, [1, 2**32 - 1])
-    assert unescaped(found["name"]) == raw
+    assert unescape_text(found["name"]) == raw
     assert trace.packet[1].track_descriptor.name == f"{comm}-7"
 
 
@@ -332,7 +332,7 @@ def test_kernel_stacks_are_counted_outermost_first():
     symbols = Symbols(b"1000 T do_syscall\n2000 T vfs_read\n3000 T ext4_read\n4000 T end_of_it\n")
     source = Source(symbols=lambda: symbols)
     deep = [0x3004] + [0x2008] * 10 + [0x1004]  # more than the eight that the format declares
-    assert stack_of(stack_record(deep)) == tuple(deep)
+    assert stack_event_addresses(stack_record(deep)) == tuple(deep)
     records = [stack_record(deep, 0), stack_record([0x2008, 0x1004], 1), stack_record([0x2008, 0x1004, 2**64 - 1], 2)]
     found = folded(records, source)
     assert found == {
@@ -350,4 +350,4 @@ def test_a_task_gets_its_name_in_folded_stacks_when_it_is_known_at_the_end():
 
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1])
 def test_a_stack_that_lies_about_its_size_is_read_as_far_as_it_goes(size):
-    assert stack_of(stack_record([1, 2, 3], size=size)) == ((1, 2, 3) if size > 0 else ())
+    assert stack_event_addresses(stack_record([1, 2, 3], size=size)) == ((1, 2, 3) if size > 0 else ())

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.export.catalogue import OF_EVENTS, format_named
+from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.job import Job, writer_of
 from events.export.source import Source
 from events.graph.call_ends import EndKind
-from events.graph.decode import ends_of
+from events.graph.decode import read_graph_ends
 from events.graph.live_tree import LiveTree
 from events.graph.record_ends import EVENTS
 from events.graph.tree import CallRowFlag
@@ -102,7 +102,7 @@ def slices(on_screen) -> list[str]:
     return [event.name for event in events if event.type == _BEGIN and list(event.categories) == ["call"]]
 
 
-@pytest.mark.parametrize("name", OF_EVENTS)
+@pytest.mark.parametrize("name", EVENT_FORMATS)
 def test_the_command_line_writes_what_the_screen_does(on_screen, path, name, tmp_path, capsys) -> None:
     wanted = on_screen(name)
     status = main([str(path), "--export", f"{name}:{tmp_path / 'x'}"])
@@ -113,7 +113,7 @@ def test_the_command_line_writes_what_the_screen_does(on_screen, path, name, tmp
     assert all(f"probewright: {note}\n" in told for note in wanted.notes)
     for note in wanted.notes:  # also where nothing is in the file at all
         named = re.fullmatch(r".*; ([a-z, ]+) have(?: all)?", note)
-        assert named and {*named[1].split(", ")} <= {*OF_EVENTS} - {name}
+        assert named and {*named[1].split(", ")} <= {*EVENT_FORMATS} - {name}
     assert f"x: {wanted.taken - wanted.left_out:,} event" in told
 
 
@@ -141,7 +141,7 @@ HELD: dict[str, Callable[[bytes], int]] = {
 
 
 def test_every_format_but_one_can_be_counted() -> None:
-    assert set(OF_EVENTS) - set(HELD) == {"folded"}
+    assert set(EVENT_FORMATS) - set(HELD) == {"folded"}
 
 
 @pytest.mark.parametrize("name", HELD)
@@ -183,7 +183,7 @@ def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
 
 
 def test_json_names_functions_beside_their_addresses(watch, on_screen) -> None:
-    ends = ends_of(watch.store, 0, watch.store.next_seq)
+    ends = read_graph_ends(watch.store, 0, watch.store.next_seq)
     rows = [read_line(line) for line in on_screen("jsonl").data.splitlines()]
     calls = [row for row in rows if row["event"] in EVENTS]
     if LiveTree(watch.store, {}).traced:
@@ -226,7 +226,7 @@ def _played(steps: list[tuple[str, int, int]]) -> list[Record]:
 def test_whatever_comes_is_in_the_file_or_told(steps) -> None:
     records = _played(steps)
     source = Source(formats=(CALL, RETURN, OTHER))
-    for name in OF_EVENTS:
+    for name in EVENT_FORMATS:
         form = format_named(name)
         assert form is not None
         out = io.BytesIO()

@@ -24,7 +24,7 @@ from kernel.connection.planner import Connection
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
 from tests.json_reader import read_line
-from tui.cli.follow.filter import passing_of
+from tui.cli.follow.filter import export_filter_of
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols, source_of_rows
 
@@ -75,7 +75,7 @@ def written(name: str, source: Source, records: list[Any], passing: ExportFilter
 def filter_on(watch: Watch, text: str, *, pairs: bool) -> ExportFilter:
     chosen = Filter()
     chosen.choose(text, watch)
-    return passing_of(watch, chosen, pairs=pairs)
+    return export_filter_of(watch, chosen, pairs=pairs)
 
 
 def merged(watches: dict[str, Watch], name: str, text: str) -> tuple[bytes, list[HostRecord]]:

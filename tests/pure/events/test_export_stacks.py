@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.export.catalogue import OF_EVENTS, format_named
+from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.formats.json_lines import json_object
 from events.export.formats.otlp import LogEncoder
 from events.export.job import writer_of
@@ -44,7 +44,7 @@ def written(name: str) -> bytes:
 
 
 def test_every_format_is_looked_at():
-    assert set(OF_EVENTS) == {"jsonl", "csv", "parquet", "perfetto", "folded", "text"}
+    assert set(EVENT_FORMATS) == {"jsonl", "csv", "parquet", "perfetto", "folded", "text"}
 
 
 def test_json_has_whole_addresses_and_symbols():

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.export.catalogue import FORMATS, OF_EVENTS, format_named, format_of_file
-from events.export.escape import unescaped
+from events.export.catalogue import EVENT_FORMATS, FORMATS, format_named, format_of_file
+from events.export.escape import unescape_text
 from events.export.formats import parquet
 from events.export.formats.csv_table import HEADS, LINE_BEGINS, CsvTable, column_names
 from events.export.formats.json_lines import JsonLines
@@ -62,7 +62,7 @@ def made(rows) -> list[Record]:
 
 
 def as_given(text: str | None) -> bytes | None:
-    return None if text is None else unescaped(text)
+    return None if text is None else unescape_text(text)
 
 
 @given(st.lists(VALUES, max_size=5))
@@ -95,7 +95,7 @@ def test_csv_is_read_back_and_no_string_is_a_formula(rows):
         assert (int(one["big"]), int(one["low"])) == (row["big"], row["low"])
         assert one["list"] == "{" + ",".join(map(str, row["list"])) + "}"
         assert not one["name"].startswith(("=", "+", "-", "@", "\t", "\r"))
-        assert unescaped(re.sub(rf"{LINE_BEGINS}'", "", one["name"])) == (row["name"] or b"")
+        assert unescape_text(re.sub(rf"{LINE_BEGINS}'", "", one["name"])) == (row["name"] or b"")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_every_format_writes_the_events_of_a_kernel():
     store = store_of(taken.decoder, taken.raw)
     source = Source(formats=tuple(taken.decoder.formats.values()), symbols=lambda: taken.symbols)
     lines = {"jsonl": 0, "csv": 1, "text": 0}
-    for name in OF_EVENTS:
+    for name in EVENT_FORMATS:
         form = format_named(name)
         assert form is not None
         files = []
@@ -263,4 +263,4 @@ def test_a_file_name_says_its_format():
     assert [format_of_file(f"a/b{form.suffix}") for form in FORMATS] == list(FORMATS)
     assert format_of_file("x.pwr") is None
     assert format_named("xml") is None
-    assert "svg" not in OF_EVENTS
+    assert "svg" not in EVENT_FORMATS

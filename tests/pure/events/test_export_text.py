@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.export.escape import escaped, exact_values, unescaped
+from events.export.escape import escape_bytes, exact_values, unescape_text
 from events.export.formats.text import KernelText, latency_flags
 from events.export.source import ProbeNote, Source
 from events.recording.reader import parse_cmdlines
@@ -89,16 +89,16 @@ def test_what_an_event_probe_is_on_stands_in_its_line():
 
 @given(st.binary().filter(lambda raw: 0 not in raw))
 def test_no_byte_of_a_string_is_lost(raw):
-    assert unescaped(escaped(raw)) == raw
+    assert unescape_text(escape_bytes(raw)) == raw
     record = record_of({"name": raw, "fixed": raw})
     values = exact_values(record)
-    assert unescaped(str(values["name"])) == raw
-    assert unescaped(str(values["fixed"])) == raw[:STRINGS]
+    assert unescape_text(str(values["name"])) == raw
+    assert unescape_text(str(values["fixed"])) == raw[:STRINGS]
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="\0\\", exclude_categories=("Cs",))))
 def test_ordinary_text_stays_as_it_is(text):
-    assert escaped(text.encode()) == text
+    assert escape_bytes(text.encode()) == text
 
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda raw: 0 not in raw))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from events.decode import Decoder
 from events.format import ByteOrder, EventFormat, HeaderPage, parse_format
-from events.graph.call_ends import EndKind, GraphEnds, joined, zeros
-from events.graph.decode import ends_of, role_of
+from events.graph.call_ends import EndKind, GraphEnds, concatenate_ends, zeros
+from events.graph.decode import read_graph_ends, role_of
 from tests.events_data import KERNELS, captured, entry, event, page, store_of
 from tests.graph_reader import GraphReader
 
@@ -139,7 +139,7 @@ def test_every_layout_comes_back(data: st.DataObject) -> None:
         body += event(entry(one.number, one.pid, packed, kernel.order), 5, kernel.order)
     store = store_of(Decoder(kernel.formats, header), {3: page(1000, body, header)})
     assert len(store) == len(made)
-    ends = ends_of(store, 0, store.next_seq)
+    ends = read_graph_ends(store, 0, store.next_seq)
     for place, one in enumerate(made):
         wanted = expected(kernel, one)
         assert {name: getattr(ends, name)[place].item() for name in wanted} == wanted
@@ -154,14 +154,14 @@ def test_every_layout_comes_back(data: st.DataObject) -> None:
 def test_a_reader_in_pieces_gives_what_is_given_at_once(most: int, start: int) -> None:
     taken = captured("7.2", "fgraph")
     store = store_of(taken.decoder, taken.raw)
-    whole = ends_of(store, start, store.next_seq)
+    whole = read_graph_ends(store, start, store.next_seq)
     reader, parts = GraphReader(store, start), list[GraphEnds]()
     assert reader.behind == len(whole)
     while len(part := reader.read(most)):
         assert len(part) <= most
         parts.append(part)
     assert reader.behind == 0
-    again = joined(parts)
+    again = concatenate_ends(parts)
     assert all(np.array_equal(one, other) for one, other in zip(again.columns(), whole.columns(), strict=True))
 
 
@@ -169,7 +169,7 @@ def test_a_reader_in_pieces_gives_what_is_given_at_once(most: int, start: int) -
 def test_real_pages(kernel: str) -> None:
     taken = captured(kernel, "fgraph")
     store = store_of(taken.decoder, taken.raw)
-    ends = ends_of(store, 0, store.next_seq)
+    ends = read_graph_ends(store, 0, store.next_seq)
     assert len(ends) == len(store) > 300
     for place, seq in enumerate(ends.seq.tolist()):
         record = store.record(seq)

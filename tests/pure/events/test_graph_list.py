@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.graph.begin_end_columns import RowKind, by_depth
-from events.graph.hot_spots import hot_spots, spent
+from events.graph.hot_spots import call_times, hot_spots
 from events.graph.tree import CallRow, CallRowFlag, CallTree
 from events.graph.visible_rows import VisibleOptions, VisibleRows
 from events.summary.distribution import Distribution
@@ -124,7 +124,7 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
     for row in map(tree.row, range(tree.next)):
         if row.what == RowKind.CALL and row.duration >= 0 and task in (None, row.task):
             calls.setdefault(row.function, []).append(row)
-    found = {spot.function: spot for spot in hot_spots(spent(tree, task))}
+    found = {spot.function: spot for spot in hot_spots(call_times(tree, task))}
     assert set(found) == set(calls)
     for function, rows in calls.items():
         spot, took = found[function], sorted(row.duration for row in rows)
@@ -133,7 +133,7 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
         summed = Distribution()  # what the summary says of the same calls
         summed.add(np.array(took, np.int64))
         assert (spot.p50, spot.p99) == (summed.quantile(50), summed.quantile(99))
-    own = [spot.own for spot in hot_spots(spent(tree, task))]
+    own = [spot.own for spot in hot_spots(call_times(tree, task))]
     assert own == sorted(own, reverse=True)
 
 
@@ -142,7 +142,7 @@ def test_hot_spots_and_what_they_leave_out_are_all_calls(events: list[Event], pi
     every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)
     dropped = [every.row(row) for row in range(some.first) if every.row(row).what == RowKind.CALL]
     timed = [row for row in dropped if row.duration >= 0]
-    assert len(spent(some).function) + len(timed) == len(spent(every).function)
+    assert len(call_times(some).function) + len(timed) == len(call_times(every).function)
     assert len(timed) <= some.left_out <= len(dropped)
     assert some.left_out - len(timed) <= sum(
         row.duration < 0 and not row.flags & CallRowFlag.NO_ENTRY for row in dropped

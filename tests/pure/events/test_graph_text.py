@@ -17,7 +17,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.arguments import ArgumentTypes, CallArgument, kernel_text, registers_of
 from events.graph.call_ends import EndKind, GraphEnds, zeros
-from events.graph.decode import ends_of
+from events.graph.decode import read_graph_ends
 from events.names.kallsyms import Symbols
 from events.names.value_names import Namer
 from events.store.store import Store
@@ -92,7 +92,7 @@ def named_by(kernel: str) -> Symbols:
         store = store_of(captured(kernel, "fgraph").decoder, {cpu: captured(kernel, "fgraph").raw[cpu]})
         lines = [line for line in fgraph_text(kernel) if line.startswith(f" {cpu})")]
         calls = [found[1] for line in lines if (found := re.search(r"\| +(\w+)\(\)", line))]
-        ends = ends_of(store, 0, store.next_seq)
+        ends = read_graph_ends(store, 0, store.next_seq)
         entries = ends.function[ends.kind == EndKind.ENTRY].tolist()
         names |= dict(zip(entries, calls, strict=False))
     return Symbols("".join(f"{at:016x} T {name}\n" for at, name in names.items()).encode())
@@ -106,7 +106,7 @@ def test_calls_without_depth_equal_the_kernels(kernel: str) -> None:
     names = Names(named_by(kernel), store.comm, store.record)
     printer = GraphPrinter(style, names)
     for cpu in taken.raw:
-        ends = ends_of(store, 0, store.next_seq)
+        ends = read_graph_ends(store, 0, store.next_seq)
         lines = printer.text(ends.of(ends.cpu == cpu))
         expected = [line for line in fgraph_text(kernel) if line.startswith(f" {cpu})")]
         # The text was read to its end, the pages are the first ones: the exit of the last entry is not among them.
@@ -137,7 +137,7 @@ def taken(run: str) -> Taken:
     whole = store_of(store.decoder, raw)
     whole.cmdlines = {int(pid): comm for pid, comm in known["cmdlines"].items()}
     symbols = Symbols(files[f"{run}/kallsyms"])
-    ends = ends_of(whole, 0, whole.next_seq)
+    ends = read_graph_ends(whole, 0, whole.next_seq)
     names = Names(symbols, whole.comm, whole.record, types() if run.startswith("7.2") else None)
     style = style_of(frozenset(known["options"]), formats)
     return Taken(whole, ends, style, names, files[f"{run}/trace"].decode().splitlines())

@@ -17,7 +17,7 @@ from events.graph.begin_end_columns import (
     RowKind,
     by_depth,
     by_stack,
-    of_graph,
+    columns_from_graph,
     on_stack,
 )
 from events.graph.call_ends import EndKind, zeros
@@ -301,7 +301,7 @@ def test_a_switch_is_a_time_off_the_cpu() -> None:
     ends.other[:], ends.function[:] = [0, 0, 9, 7, 0], [99, 0, 0, 0, 99]
     ends.calltime[-1], ends.rettime[-1] = 100, 145
     tree = CallTree()
-    tree.take(of_graph(ends))
+    tree.take(columns_from_graph(ends))
     call, off = tree.row(0), tree.row(1)
     assert (call.duration, call.after, call.own) == (45, 4, 45)
     assert (off.what, off.function, off.duration, off.parent, off.leave) == (RowKind.SWITCH, 0, 30, 0, 3)
@@ -315,7 +315,7 @@ def test_an_error_is_marked_as_the_kernel_guesses() -> None:
     ends.kind[:], ends.has_retval[:] = EndKind.EXIT, True
     ends.retval[:] = [value - (1 << 64) if value >= 1 << 63 else value for value in values]
     tree = CallTree()
-    tree.take(of_graph(ends))
+    tree.take(columns_from_graph(ends))
     failed = [bool(tree.row(row).flags & CallRowFlag.FAILED) for row in range(len(values))]
     assert failed == [False, True, True, False, False, False, False]
 

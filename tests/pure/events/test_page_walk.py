@@ -173,6 +173,6 @@ def test_what_is_dense():
     assert not page_headers.is_dense(full * 9 + page(1, b"", header), header)
     overrun = page(1, full[16:4000], header, 1 << 31)
     assert page_headers.is_dense(overrun + full * 9, header)
-    assert page_headers.flagged(full * 9, header) == []
-    assert page_headers.flagged(overrun + full * 9 + overrun * 2, header) == [0, 10, 11]
+    assert page_headers.pages_after_loss(full * 9, header) == []
+    assert page_headers.pages_after_loss(overrun + full * 9 + overrun * 2, header) == [0, 10, 11]
     assert not page_headers.is_dense(full * 9 + full[:8] + u32(5000) + full[12:], header)

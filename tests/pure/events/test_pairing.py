@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from events.calls.call_values import Call, End, EndRole, UnpairedReason, function_of, idle_task
+from events.calls.call_values import Call, End, EndRole, UnpairedReason, function_key, idle_task
 from events.calls.pairing import Pairing
 
 
@@ -396,5 +396,5 @@ def test_mutual_tail_calls_are_pairs_where_all_ends_were_seen_and_unknown_where_
 def test_a_tail_call_within_a_pattern_is_two_pairs() -> None:
     """Their probe is one, their functions are not."""
     order = [(1, False), (2, False), (2, True), (1, True)]
-    ends = [End(n, n, 7, function_of(3, at << 40), leave, 0, -(1 << 40)) for n, (at, leave) in enumerate(order)]
+    ends = [End(n, n, 7, function_key(3, at << 40), leave, 0, -(1 << 40)) for n, (at, leave) in enumerate(order)]
     assert _run(Pairing(_nothing_lost), ends) == [Call(1, 2), Call(0, 3)]

@@ -14,6 +14,7 @@ from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage
 from events.names.number_format import NumberFormat
 from events.record import Record
+from events.search.find import find
 from events.search.search import PLAIN, plain_text
 from events.search.text_match import TextMatch
 from events.store.store import Store
@@ -174,7 +175,7 @@ def test_nothing_that_is_shown_is_missed(store, style, data):
     start, direction = data.draw(st.integers(0, len(found) - 1)), data.draw(st.sampled_from([1, -1]))
     rows = range(start, len(found)) if direction > 0 else range(start, -1, -1)
     expected = next((seq for seq in rows if has[seq]), None)
-    assert found.find(needle, start, direction, 60, style=STYLES[style]).seq == expected
+    assert find(found, needle, start, direction, 60, style=STYLES[style]).seq == expected
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from events.names.kallsyms import Symbols
-from events.search.condition_parser import condition
+from events.search.condition_parser import parse_condition
 from events.search.field_kinds import ValueKind
 from events.search.filtered_rows import AllRows, FilteredRows
 from events.search.find import find
-from events.search.sorted_rows import ordered
-from events.stacks.addresses import stack_of
+from events.search.sorted_rows import sort_rows
+from events.stacks.addresses import stack_event_addresses
 from events.stacks.stack import KERNEL_STACKS, Frame, is_stack, kernel_frames
-from events.stacks.tracer_frames import own_frames
+from events.stacks.tracer_frames import count_tracer_frames
 from events.store.store import Store
 from events.summary.summary import Summary
 from tests.events_data import event, page
@@ -157,8 +157,8 @@ def test_each_stack_is_with_its_own_event_or_a_row_that_says_that_it_is_alone(mo
     found = {int(str(record.values["who"])): record for record in records if not is_stack(record)}
     assert {who: bool(record.stacks) for who, record in found.items()} == events
     for who, record in found.items():
-        assert [stack_of(stack) for stack in record.stacks] == ([(who,)] if events[who] else [])
-    assert {stack_of(record) for record in records if is_stack(record)} == {(who,) for who in alone}
+        assert [stack_event_addresses(stack) for stack in record.stacks] == ([(who,)] if events[who] else [])
+    assert {stack_event_addresses(record) for record in records if is_stack(record)} == {(who,) for who in alone}
     taken = sum(len(records) for pages in model.pages.values() for is_lost, records in pages if not is_lost)
     assert len(store) + sum(len(record.stacks) for record in records) == taken
     assert sum(store.totals.values()) == len(store)
@@ -201,7 +201,7 @@ def test_an_event_that_is_given_out_as_it_comes_waits_for_its_stack():
 def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
     written = [Written(fmt, who, 5, 0) for who in (1, 2, 3) for fmt in (CARRIER, STACK)]
     store = fed(*written, Written(PLAIN, 4, 5, 0), Written(STACK, 9, 5, 2))
-    selected = FilteredRows(store, condition("who < 4", {"who": ValueKind.NUMBER}, store.comm, store.cgroups))
+    selected = FilteredRows(store, parse_condition("who < 4", {"who": ValueKind.NUMBER}, store.comm, store.cgroups))
     selected.tick(1.0)
     assert (selected.next - selected.first, selected.of, AllRows(store).next) == (3, 5, 5)
     assert [len(store.record(selected.seq(row)).stacks) for row in range(3)] == [1, 1, 1]
@@ -216,7 +216,7 @@ def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
         hits.append(found.seq)
         seq = found.next
     assert hits == [4]
-    assert len(ordered(store, AllRows(store), "who")._seqs) == 5
+    assert len(sort_rows(store, AllRows(store), "who")._seqs) == 5
 
 
 def test_stacks_take_memory_that_is_counted_and_goes_with_their_events():
@@ -228,7 +228,9 @@ def test_stacks_take_memory_that_is_counted_and_goes_with_their_events():
     store.flush()
     first = store.first_seq
     assert 0 < first < store.next_seq
-    assert all(stack_of(store.record(seq).stacks[0]) == (seq + 1,) for seq in range(first, store.next_seq, 97))
+    assert all(
+        stack_event_addresses(store.record(seq).stacks[0]) == (seq + 1,) for seq in range(first, store.next_seq, 97)
+    )
     blocks = store._blocks
     assert set(blocks._stacks) <= set(blocks.slabs) and len(blocks._stacks) >= len(store)
     blocks.discard(0, blocks.next_slab)
@@ -295,7 +297,7 @@ SEEN = {
 @pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 def test_the_tracers_own_frames_are_left_out_at_the_inner_end_alone(seen):
     own, others = ([name.replace("-", "") for name in part.split()] for part in seen.split("|"))
-    assert own_frames([*own, *others]) == len(own)
+    assert count_tracer_frames([*own, *others]) == len(own)
 
 
 def test_frames_have_whole_addresses_and_symbols():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from events.summary.distribution import Distribution, PowerOfTwo
 from events.summary.frequent import FrequentValues
-from events.summary.keys import of_values
+from events.summary.keys import value_keys
 from events.summary.timeline import Timeline
 from events.summary.values import FieldValues
 
@@ -102,7 +102,7 @@ def test_a_timeline_counts_each_event_once_in_its_interval(pieces, buckets):
 
 @given(st.lists(st.one_of(st.text(max_size=5), st.none(), st.binary(max_size=3)), max_size=30))
 def test_values_of_any_kind_come_back_from_their_keys(values):
-    found = of_values(values)
+    found = value_keys(values)
     known = found.values(np.unique(found.keys))
     assert Counter(repr(known[key]) for key in found.keys.tolist()) == Counter(map(repr, values))
 
@@ -110,7 +110,7 @@ def test_values_of_any_kind_come_back_from_their_keys(values):
 def test_texts_that_came_equally_often_stand_in_the_order_of_their_text():
     found = FieldValues("group/event", "filename")
     names = [f"/proc/{letter}" for letter in "qwertyuiopas"]
-    found._add(of_values([*names, "/tmp/last", *reversed(names), "/tmp/last", "/tmp/last"]))
+    found._add(value_keys([*names, "/tmp/last", *reversed(names), "/tmp/last", "/tmp/last"]))
     assert [(top.value, top.hits) for top in found.top(4)] == [
         *(("/tmp/last", 3), ("/proc/a", 2), ("/proc/e", 2), ("/proc/i", 2))
     ]

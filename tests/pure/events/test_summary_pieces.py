@@ -17,7 +17,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
-from events.summary.frequent import counted
+from events.summary.frequent import count_keys
 from events.summary.summary import Summary
 from events.summary.timeline import Timeline
 from tests.events_data import entry, event, page
@@ -143,7 +143,7 @@ def test_keys_are_counted_whatever_their_hashes_are(keys):
     for bits in (1, 3, 12):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("events.summary.frequent._BITS", bits)
-            found, counts = counted(np.array(keys, np.uint64))
+            found, counts = count_keys(np.array(keys, np.uint64))
         assert list(zip(found.tolist(), counts.tolist(), strict=True)) == sorted(Counter(keys).items())
 
 

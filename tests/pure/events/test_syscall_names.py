@@ -25,7 +25,7 @@ from probes.facts.facts import Feature
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Parameter, ParameterType
-from probes.presets.values import check_value, written
+from probes.presets.values import check_value, value_text
 from tests.btf_writer import stored
 from tests.probes_data import kernel
 from tests.syscall_recording import AROUND, EXIT, call_recording
@@ -207,7 +207,7 @@ PARAMETER = Parameter("syscall", ParameterType.SYSCALL)
     ],
 )
 def test_a_preset_takes_a_call_by_its_name_on_the_target(machine, typed, number):
-    assert written(PARAMETER, typed, quoted=True, machine=machine) == number
+    assert value_text(PARAMETER, typed, quoted=True, machine=machine) == number
     check_value(PARAMETER, typed, machine)
 
 
@@ -223,7 +223,7 @@ def test_a_preset_takes_a_call_by_its_name_on_the_target(machine, typed, number)
 )
 def test_what_is_no_call_there_is_refused_with_the_way_out(machine, typed, why):
     with pytest.raises(PresetError, match=why):
-        written(PARAMETER, typed, quoted=True, machine=machine)
+        value_text(PARAMETER, typed, quoted=True, machine=machine)
     with pytest.raises(PresetError, match=why):
         check_value(PARAMETER, typed, machine)
 
@@ -233,7 +233,7 @@ def test_a_name_is_checked_before_the_target_is_known():
     with pytest.raises(PresetError, match=r"did you mean .*open"):
         check_value(PARAMETER, "opem")
     with pytest.raises(PresetError, match="say its number"):
-        written(PARAMETER, "open", quoted=True)
+        value_text(PARAMETER, "open", quoted=True)
 
 
 @pytest.mark.parametrize(("machine", "number"), [("x86_64", 257), ("aarch64", 56)])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, parse_format
-from events.printed_end import MOST
-from events.store.outage_mark import EVENT, Outage
+from events.printed_end import MAX_EVENT_BYTES
+from events.store.outage_mark import OUTAGE_EVENT, Outage
 from events.store.store import Store
 from events.subbuffer import HeaderPage
 
@@ -144,7 +144,7 @@ def test_a_string_without_an_end_takes_no_more_events_than_a_kernel_prints_in_on
     broken = HEAD.format(0, f'last: {PLACE} name="no end') + "\n"
     others = "".join(HEAD.format(number, f"plain: {PLACE} n={number}") + "\n" for number in range(1, 600))
     store = fed(HEAD.format(0, PRINTED["last"]).encode() + b"\n" + (broken + others).encode())
-    assert len(others) > 2 * MOST and store.next_seq == 601
+    assert len(others) > 2 * MAX_EVENT_BYTES and store.next_seq == 601
     first = store.record(1)
     assert first.values["name"] == "no end", "without the quote that it begins with"
 
@@ -156,7 +156,11 @@ def test_a_mark_of_a_cut_line_is_in_no_string():
     store.feed(Outage.lasting(3.0).batch(12_000_000_000))
     store.feed(Batch((Chunk(-1, printed("last", b"x"), text=True),), False))
     store.flush()
-    assert [store.record(seq).event for seq in range(store.next_seq)] == ["pw_1/last", EVENT, *["pw_1/last"] * 3]
+    assert [store.record(seq).event for seq in range(store.next_seq)] == [
+        "pw_1/last",
+        OUTAGE_EVENT,
+        *["pw_1/last"] * 3,
+    ]
 
 
 def test_an_event_that_is_printed_in_another_way_than_its_format_says_is_read_by_its_lines():

@@ -115,7 +115,7 @@ def make_search(
     target = FakeTarget({PATH: kcore((TEXT, code), (MODULE, module)) if core is None else core})
     symbols = Symbols(kallsyms())
     catalog = Catalog(None, facts)
-    catalog.ground = ground.look(target, facts.release, symbols)
+    catalog.ground = ground.symbol_lookups(target, facts.release, symbols)
     return CallerSearch(target, machine, symbols, catalog, DebugInfo(target, facts.release))
 
 
@@ -245,7 +245,7 @@ def test_the_ground_of_a_target() -> None:
     table = kallsyms() + f"{TEXT + 0x9000:x} t plain_data\n{TEXT + 0x2000:x} t early.constprop.0\n".encode()
     facts = TargetFacts("x86_64", "6.12.0", features=frozenset({Feature.KPROBE_EVENTS}), functions=("twin", "twin"))
     catalog = Catalog(None, facts)
-    catalog.ground = ground.look(FakeTarget(DISK), "6.12.0", Symbols(table))
+    catalog.ground = ground.symbol_lookups(FakeTarget(DISK), "6.12.0", Symbols(table))
     assert catalog.attachability("plain").has(ReasonKind.NOTRACE)
     assert catalog.attachability("plain_data").has(ReasonKind.DATA), "behind the code, whatever its letter is"
     assert catalog.attachability("early").has(ReasonKind.RENAMED)
@@ -256,6 +256,6 @@ def test_the_ground_of_a_target() -> None:
         ("between split and recursive", 0xC00),
         ("between split and recursive", 0xD00),
     ]
-    hidden = ground.look(FakeTarget(DISK), "6.12.0", None)
+    hidden = ground.symbol_lookups(FakeTarget(DISK), "6.12.0", None)
     assert hidden.symbols is None
     assert hidden.absent is not None

@@ -13,7 +13,7 @@ from kernel.errors import TargetLost, TargetUnusable
 from kernel.hosts.opening import open_host
 from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
-from kernel.remote.connect import reach
+from kernel.remote.connect import open_connection
 from tests.pure.far_sides import eventually
 from tui.opening import Opening
 
@@ -55,7 +55,7 @@ def test_an_attempt_at_a_silent_machine_is_given_up(silent: Path, way: str) -> N
     def attempt() -> None:
         try:
             if way == "reach":
-                reach(Address("box"), cancel=cancel)
+                open_connection(Address("box"), cancel=cancel)
             else:
                 open_host("ssh://box", lambda *_: None, cancel)
         except TargetUnusable as error:

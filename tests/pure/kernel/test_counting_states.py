@@ -31,7 +31,7 @@ from kernel.watch import reconnect
 from kernel.watch.counting_states import CountingState, Phase, SessionProbe, next_step
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from probes.hist.kept import LATENCY, TASK, is_own
+from probes.hist.kept import LATENCY, TASK, is_session_trigger
 from probes.plans.plan import PlannedEvent
 from tests.fake_hist import HistKernel
 from tests.pure.kernel.test_histograms_reconnect import TwoEnds
@@ -287,9 +287,9 @@ class CountingInTheKernel(RuleBasedStateMachine):
             return
         for name, one in self.probes.items():
             there = {hist.written: hist.counts.hits for hist in self.side.on(self.entry(name).path)}
-            theirs = {text: hits for text, hits in there.items() if not is_own(text)}
+            theirs = {text: hits for text, hits in there.items() if not is_session_trigger(text)}
             assert theirs == {text: hits for text, hits in one.by_hand.items() if text.startswith("hist")}
-            own = [text for text in there if is_own(text) and not re.search("_(?:hits|passing)", text)]
+            own = [text for text in there if is_session_trigger(text) and not re.search("_(?:hits|passing)", text)]
             assert bool(own) == (one.since is not None)
 
 

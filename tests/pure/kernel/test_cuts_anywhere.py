@@ -11,7 +11,7 @@ import pytest
 
 import kernel.watch.recorder
 from events.recording.reader import Recording
-from events.store.outage_mark import EVENT, is_mark
+from events.store.outage_mark import OUTAGE_EVENT, is_mark
 from kernel.connection.open_target import TargetChoice
 from kernel.errors import HostUnreachable, TargetLost, TargetUnusable
 from kernel.remote.target import RemoteConnection, RemoteTarget
@@ -168,7 +168,7 @@ def test_a_recording_is_whole_wherever_its_line_is_cut(tmp_path, command, capsys
             rows = [store.record(seq) for seq in range(store.next_seq)]
             names = [row.event.rpartition("/")[2] for row in rows]
             assert {"vfs_read", "vfs_write"} & set(names), where
-            assert sum(map(is_mark, rows)) <= 1 and names.count(EVENT) == len(watch.cuts), where
+            assert sum(map(is_mark, rows)) <= 1 and names.count(OUTAGE_EVENT) == len(watch.cuts), where
             stamps = [row.ts for row in rows]
             assert stamps == sorted(stamps), where
             assert not side.traces, where
@@ -224,7 +224,7 @@ def test_what_is_given_out_ends_with_the_cut_of_a_line_that_stays_away(tmp_path,
         assert command(Gone(passed), [*words, *more]) == 3
         told = out.read_text() if out.exists() else capsys.readouterr().out
         rows = [json.loads(line) for line in told.splitlines()]
-        assert len(rows) > 1 and [row["event"] for row in rows].index(EVENT) == len(rows) - 1, more
+        assert len(rows) > 1 and [row["event"] for row in rows].index(OUTAGE_EVENT) == len(rows) - 1, more
         values = rows[-1]["values"]
         assert "not made anew" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
 

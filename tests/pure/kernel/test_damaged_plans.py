@@ -10,7 +10,7 @@ from events.recording.reader import Recording
 from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.recording.plans import readable_plans, recorded_plans
-from kernel.recording.replay import holds
+from kernel.recording.replay import is_recorded
 from kernel.recording.target import RecordingTarget
 from tests.fuzz import material
 
@@ -31,7 +31,7 @@ def test_questions_about_a_probe_pass_over_damaged_plans(damaged):
         recorded_plans(recording)
     plans = readable_plans(recording)
     assert len(plans) == len(material.parts().meta["plans"])
-    assert holds(recording, plans[0])
+    assert is_recorded(recording, plans[0])
     connection = Connection(RecordingTarget(recording, str(damaged)))
     assert connection.check("f record_read n").verdict.ok
     assert connection.check_typed("f record_read n").verdict.ok

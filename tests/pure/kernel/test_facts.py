@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kernel.facts.diagnosis import Observations, explain, parse_config
+from kernel.facts.diagnosis import Observations, diagnose, parse_config
 from kernel.facts.gather import TRACEFS_MAGIC, gather, parse_blacklist, readme_features
 from kernel.local.target import LocalTarget
 from probes.facts.facts import Feature, TargetFacts
@@ -197,7 +197,7 @@ def test_an_empty_look_is_explained_not_a_traceback():
     facts = gather(FakeTarget({}, facts=NOWHERE))
     assert not facts.usable
     assert facts.machine == "unknown"
-    assert explain(TargetFacts("x", "y"), Observations())
+    assert diagnose(TargetFacts("x", "y"), Observations())
 
 
 def test_the_machine_we_run_on():

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.recording.reader import Recording
-from kernel.cleanup.undo import UndoFailure, words_of
+from kernel.cleanup.undo import UndoFailure, failure_lines
 from kernel.connection.planner import Connection
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.graph.watch import GraphWatch
 from kernel.remote import answer_limit, bootstrap
-from kernel.remote.answer_limit import AT_THE_END, LONGEST, USUAL, AnswerLimit, write_patiently
+from kernel.remote.answer_limit import ENDING_LIMIT, PROGRESS_LIMIT, SILENCE_LIMIT, AnswerLimit, write_with_checks
 from kernel.remote.protocol import second_shell, shell_client
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
@@ -29,7 +29,7 @@ from tests.fake_target import FakeTarget
 from tests.pure.far_sides import KINDS, SHELLS, eventually, far_side
 from tests.pure.kernel.test_cuts_anywhere import Counting, command  # noqa: F401 - a fixture
 from tests.real.processes import descendants
-from tui.cli.follow.follow import take_away
+from tui.cli.follow.follow import disarm_all
 
 TIMES = st.floats(0, 1e6)
 Run = Callable[[Counting, Sequence[str]], int]
@@ -48,9 +48,9 @@ def test_an_answer_is_waited_for_as_long_as_its_bytes_come_and_less_at_the_end(
         assert one.ends == ends, "nothing takes a bound back"
     waited = one.exhausted(now, asked, progress, heard)
     silent = now - max(asked, heard)
-    over = silent >= (AT_THE_END if ends is not None and now >= ends else USUAL)
-    assert (waited is not None) == (over or now - progress >= LONGEST)
-    assert waited is None or waited >= AT_THE_END
+    over = silent >= (ENDING_LIMIT if ends is not None and now >= ends else SILENCE_LIMIT)
+    assert (waited is not None) == (over or now - progress >= PROGRESS_LIMIT)
+    assert waited is None or waited >= ENDING_LIMIT
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> No
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A witness that is wanted at once, and a patience that a slow write outlasts."""
-    monkeypatch.setattr(shell_client, "LOOK", 0.02)
+    monkeypatch.setattr(shell_client, "CHECK_INTERVAL", 0.02)
     monkeypatch.setattr(shell_client, "AFTER", 0.0)
     monkeypatch.setattr(second_shell, "_BEAT", 0.05)
-    monkeypatch.setattr(answer_limit, "USUAL", 3.0)
+    monkeypatch.setattr(answer_limit, "SILENCE_LIMIT", 3.0)
 
 
 @pytest.mark.usefixtures("short")
@@ -104,7 +104,7 @@ def test_a_shell_is_heard_while_the_kernel_takes_its_time(kind: str, tmp_path: P
         assert eventually(lambda: far.dialect.unanswered is not None)
         asked = far.dialect.unanswered
         assert asked is not None
-        assert eventually(lambda: far.dialect.heard > asked + 2 * answer_limit.USUAL or step.done())
+        assert eventually(lambda: far.dialect.heard > asked + 2 * answer_limit.SILENCE_LIMIT or step.done())
         assert not step.done()
         assert slow.read_bytes() == b"nop"
         step.result()
@@ -143,7 +143,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     for watch in (Watch(connection), GraphWatch(connection, GraphPlan(("vfs_read",)))):
         watch.close()
     assert not said
-    take_away(Watch(connection))
+    disarm_all(Watch(connection))
     assert said
 
 
@@ -158,8 +158,8 @@ def test_what_is_owed_longer_already_is_lost_as_the_command_ends() -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound at the end that a test can wait for; the usual one it can't."""
-    monkeypatch.setattr(answer_limit, "AT_THE_END", 0.3)
-    monkeypatch.setattr(answer_limit, "USUAL", 1e9)
+    monkeypatch.setattr(answer_limit, "ENDING_LIMIT", 0.3)
+    monkeypatch.setattr(answer_limit, "SILENCE_LIMIT", 1e9)
 
 
 @pytest.mark.usefixtures("quick")
@@ -224,12 +224,12 @@ def test_what_is_left_behind_has_its_name() -> None:
     events, folder = Step(Effect.APPEND, "/t/kprobe_events", b"-:a/b"), Step(Effect.RMDIR, "/t/instances/x")
     busy = UndoFailure(events, FileRefused("/t/kprobe_events", 16))
     lost = [UndoFailure(step, TargetLost("no answer for 10 s")) for step in (tracer, tracer, folder)]
-    told = words_of([lost[0], busy, *lost[1:]])
+    told = failure_lines([lost[0], busy, *lost[1:]])
     assert told == (
         "/t/kprobe_events: Device or resource busy",
         "no answer for 10 s: the far side takes away by itself /t/instances/x/current_tracer, /t/instances/x",
     )
-    assert words_of([UndoFailure(tracer, KernelError("no"))]) == ("/t/instances/x/current_tracer: no",)
+    assert failure_lines([UndoFailure(tracer, KernelError("no"))]) == ("/t/instances/x/current_tracer: no",)
 
 
 @given(st.lists(st.integers(0, 5), max_size=20), st.binary(min_size=1, max_size=400_000))
@@ -242,12 +242,12 @@ def test_all_bytes_arrive_however_slowly_they_are_read(pauses: list[int], data: 
         came.extend(os.read(source, 1 << 16))
 
     try:
-        patience_before = answer_limit.LOOK
-        answer_limit.LOOK = 0.001  # type: ignore[misc]
+        patience_before = answer_limit.CHECK_INTERVAL
+        answer_limit.CHECK_INTERVAL = 0.001  # type: ignore[misc]
         try:
-            write_patiently(sink, data, read)
+            write_with_checks(sink, data, read)
         finally:
-            answer_limit.LOOK = patience_before  # type: ignore[misc]
+            answer_limit.CHECK_INTERVAL = patience_before  # type: ignore[misc]
         os.close(sink)
         while part := os.read(source, 1 << 16):
             came.extend(part)
@@ -291,7 +291,7 @@ def test_a_signal_ends_a_command_wherever_its_line_freezes(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(answer_limit, "AT_THE_END", 0.02)
+    monkeypatch.setattr(answer_limit, "ENDING_LIMIT", 0.02)
 
     def words(name: str) -> list[str]:
         return [what, "f vfs_read", *(["-o", str(tmp_path / name)] if what == "record" else ["--json"])]

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.guards.limits import Limits, MeasuredRate, refusal, too_fast
+from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error
 from kernel.guards.rate_meter import hits_of
-from kernel.guards.storm_rates import AT_ONCE, COUNTING, RateSample, StormGuard, WatchedProbe, rates
+from kernel.guards.storm_rates import (
+    COUNTING_FACTOR,
+    IMMEDIATE_FACTOR,
+    RateSample,
+    StormGuard,
+    WatchedProbe,
+    event_rates,
+)
 from probes.command import UserProbe
 from probes.plans.cost_estimate import (
     AGENT,
@@ -122,15 +129,15 @@ def test_both_parts_are_said_where_there_are_two():
     assert "to read" not in there.text(THREE, counting=True), "nothing is recorded"
     emulated = there._replace(slowdown=EMULATED).text(THREE)
     assert emulated == "about 10,000 events a second, 3.2 % of a CPU, 26 % of a CPU more to read them there"
-    assert "1.7 % of a CPU more" in str(refusal(THREE, there, Limits(1)))
+    assert "1.7 % of a CPU more" in str(too_fast_error(THREE, there, Limits(1)))
 
 
 def test_a_reader_that_takes_half_a_cpu_is_asked_about():
     slow = AGENT._replace(per_event=20_000)
     fast, limits = of(30_000), Limits()
-    assert not too_fast(PLAN, MeasuredRate(fast, 0.1, AGENT), limits)
-    assert too_fast(PLAN, MeasuredRate(fast, 0.1, slow), limits)
-    assert not too_fast(PLAN, MeasuredRate(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
+    assert not exceeds_limits(PLAN, MeasuredRate(fast, 0.1, AGENT), limits)
+    assert exceeds_limits(PLAN, MeasuredRate(fast, 0.1, slow), limits)
+    assert not exceeds_limits(PLAN, MeasuredRate(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
 
 
 def test_a_trap_is_dearer_than_a_call():
@@ -161,11 +168,11 @@ def test_a_share_is_said_in_few_digits(share: float, text: str):
     ],
 )
 def test_what_is_asked_about(hits: float, records: float, limit: float, asks: bool):
-    assert too_fast(PLAN, MeasuredRate(of(hits, records), 0.15), Limits(limit)) is asks
+    assert exceeds_limits(PLAN, MeasuredRate(of(hits, records), 0.15), Limits(limit)) is asks
 
 
 def test_what_is_said_names_the_figures_and_the_way_out():
-    error = refusal(PLAN, MeasuredRate(of(123_456, 99_999), 0.15), Limits(50_000))
+    error = too_fast_error(PLAN, MeasuredRate(of(123_456, 99_999), 0.15), Limits(50_000))
     assert "vfs_read" in str(error)
     assert "100,000 events a second of 120,000 hits" in str(error)
     assert "50,000" in str(error)
@@ -178,15 +185,15 @@ def look(at: float, written: int = 0, hits: dict[str, int] | None = None, **seen
 
 
 def test_what_was_lost_counts_for_those_who_wrote_it():
-    found = rates(look(0), look(2, 1000, a=90, b=10), ["a", "b", "c"])
+    found = event_rates(look(0), look(2, 1000, a=90, b=10), ["a", "b", "c"])
     assert found == {"a": 450, "b": 50, "c": 0}
     # Filters let little pass: each hit is one all the same.
-    assert rates(look(0, hits={"a": 0}), look(1, 5, {"a": 7000}, a=5), ["a"]) == {"a": 7000}
+    assert event_rates(look(0, hits={"a": 0}), look(1, 5, {"a": 7000}, a=5), ["a"]) == {"a": 7000}
     # Nothing was seen, for the screen is too busy: what the kernel wrote is somebody's.
-    assert rates(look(0), look(1, 5000), ["a"]) == {"a": 5000}
+    assert event_rates(look(0), look(1, 5000), ["a"]) == {"a": 5000}
     # A look at a kprobe that was not there before says nothing of its rate.
-    assert rates(look(0), look(1, 0, {"a": 10**9}), ["a"]) == {"a": 0}
-    assert rates(look(3), look(3, 5000), ["a"]) == {"a": 0}
+    assert event_rates(look(0), look(1, 0, {"a": 10**9}), ["a"]) == {"a": 0}
+    assert event_rates(look(3), look(3, 5000), ["a"]) == {"a": 0}
 
 
 A, B = WatchedProbe(frozenset({"a"})), WatchedProbe(frozenset({"b"}))
@@ -226,7 +233,7 @@ def test_a_short_burst_is_none():
 def test_far_too_fast_is_stopped_at_once():
     guard = StormGuard(1000)
     guard.look(look(0), [B, A])
-    (storm,) = guard.look(look(1, 1001 * AT_ONCE, a=1001 * AT_ONCE), [B, A])
+    (storm,) = guard.look(look(1, 1001 * IMMEDIATE_FACTOR, a=1001 * IMMEDIATE_FACTOR), [B, A])
     assert storm.number == 1
 
 
@@ -234,7 +241,7 @@ def test_counting_may_be_faster_and_no_limit_is_none():
     counting = WatchedProbe(frozenset({"a"}), counting=True)
     guard, free = StormGuard(1000), StormGuard(0)
     for t in range(4):
-        now = look(t, hits={"a": t * 1000 * (COUNTING - 1)})
+        now = look(t, hits={"a": t * 1000 * (COUNTING_FACTOR - 1)})
         assert guard.look(now, [counting]) == []
         assert free.look(look(t, hits={"a": t * 10**9}), [counting]) == []
     assert guard.look(look(4, hits={"a": 10**9}), [counting])

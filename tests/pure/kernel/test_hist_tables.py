@@ -22,7 +22,7 @@ from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
 from tests.pure.kernel.test_hist_text import _filled, _of_keys
 from tests.pure.kernel.test_histograms import OneSession, plan
-from tui.cli.follow.hist_printer import tell_tables
+from tui.cli.follow.hist_printer import print_tables
 from tui.output.kernel_tables import HistogramsTable
 from tui.present.hist_tables import lines_of, object_of
 
@@ -185,18 +185,18 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
             (entry.path, "hist:name=mine:keys=count", 3),
             (leave.path, "hist:keys=common_cpu", 0),
         ]
-        tell_tables(watch, as_json=True)
+        print_tables(watch, as_json=True)
         objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [one["trigger"].partition(":vals")[0] for one in objects] == [trigger for _, trigger, _ in found]
-        tell_tables(watch, as_json=False)
+        print_tables(watch, as_json=False)
         assert "entry  hist:keys=common_pid.execname:vals=hitcount" in capsys.readouterr().out
-        tell_tables(watch, as_json=True, aside=True)
+        print_tables(watch, as_json=True, aside=True)
         told = capsys.readouterr()
         assert told.out == "" and "3 hits, 1 entries" in told.err
         target.lost = True
         with pytest.raises(TargetLost):
             list(read_tables(watch))
-        tell_tables(watch, as_json=False)
+        print_tables(watch, as_json=False)
         assert "can't be read" in capsys.readouterr().err
         target.lost = False
         session.disarm(armed)

@@ -23,7 +23,7 @@ from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost
 from tests.pure.kernel.test_hosts import until
 from tui.cli.args.parser import parse
 from tui.cli.commands.hosts import order_of
-from tui.cli.follow.hist_printer import tell_tables_of
+from tui.cli.follow.hist_printer import print_host_tables
 from tui.cli.main import run
 from tui.hosts.tables import lines_of_hosts
 
@@ -110,7 +110,7 @@ def test_one_that_cannot_be_read_is_told(lan, capsys):
     assert fleet.hosts[0].state is HostState.ARMED, fleet.hosts[0].why
     lan.hosts["one"].hits = -1
     fleet.close()
-    tell_tables_of(fleet.hosts[0], as_json=True)
+    print_host_tables(fleet.hosts[0], as_json=True)
     told = capsys.readouterr()
     assert not told.out and "one: the tables of hist triggers can't be read: " in told.err
 
@@ -124,9 +124,9 @@ def test_what_was_counted_before_a_cut_is_said_to_be_gone(lan, capsys):
     lan.hosts["three"].cut()
     until(fleet, lambda: host.watch is not None and len(host.watch.cuts) == 1 and host.trying is None)
     fleet.close()
-    tell_tables_of(host, as_json=True)
+    print_host_tables(host, as_json=True)
     assert [(one["host"], one["hits"], one["cuts"]) for one in tables(capsys.readouterr().out)] == [("three", 5, 1)]
-    tell_tables_of(host, as_json=False)
+    print_host_tables(host, as_json=False)
     assert "counted since the line came back" in capsys.readouterr().out
 
 
@@ -139,7 +139,7 @@ def test_of_a_host_that_is_lost_nothing_is_read_and_that_is_said(lan, capsys):
     lan.hosts["three"].cut(TargetUnusable("no route"))
     until(fleet, lambda: host.state.failed)
     fleet.close()
-    tell_tables_of(host, as_json=True)
+    print_host_tables(host, as_json=True)
     told = capsys.readouterr()
     assert not told.out and "three: the tables of hist triggers can't be read: " in told.err
 

@@ -15,7 +15,7 @@ from kernel.session.session import Armed, Session
 from kernel.session.start import open_session
 from kernel.target import Step
 from kernel.watch.histogram import Histograms
-from probes.hist.kept import LATENCY, TASK, is_of, keeping
+from probes.hist.kept import LATENCY, TASK, is_listed_as, plan_histograms
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from tests.fake_hist import HistKernel
@@ -58,7 +58,7 @@ def triggers(target: FakeTarget, event: str) -> list[str]:
 
 
 def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
-    made = keeping(plan("pw_1_2", "count > 1"), "pw_1_2__0", "mono", (("pw_1_2/exit", "count"),))
+    made = plan_histograms(plan("pw_1_2", "count > 1"), "pw_1_2__0", "mono", (("pw_1_2/exit", "count"),))
     assert made.synthetic is not None
     assert (made.synthetic.line, made.synthetic.remove) == (
         "s:synthetic/pw_1_2__0_latency u64 lat",
@@ -80,14 +80,14 @@ def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
 
 def test_idle_tasks_are_not_timed():
     """Each CPU has one, and all have the thread id 0: an exit would find the entry of another CPU."""
-    made = keeping(plan("pw_1_2"), "pw_1_2__0", "mono")
+    made = plan_histograms(plan("pw_1_2"), "pw_1_2__0", "mono")
     assert [text.partition(" if ")[2] for _, text in made.timing] == ["common_pid != 0"] * 2
     assert all(" if " not in kept.trigger for kept in made.kept)  # they are counted all the same
 
 
 def test_a_probe_of_one_end_has_no_latency():
     one = replace(plan("pw_1_2"), events=plan("pw_1_2").events[:1])
-    made = keeping(one, "pw_1_2__0", "mono")
+    made = plan_histograms(one, "pw_1_2__0", "mono")
     assert made.synthetic is None and not made.timing and [kept.what for kept in made.kept] == [TASK]
 
 
@@ -101,7 +101,7 @@ def test_a_probe_of_one_end_has_no_latency():
     ],
 )
 def test_a_histogram_is_known_again_in_the_kernels_list(listed, same):
-    assert is_of(listed, "hist:keys=count:size=16384 if count > 1") is same
+    assert is_listed_as(listed, "hist:keys=count:size=16384 if count > 1") is same
 
 
 def test_they_count_instead_of_recording_and_go_with_the_probe():

@@ -15,15 +15,15 @@ import pytest
 
 import kernel.hosts.arm_request
 from events.store.host_merge import MergedRows
-from events.store.outage_mark import EVENT
+from events.store.outage_mark import OUTAGE_EVENT
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.hosts.arm_request import ArmRequest, carry_out
+from kernel.hosts.arm_request import ArmRequest, arm_on_host
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
-from kernel.hosts.names import names_of
+from kernel.hosts.names import host_names
 from kernel.hosts.opening import open_host
-from probes.check import armable
+from probes.check import parse_armable
 from probes.plans.plan import Plan, PlannedEvent
 from probes.presets.schema import Preset, PresetChoice
 from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean
@@ -180,7 +180,7 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 3)
     assert sorted((one.host, one.event.rpartition("/")[2]) for one in shown(fleet)) == [
-        ("one", EVENT),
+        ("one", OUTAGE_EVENT),
         ("one", "vfs_read"),
         ("two", "vfs_read"),
     ]
@@ -258,9 +258,9 @@ def test_a_text_is_found_among_all(lan, fleets):
 
 
 def test_names_tell_hosts_apart():
-    assert names_of(["ssh://root@a:22", "ssh://b", "local", "lab:6.12"]) == ["a", "b", "local", "lab:6.12"]
-    assert names_of(["ssh://a:1", "ssh://a:2", "ssh://x@b", "ssh://y@b"]) == ["a:1", "a:2", "x@b", "y@b"]
-    assert names_of(["lab:7.2", "lab:7.2", "ssh://[::1]:22"]) == ["lab:7.2", "lab:7.2#2", "[::1]:22"]
+    assert host_names(["ssh://root@a:22", "ssh://b", "local", "lab:6.12"]) == ["a", "b", "local", "lab:6.12"]
+    assert host_names(["ssh://a:1", "ssh://a:2", "ssh://x@b", "ssh://y@b"]) == ["a:1", "a:2", "x@b", "y@b"]
+    assert host_names(["lab:7.2", "lab:7.2", "ssh://[::1]:22"]) == ["lab:7.2", "lab:7.2#2", "[::1]:22"]
 
 
 def test_a_recording_is_no_host(tmp_path):
@@ -438,9 +438,9 @@ def test_what_could_be_taken_away_at_last_is_not_told_as_left(lan, fleets):
 
 
 def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(monkeypatch):
-    monkeypatch.setattr(kernel.hosts.arm_request, "probes_for", lambda *_: ([armable("f vfs_read")], []))
+    monkeypatch.setattr(kernel.hosts.arm_request, "probes_for", lambda *_: ([parse_armable("f vfs_read")], []))
     made = PlannedEvent("pw_1_a", "read", "e:pw_1_a/read raw_syscalls/sys_enter", "-:pw_1_a/read", more=("e:more",))
-    plan = Plan(armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
+    plan = Plan(parse_armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
     watch = SimpleNamespace(
         connection=SimpleNamespace(target=FakeHost("one")),
         armed=(),
@@ -448,4 +448,4 @@ def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(
         record_together=lambda: None,
         arm=lambda probe, **how: SimpleNamespace(plan=plan),
     )
-    assert carry_out(watch, READ).lines == (made.line, "e:more")
+    assert arm_on_host(watch, READ).lines == (made.line, "e:more")

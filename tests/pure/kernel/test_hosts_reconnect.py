@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 import kernel.hosts.host
-from events.store.outage_mark import EVENT, cut_of, cut_of_record
+from events.store.outage_mark import OUTAGE_EVENT, outage_of_batch, outage_of_record
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN
@@ -95,7 +95,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     two.event(fleet.now(), pid=4)
     until(fleet, lambda: len(shown(fleet)) == 5)
     assert sorted(names(fleet)[3:]) == [("one", "vfs_read"), ("two", "vfs_read")]
-    assert names(fleet)[:3] == [("one", "vfs_read"), ("two", "vfs_read"), ("one", EVENT)]
+    assert names(fleet)[:3] == [("one", "vfs_read"), ("two", "vfs_read"), ("one", OUTAGE_EVENT)]
     mark = shown(fleet)[2]
     assert not mark.late and "lost" in mark.comm and "events of that time are lost" in str(mark.record.values["note"])
     stamps = [event.ts for event in shown(fleet) if not event.late]
@@ -171,7 +171,7 @@ def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypat
     one.cut(AWAY)
     until(fleet, lambda: one.tried == 1)
     fleet.finish()
-    assert names(fleet) == [("one", EVENT)], "nothing else says so among the events"
+    assert names(fleet) == [("one", OUTAGE_EVENT)], "nothing else says so among the events"
     fleet.close()
     assert states(fleet) == {"one": HostState.LOST, "two": HostState.CLOSED}
     assert "no route" in fleet.hosts[0].why
@@ -218,9 +218,9 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
     assert host.watch.session is not session and len(host.watch.cuts) == 1
     told = [(event.event.rpartition("/")[2], event.pid) for event in shown(fleet)]
     if clock_is_known:
-        assert told == [("vfs_read", 1), (EVENT, 0), ("vfs_read", 2)]
+        assert told == [("vfs_read", 1), (OUTAGE_EVENT, 0), ("vfs_read", 2)]
     else:
-        assert told == [("vfs_read", 1), (EVENT, 0), (EVENT, 0)], "of both cuts"
+        assert told == [("vfs_read", 1), (OUTAGE_EVENT, 0), (OUTAGE_EVENT, 0)], "of both cuts"
         assert fleet.events.unshown_of(host) == host.watch.store.next_seq - len(told)
     fleet.close()
 
@@ -238,9 +238,9 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
         fleet.give_up()
         until(fleet, lambda: host.state is HostState.LOST and shows(fleet, 2))
     fleet.finish()
-    assert names(fleet) == [("one", "vfs_read"), ("one", EVENT)], "once"
-    cut = cut_of_record(shown(fleet)[1].record)
-    assert cut is not None and cut == cut_of(cut.batch(0)) and cut.back is None and cut.lost is not None
+    assert names(fleet) == [("one", "vfs_read"), ("one", OUTAGE_EVENT)], "once"
+    cut = outage_of_record(shown(fleet)[1].record)
+    assert cut is not None and cut == outage_of_batch(cut.batch(0)) and cut.back is None and cut.lost is not None
     assert cut.lost >= event.record.ts and "and was not made anew" in cut.text
     assert host.watch.cuts == (), "which say how often it came back"
 
@@ -298,7 +298,7 @@ def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
         until(fleet, partial(shows, fleet, 2 * number - 1))
         one.event(fleet.now(), pid=number)
         until(fleet, partial(shows, fleet, 2 * number))
-    assert [name for _, name in names(fleet)] == [EVENT, "vfs_read"] * 2
+    assert [name for _, name in names(fleet)] == [OUTAGE_EVENT, "vfs_read"] * 2
 
 
 def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, two):
@@ -381,7 +381,7 @@ def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
     one.heard = one.unanswered = time.monotonic() - 10
     fleet.finish()
     assert states(fleet) == {"one": HostState.LOST, "two": HostState.ARMED}
-    assert [host for host, name in names(fleet) if name == EVENT] == ["one"]
-    (mark,) = (cut_of_record(event.record) for event in shown(fleet) if event.event == EVENT)
+    assert [host for host, name in names(fleet) if name == OUTAGE_EVENT] == ["one"]
+    (mark,) = (outage_of_record(event.record) for event in shown(fleet) if event.event == OUTAGE_EVENT)
     assert mark is not None and mark.for_good and mark.lost is not None and mark.lost >= before
     one.vanish()  # the far side undoes by itself

@@ -73,7 +73,7 @@ def test_a_line_that_was_cut_off_is_none(entries):
     ],
 )
 def test_what_no_name_leads_to_is_written_down(path, data, answer):
-    assert journal.outlives(f"{ROOT}/{path}".encode(), data) is answer
+    assert journal.needs_journal(f"{ROOT}/{path}".encode(), data) is answer
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ class Journaled(GraphTarget):
 
     def _write(self, sign: str, step: Step) -> None:
         entry = (step.effect.value.encode(), step.path.encode(), step.data, step.expects)
-        if journal.outlives(*entry[1:3]):
+        if journal.needs_journal(*entry[1:3]):
             self.files.setdefault(FILE, f"{journal.FIRST_LINE}{BOOT}\n".encode())
             self.files[FILE] += journal.line_of(sign, entry)
 
@@ -462,10 +462,12 @@ def test_in_a_shared_home_those_of_other_machines_stay(name, boot, machine, step
 
 
 def test_the_machine_is_in_the_name(monkeypatch):
-    real = journal.whole
-    monkeypatch.setattr(journal, "whole", lambda path: MACHINE.encode() if path == journal.MACHINE_ID else real(path))
+    real = journal.read_whole
+    monkeypatch.setattr(
+        journal, "read_whole", lambda path: MACHINE.encode() if path == journal.MACHINE_ID else real(path)
+    )
     assert journal.own_name().split("-")[::2] == [str(os.getpid()), MACHINE]
-    monkeypatch.setattr(journal, "whole", lambda path: b"" if path == journal.MACHINE_ID else real(path))
+    monkeypatch.setattr(journal, "read_whole", lambda path: b"" if path == journal.MACHINE_ID else real(path))
     assert len(journal.own_name().split("-")) == 2
 
 

@@ -16,7 +16,7 @@ from events.export.job import writer_of
 from events.export.source import Source
 from kernel.connection.open_target import shipped_recording
 from kernel.preset_files import Presets
-from kernel.safe_files.new_file import create, create_or_device, publish, write_whole
+from kernel.safe_files.new_file import create, create_or_device, publish, write_atomically
 from probes.presets.errors import PresetError
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
@@ -95,7 +95,7 @@ MAKERS = {
     "create_or_device": by_create_or_device,
     "export file": by_export_file,
     "dialect": by_saving,
-    "whole": lambda path: write_whole(path, b"x"),
+    "whole": lambda path: write_atomically(path, b"x"),
     "record": by_command(
         "record", "f vfs_read%return file->f_pos count $retval", "--count", "1", "-o", "PATH", "-t", HERE
     ),

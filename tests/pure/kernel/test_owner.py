@@ -12,11 +12,11 @@ from kernel.cleanup.leftovers import Leftover
 from kernel.cleanup.owner import (
     Owner,
     base36,
-    has_number_elsewhere,
+    has_pid_in_child_namespace,
     is_alive,
     is_dead_everywhere,
-    is_first_name_space,
-    owner_of,
+    is_initial_pid_namespace,
+    owner_name,
     parse_owner,
 )
 from kernel.errors import FileRefused
@@ -38,8 +38,8 @@ def stat(comm: bytes, pid: int = 77, starttime: int = 12345) -> bytes:
 
 @given(st.binary(max_size=20))
 def test_an_owner_is_read_whatever_the_process_is_called(comm):
-    assert owner_of(stat(comm)) == f"77_{base36(12345)}"
-    assert parse_owner(owner_of(stat(comm))) == Owner(77, base36(12345))
+    assert owner_name(stat(comm)) == f"77_{base36(12345)}"
+    assert parse_owner(owner_name(stat(comm))) == Owner(77, base36(12345))
 
 
 def test_names():
@@ -146,13 +146,13 @@ def status(*numbers: int) -> bytes:
 
 
 def test_only_the_first_name_space_shows_kthreadd():
-    assert is_first_name_space(KTHREADD)
-    assert not any(map(is_first_name_space, (OF_A_CONTAINER, b"", b"2 (kthreadd) S 0", stat(b"sh", 2))))
+    assert is_initial_pid_namespace(KTHREADD)
+    assert not any(map(is_initial_pid_namespace, (OF_A_CONTAINER, b"", b"2 (kthreadd) S 0", stat(b"sh", 2))))
 
 
 def test_a_number_in_a_container_is_seen_from_outside():
     statuses = [b"Name:\tkernels before 4.1\nPid:\t6\n", status(6), status(900, 7, 1)]
-    assert [pid for pid in (1, 6, 7, 8, 900) if has_number_elsewhere(statuses, pid)] == [1, 7]
+    assert [pid for pid in (1, 6, 7, 8, 900) if has_pid_in_child_namespace(statuses, pid)] == [1, 7]
 
 
 def killed_with_variables(**files: bytes) -> FakeTarget:

@@ -16,7 +16,7 @@ from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.remote import btf_cache
 from kernel.safe_files import private_folder as module
-from kernel.safe_files.ownership import distrust, is_private
+from kernel.safe_files.ownership import distrust_reason, is_private
 from kernel.safe_files.private_folder import private_folder
 
 OTHER = 54321
@@ -162,29 +162,29 @@ def test_who_may_change_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = tmp_path / "a" / "b" / "c.toml"
     path.parent.mkdir(parents=True)
     path.touch()
-    assert distrust(path) == ""
+    assert distrust_reason(path) == ""
     for one in (path, path.parent, path.parent.parent):
         mode = mode_of(one)
         one.chmod(mode | 0o020)
-        assert distrust(path) == f"others may write to {one} (mode {mode | 0o020:04o}): chmod go-w"
+        assert distrust_reason(path) == f"others may write to {one} (mode {mode | 0o020:04o}): chmod go-w"
         one.chmod(mode)
         os.chown(one, OTHER, -1)
-        assert distrust(path) == f"{one} belongs to another user (uid {OTHER})"
+        assert distrust_reason(path) == f"{one} belongs to another user (uid {OTHER})"
         monkeypatch.setenv("SUDO_UID", str(OTHER))
-        assert distrust(path) == "", "who called sudo may"
+        assert distrust_reason(path) == "", "who called sudo may"
         monkeypatch.delenv("SUDO_UID")
         os.chown(one, 0, -1)
     path.parent.parent.chmod(0o1777)
-    assert distrust(path) == "", "in a sticky folder each can remove his own only"
+    assert distrust_reason(path) == "", "in a sticky folder each can remove his own only"
     path.parent.chmod(0o1777)
-    assert distrust(path.parent), "and can make new ones"
+    assert distrust_reason(path.parent), "and can make new ones"
     path.parent.chmod(0o755)
     link = tmp_path / "link.toml"
     link.symlink_to(path)
-    assert distrust(link) == ""
+    assert distrust_reason(link) == ""
     os.lchown(link, OTHER, -1)
-    assert "another user" in distrust(link)
-    assert "No such file" in distrust(tmp_path / "none")
+    assert "another user" in distrust_reason(link)
+    assert "No such file" in distrust_reason(tmp_path / "none")
 
 
 @as_root

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
-from kernel.remote.silence import AFTER, BEAT, silence, words
+from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
@@ -26,7 +26,7 @@ from tests.pure.far_sides import KINDS, FarSide, Instance, eventually, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
 from tests.pure.tui.test_cli_waiting import Terminal
-from tui.cli.console.silence import telling_silence
+from tui.cli.console.silence import reporting_silence
 from tui.cli.follow.follow import follow
 from tui.present.losses_model import sheet_of
 from tui.present.status import rates_of
@@ -41,13 +41,13 @@ def test_silent_is_who_owes_an_answer_and_says_nothing(heard: float, asked: floa
     now = max(heard, asked) + later
     assert silence(heard, None, now) is None, "nothing has to come"
     found = silence(heard, asked, now)
-    if now - heard < AFTER or now - asked < AFTER - BEAT:
+    if now - heard < SILENT_AFTER or now - asked < SILENT_AFTER - PING_INTERVAL:
         assert found is None
     else:
-        assert found == now - heard >= AFTER
+        assert found == now - heard >= SILENT_AFTER
 
 
-@given(st.floats(0, AFTER - BEAT - 0.001), st.floats(0, 1e4))
+@given(st.floats(0, SILENT_AFTER - PING_INTERVAL - 0.001), st.floats(0, 1e4))
 def test_an_answer_has_its_time_however_long_nobody_asked(answer: float, quiet: float):
     """A probe that is never hit: nothing was to come before it was asked for."""
     asked = 1e4
@@ -57,8 +57,8 @@ def test_an_answer_has_its_time_however_long_nobody_asked(answer: float, quiet: 
 def test_asked_every_beat_a_frozen_line_shows_at_once():
     """It freezes right after a word; the next question is due a beat later."""
     heard = 100.0
-    assert silence(heard, heard + BEAT, heard + AFTER) == AFTER
-    assert words(silence(heard, heard + BEAT, heard + 5.4) or 0) == "last heard 5 s ago"
+    assert silence(heard, heard + PING_INTERVAL, heard + SILENT_AFTER) == SILENT_AFTER
+    assert words(silence(heard, heard + PING_INTERVAL, heard + 5.4) or 0) == "last heard 5 s ago"
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, inst
         assert target.silent is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            assert eventually(lambda: (target.silent or 0) >= AFTER)
+            assert eventually(lambda: (target.silent or 0) >= SILENT_AFTER)
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
         assert eventually(lambda: target.silent is None)
@@ -196,7 +196,7 @@ def test_a_command_says_it_once_in_a_file(silent: _Silent, capfd: pytest.Capture
         told += capfd.readouterr().err
         return text in told
 
-    with telling_silence(silent.watch):
+    with reporting_silence(silent.watch):
         silent.fall_silent()
         assert eventually(lambda: says("last heard"))
         silent.answer()
@@ -210,7 +210,7 @@ def test_a_command_says_it_once_in_a_file(silent: _Silent, capfd: pytest.Capture
 
 def test_a_terminal_has_it_in_the_line_of_progress(silent: _Silent, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with telling_silence(silent.watch):
+    with reporting_silence(silent.watch):
         silent.fall_silent()
         assert eventually(lambda: terminal.getvalue().count("last heard") >= 2)
     assert terminal.getvalue().endswith("\r\x1b[K"), "nothing stays"
@@ -240,4 +240,4 @@ def test_run_says_it_while_it_waits_for_the_far_side(
 
 def test_the_rule_has_one_place():
     """Who asks oftener than an answer may take is not fooled by his own question."""
-    assert rules.BEAT + rules._ANSWER == rules.AFTER
+    assert rules.PING_INTERVAL + rules._ANSWER == rules.SILENT_AFTER

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from kernel.cleanup.owner import owner_of
+from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
 from kernel.remote import own_processes
 from kernel.remote.address import Address
-from kernel.remote.bootstrap import Greeting, begin, greet
+from kernel.remote.bootstrap import Greeting, read_greeting, start_dialect
 from kernel.remote.connect import open_ssh
 from kernel.remote.control_master import ControlMaster
 from kernel.remote.protocol.shell_dialect import ShellDialect
@@ -117,11 +117,11 @@ def door(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[LocalDoor]:
 
 @pytest.mark.parametrize("door", [{}], indirect=True)
 def test_root_needs_nothing(door: LocalDoor) -> None:
-    hello = greet(door)
+    hello = read_greeting(door)
     assert hello.root == (os.getuid() == 0)
     assert hello.python
     assert hello.host == socket.gethostname()
-    dialect = begin(door, hello)
+    dialect = start_dialect(door, hello)
     assert f"PPid:\t{door.process.pid}\n" in Path(f"/proc/{dialect.pid}/status").read_text()
     assert dialect.read("/proc/version", 5) == b"Linux"
     dialect.close()
@@ -130,11 +130,11 @@ def test_root_needs_nothing(door: LocalDoor) -> None:
 @pytest.mark.parametrize("door", [{"id": NOBODY, "sudo": SUDO}], indirect=True)
 @pytest.mark.parametrize("python", [True, False])
 def test_sudo_for_the_agent_and_for_sh(door: LocalDoor, python: bool, tmp_path: Path) -> None:
-    hello = greet(door)
+    hello = read_greeting(door)
     assert (hello.root, hello.via, hello.python) == (False, "sudo -n", True)
     assert hello.troubles(Address("h")) == ()
     (tmp_path / "sudo.log").unlink()
-    dialect = begin(door, hello, python=python)
+    dialect = start_dialect(door, hello, python=python)
     assert dialect.read("/proc/version", 5) == b"Linux"
     log = (tmp_path / "sudo.log").read_text()
     assert log.startswith("-n python3 -I -S -c" if python else "-n sh -c")
@@ -148,26 +148,26 @@ def test_sudo_for_the_agent_and_for_sh(door: LocalDoor, python: bool, tmp_path: 
 
 @pytest.mark.parametrize("door", [{"id": NOBODY, "sudo": NO_SUDO, "doas": SUDO}], indirect=True)
 def test_doas_where_sudo_does_not_work(door: LocalDoor) -> None:
-    hello = greet(door)
+    hello = read_greeting(door)
     assert hello.via == "doas -n"
-    assert begin(door, hello).read("/proc/version", 5) == b"Linux"
+    assert start_dialect(door, hello).read("/proc/version", 5) == b"Linux"
 
 
 @pytest.mark.parametrize("door", [{"id": NOBODY, "sudo": NO_SUDO, "doas": NO_PYTHON}], indirect=True)
 def test_no_way_to_become_root_is_explained(door: LocalDoor) -> None:
-    hello = greet(door)
+    hello = read_greeting(door)
     assert hello.via == ""
     (trouble,) = hello.troubles(Address("box", "jo"))
     assert "not root on box" in trouble.what
     assert "a password is required" in trouble.what
     assert "NOPASSWD" in trouble.remedy
     assert trouble.fatal
-    assert begin(door, hello).read("/proc/version", 5) == b"Linux", "what a user may read is still of use"
+    assert start_dialect(door, hello).read("/proc/version", 5) == b"Linux", "what a user may read is still of use"
 
 
 @pytest.mark.parametrize("door", [{"python3": NO_PYTHON}, {"python3": OLD_PYTHON}], indirect=True)
 def test_sh_where_python_does_not_work(door: LocalDoor) -> None:
-    dialect = begin(door, greet(door))
+    dialect = start_dialect(door, read_greeting(door))
     assert isinstance(dialect, ShellDialect)
     assert dialect.read("/proc/version", 5) == b"Linux"
 
@@ -243,8 +243,8 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
 def test_our_name_and_our_line(kind: str) -> None:
     with far_side(kind) as far:
         stat = Path(f"/proc/{far.dialect.pid}/stat").read_bytes()
-        assert own_processes.owner(far.dialect, far.dialect.pid) == owner_of(stat)
-        line = own_processes.line(far.dialect, far.dialect.pid)
+        assert own_processes.owner(far.dialect, far.dialect.pid) == owner_name(stat)
+        line = own_processes.own_chain(far.dialect, far.dialect.pid)
         assert line[0] == far.dialect.pid
         assert 1 not in line
 
@@ -280,19 +280,19 @@ TCP = (
 
 def test_the_line_ends_below_the_listener() -> None:
     fds = {20: ["socket:[4711]"], 30: ["socket:[4712]"], 40: ["pipe:[1]"]}
-    assert own_processes.line(Proc({50: 40, 40: 30, 30: 20, 20: 1}, fds, TCP), 50) == (50, 40, 30)
+    assert own_processes.own_chain(Proc({50: 40, 40: 30, 30: 20, 20: 1}, fds, TCP), 50) == (50, 40, 30)
 
 
 def test_a_server_process_of_inetd_is_ours_alone() -> None:
     fds = {30: ["socket:[4712]"], 40: ["pipe:[1]"]}
-    assert own_processes.line(Proc({50: 40, 40: 30, 30: 1}, fds, TCP), 50) == (50, 40, 30)
+    assert own_processes.own_chain(Proc({50: 40, 40: 30, 30: 1}, fds, TCP), 50) == (50, 40, 30)
 
 
 def test_hidden_files_stop_before_a_child_of_init() -> None:
-    assert own_processes.line(Proc({50: 40, 40: 30, 30: 20, 20: 1}, {}), 50) == (50, 40, 30)
+    assert own_processes.own_chain(Proc({50: 40, 40: 30, 30: 20, 20: 1}, {}), 50) == (50, 40, 30)
 
 
 def test_a_proc_that_lies_does_not_hold_us() -> None:
-    assert own_processes.line(Proc({50: 40, 40: 50}, {40: ["x"], 50: ["x"]}), 50) == (50, 40)
-    assert own_processes.line(Proc({}, {}), 50) == (50,)
+    assert own_processes.own_chain(Proc({50: 40, 40: 50}, {40: ["x"], 50: ["x"]}), 50) == (50, 40)
+    assert own_processes.own_chain(Proc({}, {}), 50) == (50,)
     assert own_processes.owner(Proc({}, {}), 50) == ""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kernel.agent import frames
 from kernel.agent.ring_reader import write_all
 from kernel.errors import FileRefused, TargetLost
-from kernel.remote.bootstrap import hear
+from kernel.remote.bootstrap import read_until
 from kernel.remote.protocol.agent_client import AgentClient
 from kernel.remote.protocol.shell_client import ShellClient, errno_of
 from kernel.target import Effect, Step
@@ -223,7 +223,7 @@ def test_a_login_that_never_stops() -> None:
     process = spawn(["sh", "-c", "yes"])
     try:
         with pytest.raises(TargetLost, match="does not stop to talk"):
-            hear(process, b"\nnever\n")
+            read_until(process, b"\nnever\n")
     finally:
         end(process)
 
@@ -232,7 +232,7 @@ def test_a_login_that_ends() -> None:
     process = spawn(["sh", "-c", "echo This account is not available.; exit 1"])
     try:
         with pytest.raises(TargetLost, match="cut before"):
-            hear(process, b"\nnever\n")
+            read_until(process, b"\nnever\n")
     finally:
         end(process)
 

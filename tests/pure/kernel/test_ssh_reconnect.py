@@ -16,11 +16,11 @@ from events.batch import Batch
 from events.durations import seconds_text
 from events.names.event_names import exported_name
 from events.recording.reader import Recording
-from events.store.outage_mark import EVENT, cut_of_record
+from events.store.outage_mark import OUTAGE_EVENT, outage_of_record
 from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.cleanup import abandoned_processes
-from kernel.cleanup.undo import words_of
+from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Connection
 from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.recording.target import RecordingTarget
@@ -150,11 +150,11 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     assert [event.path for event in new.plan.events] == [f"{watch.session.group}/vfs_read"]
     assert len(side.traces) == 2, "one instance and one event, of the new session"
     side.event(2000, id_of(new))
-    assert shown(watch, 3) == ["vfs_read", EVENT, "vfs_read"]
+    assert shown(watch, 3) == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert cut_of_record(mark) == back.cut
+    assert outage_of_record(mark) == back.cut
     assert mark.values["seconds"] == f"{back.cut.seconds:.3f}"
     assert "lost" in str(mark.values["note"])
     assert mark.comm == f"{seconds_text(back.cut.seconds)} lost"
@@ -189,11 +189,11 @@ def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(sid
     cut(side, watch)
     side.files[BOOT] = b"two\n"
     back = ReconnectAttempt(watch).run()
-    assert shown(watch, 2) == ["vfs_read", EVENT] and watch.cuts == (back.cut,)
+    assert shown(watch, 2) == ["vfs_read", OUTAGE_EVENT] and watch.cuts == (back.cut,)
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert cut_of_record(mark) == back.cut and store.anew
+    assert outage_of_record(mark) == back.cut and store.anew
     assert mark.comm.endswith(" cut") and "lost" not in str(mark.values["note"])
     assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
 
@@ -282,7 +282,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     assert side.target.facts().boot_id == "two"
     for ts in (10, 20, 30):
         side.event(ts, id_of(watch.armed[0]))
-    assert shown(watch, 5) == ["vfs_read", EVENT, *["vfs_read"] * 3]
+    assert shown(watch, 5) == ["vfs_read", OUTAGE_EVENT, *["vfs_read"] * 3]
     store = watch.store
     assert isinstance(store, Store)
     assert "booted anew" in str(store.record(1).values["note"])
@@ -475,7 +475,7 @@ def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     watch.close()
     read = Watch(Connection(RecordingTarget(Recording.open(tmp_path / "x.pwr"), "x")))
     read.begin()
-    assert shown(read, 3) == ["vfs_read", EVENT, "vfs_read"]
+    assert shown(read, 3) == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
     read.close()
 
 
@@ -506,7 +506,7 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
         f"{group}/slow_end",
     ]
     side.event(2000, id_of(new))
-    assert shown(watch, 3) == [f"{group}__slow", EVENT, f"{group}__slow"]
+    assert shown(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
     assert before not in repr((watch.known.plans, watch.session.triggers(new)))
     assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
     watch.close()
@@ -586,7 +586,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     assert ended(watch)
     ReconnectAttempt(watch).run()
     monkeypatch.setattr(abandoned_processes, "UNDOING", 0.0)
-    (line,) = words_of(watch.close())
+    (line,) = failure_lines(watch.close())
     assert f"probewright-{first}_" in line and f"process {first} of before the cut lives" in line
     assert set(side.traces) == there
     monkeypatch.setattr(abandoned_processes, "UNDOING", 60.0)

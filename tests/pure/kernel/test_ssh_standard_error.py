@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
-from kernel.remote.connect import reach
+from kernel.remote.connect import open_connection
 from kernel.remote.control_master import ControlMaster
 from kernel.remote.ssh_stderr import LONGEST_LINE, MOST_LINES, StandardError
 from tests.pure.far_sides import eventually
@@ -48,7 +48,7 @@ def test_a_far_host_reaches_the_terminal_in_safe_lines_only(
     fake: Path, capfd: pytest.CaptureFixture[str], python: bool
 ) -> None:
     told: list[str] = []
-    reached = reach(Address("box"), tell=told.append, python=python)
+    reached = open_connection(Address("box"), tell=told.append, python=python)
     at_greeting = list(told)
     fake.with_name("ssh.go").touch()
     assert eventually(fake.with_name("ssh.gone").exists)
@@ -65,7 +65,7 @@ def test_a_far_host_reaches_the_terminal_in_safe_lines_only(
 
 def test_nothing_is_told_where_a_screen_may_hold_the_terminal(fake: Path) -> None:
     told: list[str] = []
-    reached = reach(Address("box"), tell=told.append, asking=False)
+    reached = open_connection(Address("box"), tell=told.append, asking=False)
     reached.dialect.close()
     reached.hang_up()
     assert told == []
@@ -87,7 +87,7 @@ printf 'jump host: no way{ESCAPES}\n' >&2
 exit 255
 """)
     with pytest.raises(TargetUnusable) as caught:
-        reach(Address("box"))
+        open_connection(Address("box"))
     assert "jump host: no way" in str(caught.value)
     assert not any(sign in str(caught.value) for sign in RAW)
 

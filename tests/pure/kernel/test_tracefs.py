@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.errors import FileRefused
-from kernel.session.rejection import refused
+from kernel.session.rejection import rejection_error
 from kernel.tracefs import (
     CpuStats,
     DynamicEvent,
@@ -67,13 +67,13 @@ def test_any_error_log_is_read(text):
 def test_the_refusal_of_a_line_is_its_own_entry():
     error = FileRefused("dynamic_events", errno.EINVAL)
     log = parse_error_log(LOG)
-    refusal = refused("f:pw/x  vfs_read \t file->f_poss count # why", error, log).verdict.error
+    refusal = rejection_error("f:pw/x  vfs_read \t file->f_poss count # why", error, log).verdict.error
     assert refusal is not None
     assert (refusal.code, refusal.column, refusal.token) == ("NO_BTF_FIELD", 22, "f_poss")
-    refusal = refused("foo > 1", error, log).verdict.error
+    refusal = rejection_error("foo > 1", error, log).verdict.error
     assert refusal is not None
     assert (refusal.code, refusal.column, refusal.token) == ("FIELD_NOT_FOUND", 4, "foo")
-    other = refused("f:pw/y vfs_read", FileRefused("dynamic_events", errno.E2BIG), log).verdict
+    other = rejection_error("f:pw/y vfs_read", FileRefused("dynamic_events", errno.E2BIG), log).verdict
     assert other.error is not None
     assert (other.error.code, other.error.column) == ("refused", None)
     assert "E2BIG" in other.error.message

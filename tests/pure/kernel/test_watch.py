@@ -21,7 +21,7 @@ from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
 from kernel.watch.recording_control import _since
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.command import Armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbePlace
@@ -140,7 +140,7 @@ def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
     """What plans say of values goes by the event's path; so do the pairs of calls, and a search by columns."""
     functions = ("vfs_read", "vfs_write", "vfs_readv", "vfs_writev")
     watch = Watch(Connection(Target(facts=replace(FACTS, functions=functions))))
-    first, other = armable("p:my/ev vfs_read v=$stack"), armable("p:my/ev vfs_write v=$stack if v > 3")
+    first, other = parse_armable("p:my/ev vfs_read v=$stack"), parse_armable("p:my/ev vfs_write v=$stack if v > 3")
     plans = []
     for wanted in (first, other, first, other):
         armed = watch.arm(wanted)
@@ -150,12 +150,12 @@ def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
     assert [bool(plan.losses) for plan in plans] == [False, True, False, True]
     assert "ev_2" in plans[1].losses[0]
     one = watch.arm(first)
-    joins = watch.arm(armable("p:my/ev vfs_readv v=$stack"))  # the event is there: several probes share it
+    joins = watch.arm(parse_armable("p:my/ev vfs_readv v=$stack"))  # the event is there: several probes share it
     assert joins.plan.events[0].path == one.plan.events[0].path
     assert not joins.plan.losses
     with pytest.raises(ProbeRefused):
-        watch.arm(armable("p:my/ev vfs_writev v=$stack if v > 3"))
-    both = watch.arm(armable("p:my/ev_2 vfs_write%both v=$stack"))
+        watch.arm(parse_armable("p:my/ev vfs_writev v=$stack if v > 3"))
+    both = watch.arm(parse_armable("p:my/ev_2 vfs_write%both v=$stack"))
     assert [event.event for event in both.plan.events] == ["ev_2__entry", "ev_2__exit"]
     watch.close()
 
@@ -170,9 +170,9 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
     """Also where the name that was chosen was another probe's, so that the first of them got a number."""
     watch = Watch(Connection(Target(facts=replace(FACTS, functions=("vfs_read", "vfs_write", "vfs_readv")))))
     if was_another:
-        watch.disarm(watch.arm(armable("p:x/two vfs_readv")))
-    one = watch.arm(armable(first)).plan
-    other = watch.arm(armable(second.replace("vfs_read", "vfs_write"))).plan
+        watch.disarm(watch.arm(parse_armable("p:x/two vfs_readv")))
+    one = watch.arm(parse_armable(first)).plan
+    other = watch.arm(parse_armable(second.replace("vfs_read", "vfs_write"))).plan
     (mine,), (its,) = one.events, other.events
     assert (mine.path == its.path) == (first == second)
     assert bool(other.losses) == (first != second or was_another)
@@ -455,7 +455,7 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
             return Plan(probe, (made,))
 
     watch = Watch(Program(target))
-    armed = watch.arm(armable(spec))
+    armed = watch.arm(parse_armable(spec))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     target.event(1000, id_of(armed))
@@ -465,9 +465,9 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
     connection = Connection(RecordingTarget(Recording.open(path), "x"))
     assert connection.check(spec)[:2] == (Verdict(spec), armed.plan)
     replayed = Watch(connection)
-    assert replayed.arm(armable(spec)).plan == armed.plan
+    assert replayed.arm(parse_armable(spec)).plan == armed.plan
     with pytest.raises(CannotLower):
-        replayed.arm(armable("p /bin/tool:other %di"))
+        replayed.arm(parse_armable("p /bin/tool:other %di"))
 
 
 @pytest.mark.parametrize("cut", [False, True])

@@ -8,9 +8,9 @@ import pytest
 
 from events.names.kallsyms import Symbols
 from kernel.attach import symbols as ground
-from kernel.connection.symbol_addresses import by_symbols
+from kernel.connection.symbol_addresses import symbol_environment
 from probes.attaching.attach import attachability
-from probes.check import armable
+from probes.check import parse_armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.lowering.lower import lower
 from probes.probe import ProbeKind
@@ -45,14 +45,18 @@ def test_the_list_and_the_lowering_agree(
     facts = TargetFacts(
         "x86_64", "7.2.0", readme=readme, features=FEATURES, functions=functions, blacklist=frozenset(blacklist)
     )
-    about = attachability("other", facts, None, replace(ground.look(FakeTarget(), "7.2.0", symbols), absent=None))
+    about = attachability(
+        "other", facts, None, replace(ground.symbol_lookups(FakeTarget(), "7.2.0", symbols), absent=None)
+    )
     assert about.kinds == {ProbeKind(letter) for letter in takes}
     if blacklist:
         assert "kprobe blacklist" in about.text or takes
     taken = ""
     for letter in "fpr":
         try:
-            plan = lower(armable(f"{letter}:x other"), None, facts, "g", environment=by_symbols(symbols))
+            plan = lower(
+                parse_armable(f"{letter}:x other"), None, facts, "g", environment=symbol_environment(symbols)
+            )
         except CannotLower:
             continue
         taken += letter if plan.events[0].line.startswith(letter) else ""

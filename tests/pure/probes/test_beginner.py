@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probes.attaching.catalog import Catalog
-from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import ReasonKind
 from probes.check import check_plan, check_typed
 from probes.corrections.corrections import corrected
@@ -132,7 +132,7 @@ def verdict(text: str, name: str = "7.2") -> Verdict:
         return found
     catalog = Catalog(known.btf, known.facts)
     about = catalog.attachability(function)
-    return with_reason(found, about, catalog.near(function) if about.has(ReasonKind.UNKNOWN) else ())
+    return explain_refusal(found, about, catalog.near(function) if about.has(ReasonKind.UNKNOWN) else ())
 
 
 @pytest.mark.parametrize(("wrong", "code", "right"), WRONG)

@@ -12,7 +12,7 @@ from probes.command import (
     SyntheticEvent,
     SyntheticField,
     UserProbe,
-    is_own,
+    has_own_syntax,
     parse_command,
     parse_synthetic,
 )
@@ -196,7 +196,7 @@ def test_what_is_ours() -> None:
         "r /bin/x:sdt_a:b",
         "p /bin/x:0x10 %di if di > 1",
     ):
-        assert is_own(text), text
+        assert has_own_syntax(text), text
     for text in (
         "f vfs_read%return file count:u8[4]",
         "e sched/sched_switch x=$prev_pid if prev_pid > 1",
@@ -207,4 +207,4 @@ def test_what_is_ours() -> None:
         "-:a/b",
         "",
     ):
-        assert not is_own(text), text
+        assert not has_own_syntax(text), text

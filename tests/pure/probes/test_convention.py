@@ -18,7 +18,14 @@ from btf.kinds import Kind
 from btf.types import Param
 from probes.facts.facts import Feature, TargetFacts
 from probes.fetcharg import variable
-from probes.functions.convention import CONVENTIONS, FunctionConvention, PassedValue, is_plain, passed, pushed_by_call
+from probes.functions.convention import (
+    CONVENTIONS,
+    FunctionConvention,
+    PassedValue,
+    convention_of,
+    has_kernel_position,
+    pushed_by_call,
+)
 from probes.functions.signature import Signature, certain_signature_of, signature_of
 from probes.functions.value import ValueUnavailable, locate
 from probes.lowering.lower import CannotLower, lower
@@ -70,7 +77,7 @@ def written(text: str, machine: str) -> Signature:
 @cache
 def where(text: str, machine: str) -> FunctionConvention:
     signature = written(text, machine)
-    return passed(signature.btf, signature.params, machine, signature.returns)
+    return convention_of(signature.btf, signature.params, machine, signature.returns)
 
 
 def places(text: str, machine: str) -> list[str]:
@@ -171,7 +178,7 @@ def test_plain_arguments_are_the_kernels_own(words: list[str], machine: str) -> 
     found = where("".join(words), machine)
     for number, one in enumerate(found.params):
         reached = CONVENTIONS[machine].reads_stack or number < CONVENTIONS[machine].registers
-        assert is_plain(found, number) == reached
+        assert has_kernel_position(found, number) == reached
         assert one.longs == 1
 
 
@@ -306,13 +313,13 @@ class TestKernelFunctions:
         btf = kernel("7.2").btf
         signature = signature_of(btf, function)
         assert signature is not None
-        return passed(btf, signature.params, machine, signature.returns)
+        return convention_of(btf, signature.params, machine, signature.returns)
 
     def test_plain_arguments_are_counted(self) -> None:
         for machine in ("x86_64", "aarch64", "riscv64", "s390x", "loongarch64"):
             found = self.where("vfs_read", machine)
             assert [one.slots for one in found.params] == [(1,), (2,), (3,), (4,)]
-            assert all(is_plain(found, number) for number in range(4))
+            assert all(has_kernel_position(found, number) for number in range(4))
 
     def test_large_struct(self) -> None:
         assert self.where("ZSTD_checkCParams", "x86_64").params == (PassedValue((7, 8, 9, 10)),)
@@ -338,4 +345,4 @@ class TestKernelFunctions:
         assert [certain_signature_of(btf, n) is None for n in ("same", "other", "one", "none")] == [0, 1, 0, 1]
 
     def test_dots_are_left_out(self) -> None:
-        assert passed(kernel("7.2").btf, [Param("", 0)], "x86_64").params == ()
+        assert convention_of(kernel("7.2").btf, [Param("", 0)], "x86_64").params == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.check import as_there, check_plan, check_typed
+from probes.check import check_plan, check_typed, refuse_unknown_tracepoint
 from probes.corrections.corrections import corrected
 from probes.facts.lookups import Environment, StaticEventField
 from probes.rules.messages.guesses import type_meant
@@ -188,7 +188,10 @@ def test_an_argument_that_there_is_not(number: int) -> None:
 )
 def test_a_tracepoint_that_is_not_there_is_not_what_was_meant(wrong: str, right: str) -> None:
     facts = kernel("7.2").facts
-    assert corrected(wrong, verdict(wrong), lambda other: as_there(other, verdict(other), facts)) == right
+    assert (
+        corrected(wrong, verdict(wrong), lambda other: refuse_unknown_tracepoint(other, verdict(other), facts))
+        == right
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import kernel.hosts.arm_request
 import tui.cli.follow.follow
-from kernel.hosts.arm_request import ArmRequest, carry_out, probes_for
-from probes.check import armable
-from probes.plans.duplicates import apart, told_again, under_another_name
+from kernel.hosts.arm_request import ArmRequest, arm_on_host, probes_for
+from probes.check import parse_armable
+from probes.plans.duplicates import duplicate_note, split_duplicates, under_another_name
 from probes.plans.plan import Plan
 from probes.verdict import Verdict
 from tests.fake_target import FakeTarget
@@ -40,10 +40,10 @@ def test_each_is_armed_once(wanted, there):
     def one(number: int) -> int:
         return min(next((same for same in SAME if number in same), {number}))
 
-    found = apart((armable(TEXTS[n]) for n in wanted), (armable(TEXTS[n]) for n in there))
+    found = split_duplicates((parse_armable(TEXTS[n]) for n in wanted), (parse_armable(TEXTS[n]) for n in there))
     assert len(found.fresh) + len(found.again) == len(wanted)
     assert len(found.fresh) == len({one(n) for n in wanted} - {one(n) for n in there})
-    assert not apart(found.again, [*found.fresh, *(armable(TEXTS[n]) for n in there)]).fresh
+    assert not split_duplicates(found.again, [*found.fresh, *(parse_armable(TEXTS[n]) for n in there)]).fresh
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,16 @@ def test_each_is_armed_once(wanted, there):
     ],
 )
 def test_a_second_one_has_a_name_of_its_own(text, taken, named):
-    other = under_another_name(armable(text), taken)
+    other = under_another_name(parse_armable(text), taken)
     assert (None if other is None else str(other)) == named
     if other is not None and named is not None:
-        assert armable(named) == other  # what is told can be typed
-        assert apart([other], [armable(text)]).fresh
-        assert named in told_again(armable(text)) or taken
+        assert parse_armable(named) == other  # what is told can be typed
+        assert split_duplicates([other], [parse_armable(text)]).fresh
+        assert named in duplicate_note(parse_armable(text)) or taken
 
 
 def test_run_says_it_and_arms_one(monkeypatch, capsys):
-    monkeypatch.setattr(tui.cli.follow.follow, "judged", lambda spec, _: Verdict(spec))
+    monkeypatch.setattr(tui.cli.follow.follow, "check_specification", lambda spec, _: Verdict(spec))
     given_twice = ["f vfs_read count", "p vfs_read", "f  vfs_read count"]
     probes = tui.cli.follow.follow.probes_of(given_twice, None)  # type: ignore[arg-type]
     assert [str(one) for one in probes] == ["f vfs_read count", "p vfs_read"]
@@ -77,12 +77,12 @@ def test_run_says_it_and_arms_one(monkeypatch, capsys):
 
 
 def test_a_host_arms_one_and_says_it(monkeypatch):
-    monkeypatch.setattr(kernel.hosts.arm_request, "_typed", lambda _, text: armable(text))
+    monkeypatch.setattr(kernel.hosts.arm_request, "_typed", lambda _, text: parse_armable(text))
     order = ArmRequest(("f vfs_read", "f vfs_read", "p vfs_read"))
     probes, notes = probes_for(None, order)  # type: ignore[arg-type]
     assert [str(one) for one in probes] == ["f vfs_read", "p vfs_read"]
     assert len(notes) == 1
-    there = SimpleNamespace(plan=Plan(armable("p vfs_read"), ()))
+    there = SimpleNamespace(plan=Plan(parse_armable("p vfs_read"), ()))
     armed: list[str] = []
 
     def arm(probe: object, **_: object) -> SimpleNamespace:
@@ -90,6 +90,6 @@ def test_a_host_arms_one_and_says_it(monkeypatch):
         return SimpleNamespace(plan=Plan(probe, ()))  # type: ignore[arg-type]
 
     connection = SimpleNamespace(target=FakeTarget())
-    done = carry_out(SimpleNamespace(connection=connection, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
+    done = arm_on_host(SimpleNamespace(connection=connection, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
     assert armed == ["f vfs_read"]
     assert any("p vfs_read is there already" in note for note in done.notes)

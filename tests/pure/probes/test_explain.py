@@ -6,7 +6,7 @@ import pytest
 
 from probes.attaching.attach import attachability
 from probes.attaching.catalog import Catalog
-from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.relatives import relatives
 from probes.attaching.values import (
     AbsentModule,
@@ -45,19 +45,19 @@ def test_the_reason_and_the_names_to_take() -> None:
     refused = Verdict("p helper", Refusal("BAD_PROBE_ADDR", "Invalid", 2, "helper", "general", ("old",)))
     ways = tuple(Alternative(ProbePlace(f"copy.{n}"), Relation.COPY) for n in range(4))
     about = Attachability("helper", reasons=(Reason(ReasonKind.RENAMED, "made a copy"),), instead=ways)
-    better = with_reason(refused, about, ["near"]).error
+    better = explain_refusal(refused, about, ["near"]).error
     assert better is not None
     assert (better.hint, better.nearest) == ("Made a copy", ("copy.0", "copy.1", "copy.2"))
     assert (better.code, better.column, better.message) == ("BAD_PROBE_ADDR", 2, "Invalid")
     unknown = Attachability("helper", reasons=(Reason(ReasonKind.UNKNOWN, "no such", "modprobe x"),))
-    better = with_reason(refused, unknown, ["near"]).error
+    better = explain_refusal(refused, unknown, ["near"]).error
     assert better is not None
     assert (better.hint, better.nearest) == ("No such; modprobe x", ("near",))
     notrace = Attachability("helper", reasons=(Reason(ReasonKind.NOTRACE, "notrace"),))
-    better = with_reason(refused, notrace, ["near"]).error
+    better = explain_refusal(refused, notrace, ["near"]).error
     assert better is not None
     assert better.nearest == ("old",), "a name like it is no way out for a function that is there"
-    assert with_reason(refused, Attachability("helper"), []) is refused
+    assert explain_refusal(refused, Attachability("helper"), []) is refused
 
 
 @pytest.mark.parametrize("text", ["f vfs_raed", "f vfs_raed count", "f vfs_raed%both count"])
@@ -68,13 +68,13 @@ def test_no_such_function_is_said_with_one_like_it(text: str) -> None:
         assert verdict.error is not None
         name = refused_function(verdict)
         assert name == "vfs_raed"
-        error = with_reason(verdict, catalog.attachability(name), catalog.near(name)).error
+        error = explain_refusal(verdict, catalog.attachability(name), catalog.near(name)).error
         assert error is not None
         assert (error.column, error.token, error.nearest) == (verdict.error.column, "vfs_raed", ("vfs_read",))
         assert error.hint == "No such function on this target"
         assert error.code in ("BAD_PROBE_ADDR", "NO_BTF_ENTRY", "unknown_function")
     known = Verdict("f vfs_read x", Refusal("NO_BTF_ENTRY", "", 11, "x"))
-    assert with_reason(known, catalog.attachability("vfs_read"), ["y"]) is known
+    assert explain_refusal(known, catalog.attachability("vfs_read"), ["y"]) is known
 
 
 def test_a_verdict_of_a_real_kernel() -> None:
@@ -82,7 +82,7 @@ def test_a_verdict_of_a_real_kernel() -> None:
     verdict = check("p ext4_readdir", btf, facts)
     assert refused_function(verdict) == "ext4_readdir"
     ground = SymbolLookups(absent=lambda _: [AbsentModule("ext4", certain=True)])
-    error = with_reason(verdict, attachability("ext4_readdir", facts, btf, ground), []).error
+    error = explain_refusal(verdict, attachability("ext4_readdir", facts, btf, ground), []).error
     assert error is not None
     assert error.hint.endswith("; modprobe ext4")
 

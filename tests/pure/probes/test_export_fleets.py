@@ -20,7 +20,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from probes.check import armable
+from probes.check import parse_armable
 from probes.export.dialect import CannotExport
 from probes.export.export import dialect_named, export
 from probes.export.fleets import ansible_parts
@@ -29,7 +29,7 @@ from probes.export.fleets.yaml_text import block, quoted
 from probes.export.posix_sh import write as write_sh
 from probes.plans.plan import Plan
 from probes.presets.read import read_preset
-from probes.presets.substitute import substituted
+from probes.presets.substitute import substitute
 from probes.syntax.text import collapsed
 from tests.pure.probes.test_exports import FACTS, HOSTILE, SHELLS, hostile_plan, made, text_of
 
@@ -310,7 +310,7 @@ def test_the_command_of_the_container_is_one_that_we_have(capsys):
         [shell, option, told + line], env={"PROBEWRIGHT_EXPORT": f"{export_} $(x)"}, capture_output=True, text=True
     )
     from tui.cli.args.parser import parse
-    from tui.cli.exports.export_options import wanted_of
+    from tui.cli.exports.export_options import export_request_of
 
     first, second = [each.split("\0") for each in done.stdout.strip("\0").split("probewright\0") if each]
     assert parse([word for word in first if word]).command == "clean"
@@ -319,7 +319,7 @@ def test_the_command_of_the_container_is_one_that_we_have(capsys):
     (mount,) = [one["mountPath"] for one in container["volumeMounts"] if one["name"] == "preset"]
     assert arguments.specs == [f"{mount}/preset.toml"]
     arguments.export = export_
-    wanted = wanted_of(arguments)
+    wanted = export_request_of(arguments)
     assert wanted is not None and wanted.outlet is not None and wanted.outlet.otlp is not None
 
 
@@ -339,7 +339,7 @@ def test_no_manifest_is_broken_out_of(text):
     parts = manifests(found)
     preset = parts["ConfigMap", "probewright-preset"]["data"].pop("preset.toml")
     assert tomllib.loads(preset)["probes"] == [collapsed(spec)]
-    assert substituted(read_preset(preset), {}) == ((collapsed(spec),),)
+    assert substitute(read_preset(preset), {}) == ((collapsed(spec),),)
     plain = manifests(text_of("kubernetes", "p vfs_read count"))
     plain["ConfigMap", "probewright-preset"]["data"].pop("preset.toml")
     assert parts == plain
@@ -368,7 +368,7 @@ def test_what_a_preset_cannot_hold_is_refused():
     with pytest.raises(CannotExport, match="looked for in the container"):
         text_of("kubernetes", "p /bin/true:0x1000 %di")
     text = preset_of([['f vfs_read count if comm != "é\x1b\'"']])
-    assert text.isascii() and armable(tomllib.loads(text)["probes"][0])
+    assert text.isascii() and parse_armable(tomllib.loads(text)["probes"][0])
 
 
 def test_the_script_is_the_one_of_the_shell():

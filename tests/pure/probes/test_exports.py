@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from probes.check import armable
+from probes.check import parse_armable
 from probes.export.bpftrace_filter import condition
 from probes.export.bpftrace_value import BpftraceValue
 from probes.export.comment import write as write_comment
@@ -56,7 +56,7 @@ def text_of(name: str, spec: str, kernel_name: str = "7.2") -> str:
     dialect = dialect_named(name)
     facts = replace(facts, features=facts.features | MORE)
     known = replace(facts, features=dialect.lowered_for(facts))
-    return export(dialect, [lower(armable(one), btf, known, "pw_x") for one in spec.split(" | ")], facts).text
+    return export(dialect, [lower(parse_armable(one), btf, known, "pw_x") for one in spec.split(" | ")], facts).text
 
 
 def hostile_plan(text: str, *, filter_: bool = True, trigger: bool = True, immediate: bool = False) -> Plan:
@@ -70,7 +70,7 @@ def hostile_plan(text: str, *, filter_: bool = True, trigger: bool = True, immed
         filter=f'comm == "{text}"' if filter_ else "",
         triggers=(f"hist:keys={text}",) if trigger else (),
     )
-    return Plan(armable("p vfs_read"), (event,), (f"loss {text}",))
+    return Plan(parse_armable("p vfs_read"), (event,), (f"loss {text}",))
 
 
 def made(name: str, plan: Plan) -> str | None:
@@ -114,7 +114,7 @@ def test_shell_scripts_choose_their_group_when_they_run() -> None:
 
 def test_bpftrace_says_where_it_knows_no_module() -> None:
     event = PlannedEvent("pw_x", "x", "p:pw_x/x loop:lo_open", "-:pw_x/x")
-    found = export(dialect_named("bpftrace"), [Plan(armable("p loop:lo_open"), (event,))], FACTS)
+    found = export(dialect_named("bpftrace"), [Plan(parse_armable("p loop:lo_open"), (event,))], FACTS)
     note = "bpftrace finds lo_open by its name alone, not in loop only"
     assert found.notes == (note,) and f"// note: {note}\n" in found.text and "\nkprobe:lo_open\n" in found.text
 
@@ -132,10 +132,10 @@ def test_a_trigger_that_names_our_event_follows_its_group() -> None:
             "sched", "sched_switch", "", "", triggers=("hist:keys=a:onmatch(pw_x.made).b(a)",), recorded=False
         ),
     ]
-    text = export(dialect_named("sh"), [Plan(armable("p vfs_read"), tuple(events))], FACTS).text
+    text = export(dialect_named("sh"), [Plan(parse_armable("p vfs_read"), tuple(events))], FACTS).text
     assert """'hist:keys=a:onmatch('"$group"'.made).b(a)'""" in text
     assert "instance\"/events/'sched/sched_switch'/enable" not in text
-    boot = export(dialect_named("bootconfig"), [Plan(armable("p vfs_read"), tuple(events))], FACTS).text
+    boot = export(dialect_named("bootconfig"), [Plan(parse_armable("p vfs_read"), tuple(events))], FACTS).text
     assert 'actions = "hist:keys=a:onmatch(kprobes.made).b(a)"' in boot
 
 
@@ -165,7 +165,9 @@ def test_what_a_dialect_cannot_say_is_refused_with_the_reason(dialect: str, spec
 def test_perf_says_that_it_shows_fields_of_events_without_the_types_they_were_given() -> None:
     btf, facts, _ = kernel("7.2")
     facts = replace(facts, features=facts.features | MORE)
-    plans = [lower(armable(f"e sched.sched_switch next=$next_pid{kind}"), btf, facts, "pw_x") for kind in (":x8", "")]
+    plans = [
+        lower(parse_armable(f"e sched.sched_switch next=$next_pid{kind}"), btf, facts, "pw_x") for kind in (":x8", "")
+    ]
     typed, plain = (export(dialect_named("perf"), [plan], facts) for plan in plans)
     assert [note for note in typed.notes if "without the type: next=$next_pid:x8" in note]
     assert "without the type" in typed.text
@@ -419,7 +421,7 @@ def test_perf_adds_by_one_call_what_has_the_same_options() -> None:
         *("p:pw_x/e /bin/sh:0x10", "p:pw_x/f /bin/ls:0x10", "p:pw_x/g /bin/ls:0x20", "p:pw_x/h vfs_open"),
     )
     events = tuple(PlannedEvent("pw_x", line[7], line, f"-:pw_x/{line[7]}") for line in lines)
-    script = made("perf", Plan(armable("p vfs_read"), events)) or ""
+    script = made("perf", Plan(parse_armable("p vfs_read"), events)) or ""
     calls = re.findall(r"^add ((?:.*\\\n)*.*)", script, re.MULTILINE)
     told = [(re.findall(r"-[mx] \S+", call), re.findall(r"'(\w)=", call)) for call in calls]
     assert told == [

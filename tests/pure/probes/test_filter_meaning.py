@@ -14,7 +14,7 @@ from probes.check import check_plan, check_typed
 from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import names_in
-from probes.lowering.filters.filter_words import column_written, in_words_of_kernel
+from probes.lowering.filters.filter_words import kernel_filter, written_column
 from probes.rules.events.filter_meaning import misread, pattern_as_meant
 from probes.rules.events.predicate import Predicate
 from tests.probes_data import KERNELS, environment, kernel
@@ -110,19 +110,19 @@ NAMES = {"state": {"RUNNING": 0, "DEAD": 64, "HIGH": 0x80000000}, "flags": {"NON
     ],
 )  # fmt: skip
 def test_words_become_the_kernels(written, lowered):
-    assert in_words_of_kernel(written, FIELDS, NAMES) == lowered
-    assert in_words_of_kernel(lowered, FIELDS, NAMES) == lowered
+    assert kernel_filter(written, FIELDS, NAMES) == lowered
+    assert kernel_filter(lowered, FIELDS, NAMES) == lowered
     for word in re.finditer(r"&&|\|\||\)", lowered):
-        at = column_written(written, lowered, word.start())
+        at = written_column(written, lowered, word.start())
         assert written[at:].startswith(word[0]) or word.start() in range(lowered.find('"'), lowered.rfind('"'))
 
 
 def test_text_in_the_memory_of_a_task_is_looked_for_there():
-    assert in_words_of_kernel('path == "x"', FIELDS, {}, "syscalls") == 'path.ustring == "x"'
-    assert in_words_of_kernel('path.ustring == "x"', FIELDS, {}, "syscalls") == 'path.ustring == "x"'
-    assert in_words_of_kernel('path == "x"', FIELDS, {}, "sched") == 'path == "x"'
+    assert kernel_filter('path == "x"', FIELDS, {}, "syscalls") == 'path.ustring == "x"'
+    assert kernel_filter('path.ustring == "x"', FIELDS, {}, "syscalls") == 'path.ustring == "x"'
+    assert kernel_filter('path == "x"', FIELDS, {}, "sched") == 'path == "x"'
     written, lowered = 'path == "x" && ret > 5', 'path.ustring == "x" && ret > 5'
-    assert written[column_written(written, lowered, lowered.index("5")) :] == "5"
+    assert written[written_column(written, lowered, lowered.index("5")) :] == "5"
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -13,7 +13,7 @@ from probes.facts.errors_table import FILTER_MESSAGES, MESSAGES, code_of, messag
 from probes.facts.facts import Feature
 from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.signature import dentry_offsets
-from probes.lowering.filters.field_names import names_in, unknown
+from probes.lowering.filters.field_names import first_unknown, names_in
 from probes.names import check_name, event_name, identifier, unique_field
 from probes.probe import ProbeKind
 from probes.syntax.text import kstrtol, kstrtoul, simple_strtoul, split
@@ -176,8 +176,8 @@ class TestFilters:
     def test_names(self) -> None:
         text = '(count > 4096 || comm ~ "ret < 1*") && !(ret & 0x10) && CPU == 1 && f.function == vfs_read && x==-1'
         assert [name.text for name in names_in(text)] == ["count", "comm", "ret", "CPU", "f", "x"]
-        assert unknown(text, ["count", "ret", "f", "x"]) is None
-        stranger = unknown(text, ["count", "f", "x"])
+        assert first_unknown(text, ["count", "ret", "f", "x"]) is None
+        stranger = first_unknown(text, ["count", "f", "x"])
         assert stranger is not None
         assert (stranger.text, text[stranger.column :][:7]) == ("ret", "ret & 0")
 

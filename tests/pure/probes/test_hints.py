@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from probes.check import check, check_plan, check_typed, comes_back
+from probes.check import check, check_plan, check_typed, lowers_to_same_line
 from probes.corrections.corrections import corrected
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
@@ -104,16 +104,16 @@ def test_what_would_be_refused_again_is_no_way_out(spec: str, back: bool) -> Non
     assert (typed.plan is None) is back
     if back:
         assert typed.verdict == refused
-        assert comes_back(refused, lower(parse_probe(spec), btf, facts, "g"))
+        assert lowers_to_same_line(refused, lower(parse_probe(spec), btf, facts, "g"))
 
 
 def test_another_name_is_a_way_out() -> None:
     btf, facts, _ = kernel("7.2")
     plan = lower(parse_probe("f vfs_read count"), btf, facts, "g")
     words = "f:a/b vfs_read count"
-    assert not comes_back(Verdict(words, Refusal("SAME_PROBE", "", 0)), plan)
-    assert not comes_back(Verdict(words), plan)
-    assert comes_back(Verdict(words, Refusal("NO_BTFARG", "", len("f:a/b vfs_read "))), plan)
+    assert not lowers_to_same_line(Verdict(words, Refusal("SAME_PROBE", "", 0)), plan)
+    assert not lowers_to_same_line(Verdict(words), plan)
+    assert lowers_to_same_line(Verdict(words, Refusal("NO_BTFARG", "", len("f:a/b vfs_read "))), plan)
 
 
 @pytest.mark.parametrize(("name", "code"), [("6.1", "BAD_VAR"), ("7.2", "NOFENTRY_ARGS")])

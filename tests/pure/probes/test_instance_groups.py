@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from events.names.event_names import exported_name, regrouped_path
 from kernel.cleanup.owner import GROUP_PREFIX, base36, parse_owner
 from probes.check import check_plan
-from probes.plans.instance_groups import has_chosen_name, regrouped, renamed
+from probes.plans.instance_groups import has_chosen_name, replace_group, with_group
 from probes.plans.plan import Plan
 from tests.probes_data import kernel
 from tests.pure.probes.test_static_events import AROUND, facts
@@ -37,15 +37,15 @@ def planned(text: str, group: str) -> Plan:
 def test_a_latency_moves_as_if_it_were_planned_there(old: str, new: str, name: str, ends: str) -> None:
     text = f"lat:{name} {ends}"
     made = planned(text, old)
-    assert regrouped(made, old, new) == planned(text, new)
-    assert regrouped(regrouped(made, old, new), new, old) == made
+    assert with_group(made, old, new) == planned(text, new)
+    assert with_group(with_group(made, old, new), new, old) == made
     assert len(made.events[0].event) < 64, "the kernel takes no longer name"
     assert exported_name(made.events[0].path) == exported_name(planned(text, new).events[0].path)
 
 
 @given(GROUPS, GROUPS, st.sampled_from(FUNCTIONS))
 def test_so_does_what_is_probed_by_itself(old: str, new: str, text: str) -> None:
-    assert regrouped(planned(text, old), old, new) == planned(text, new)
+    assert with_group(planned(text, old), old, new) == planned(text, new)
     assert has_chosen_name(planned(text, old), old) == text.startswith("s:")
 
 
@@ -53,7 +53,7 @@ def test_so_does_what_is_probed_by_itself(old: str, new: str, text: str) -> None
 def test_names_of_another_session_stay(old: str, new: str, other: str, name: str) -> None:
     assume(other != old)
     for text in (other, f"{other}__{name}", f"{other}/{name}", f"onmatch({other}.{name}).{other}__{name}($x)"):
-        assert renamed(text, old, new) == text
+        assert replace_group(text, old, new) == text
         assert regrouped_path(text, old, new) == text
 
 
@@ -61,6 +61,6 @@ def test_names_of_another_session_stay(old: str, new: str, other: str, name: str
 def test_paths_move_as_plans_do(old: str, new: str, name: str, ends: str) -> None:
     was = planned(f"lat:{name} {ends}", old)
     assert not has_chosen_name(was, old)
-    now = regrouped(was, old, new)
+    now = with_group(was, old, new)
     assert [regrouped_path(one.path, old, new) for one in was.events] == [one.path for one in now.events]
     assert all(parse_owner(group.removeprefix(GROUP_PREFIX)) for group in (old, new))

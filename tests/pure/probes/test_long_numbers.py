@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.check import armable, check_typed
+from probes.check import check_typed, parse_armable
 from probes.kernel_verdict import kernel_verdict
 from probes.syntax.parse_error import ParseError
 from probes.syntax.text import ULONG_MAX, kstrtol, kstrtoul, simple_strtoul
@@ -31,6 +31,6 @@ def test_every_place_takes_them(text: str, odd: str) -> None:
     kernel_verdict(command, None, FACTS)
     assert check_typed(command, None, FACTS).verdict.command
     try:
-        armable(command)
+        parse_armable(command)
     except ParseError as error:
         assert error.refusal.message

@@ -8,7 +8,7 @@ import pytest
 
 from btf.types import Struct
 from btf.walk import strip
-from probes.check import Checked, armable, check_plan
+from probes.check import CheckResult, check_plan, parse_armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.lower import CannotLower, lower
@@ -71,12 +71,12 @@ def facts_of(name: str) -> TargetFacts:
     return replace(facts, features=features - ({Feature.TPROBE_EVENTS} if name == "arm64" else set()))
 
 
-def checked(spec: str, name: str, existing: tuple[str, ...] = ()) -> Checked:
+def checked(spec: str, name: str, existing: tuple[str, ...] = ()) -> CheckResult:
     return check_plan(spec, kernel(name).btf, facts_of(name), "pw_1", around(name), existing)
 
 
 def plan(spec: str, name: str) -> Plan:
-    return lower(armable(spec), kernel(name).btf, facts_of(name), "pw_1", environment=around(name))
+    return lower(parse_armable(spec), kernel(name).btf, facts_of(name), "pw_1", environment=around(name))
 
 
 def line(spec: str, name: str) -> str:
@@ -87,7 +87,7 @@ def line(spec: str, name: str) -> str:
 
 def refusal(spec: str, name: str) -> tuple[Refusal, str]:
     """Why, and the text from the caret on."""
-    probe = armable(spec)
+    probe = parse_armable(spec)
     with pytest.raises(CannotLower) as caught:
         lower(probe, kernel(name).btf, facts_of(name), "pw_1", environment=around(name))
     error = caught.value.refusal
@@ -148,13 +148,13 @@ def test_what_no_event_records_is_refused(name: str) -> None:
     error, at = refusal("t no_such_tracepoint $$args", name)
     assert (error.code, at[:2]) == ("missing_capability", "t ")
     with pytest.raises(CannotLower, match="no tracepoint probes"):
-        lower(armable("t sched_switch $$args"), kernel(name).btf, facts_of(name), "pw_1")
+        lower(parse_armable("t sched_switch $$args"), kernel(name).btf, facts_of(name), "pw_1")
 
 
 def test_a_tracepoint_that_is_not_there_is_told() -> None:
     name = "7.2"
     facts = replace(facts_of(name), functions=(*kernel(name).facts.functions, "__probestub_sched_switch"))
-    found = lower(armable("t sched_swich"), kernel(name).btf, facts, "pw_1")
+    found = lower(parse_armable("t sched_swich"), kernel(name).btf, facts, "pw_1")
     assert found.events[0].line == "t:pw_1/sched_swich sched_swich"
     assert "no such tracepoint" in found.losses[0] and "did you mean sched_switch?" in found.losses[0].lower()
 
@@ -249,10 +249,10 @@ def test_an_event_probe_needs_its_capability() -> None:
     btf, facts, _ = kernel("7.2")
     without = replace(facts, features=facts.features - {Feature.EPROBE_EVENTS})
     with pytest.raises(CannotLower, match="no event probes"):
-        lower(armable("e sched.sched_switch"), btf, without, "g")
+        lower(parse_armable("e sched.sched_switch"), btf, without, "g")
     unfiltered = replace(facts, features=facts.features - {Feature.EPROBE_FILTER})
     with pytest.raises(CannotLower) as caught:
-        lower(armable("e sched.sched_switch if prev_pid > 1"), btf, unfiltered, "g", environment=around("7.2"))
+        lower(parse_armable("e sched.sched_switch if prev_pid > 1"), btf, unfiltered, "g", environment=around("7.2"))
     assert caught.value.refusal.column == len("e sched.sched_switch ")
 
 
@@ -284,9 +284,9 @@ def test_a_program_of_another_machine_has_its_arguments_elsewhere(machine: str, 
 
     there = replace(around("7.2"), program=program)
     with pytest.raises(CannotLower, match="holds it") as caught:
-        lower(armable(f"p {BIN}:work x=+0($arg1):string"), btf, facts, "g", environment=there)
+        lower(parse_armable(f"p {BIN}:work x=+0($arg1):string"), btf, facts, "g", environment=there)
     assert told in caught.value.refusal.hint + caught.value.refusal.message
-    assert lower(armable(f"p {BIN}:work +4(%sp):u32"), btf, facts, "g", environment=there).events
+    assert lower(parse_armable(f"p {BIN}:work +4(%sp):u32"), btf, facts, "g", environment=there).events
 
 
 @pytest.mark.parametrize("name", ["7.2", "6.1"])
@@ -345,9 +345,9 @@ def test_a_program_has_no_types() -> None:
     assert "types of a program" in found.losses[0]
     bare = replace(facts_of("7.2"), features=frozenset())
     with pytest.raises(CannotLower, match="no user-space probes"):
-        lower(armable(f"p {BIN}:work"), None, bare, "g", environment=around("7.2"))
+        lower(parse_armable(f"p {BIN}:work"), None, bare, "g", environment=around("7.2"))
     with pytest.raises(CannotLower, match="give an offset"):
-        lower(armable(f"p {BIN}:work"), None, facts_of("7.2"), "g")
+        lower(parse_armable(f"p {BIN}:work"), None, facts_of("7.2"), "g")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -384,7 +384,7 @@ def test_a_pattern_is_one_fprobe(name: str) -> None:
 def test_a_pattern_is_many_kprobes_where_there_are_no_fprobes(name: str) -> None:
     facts = replace(facts_of(name), functions=("vfs_read", "vfs_readv", "vfs_twin", "vfs_twin", "vfs_bad", "other"))
     facts = replace(facts, blacklist=frozenset({"vfs_bad"}))
-    found = lower(armable("f vfs_*%both $arg1 $retval"), kernel(name).btf, facts, "pw_1")
+    found = lower(parse_armable("f vfs_*%both $arg1 $retval"), kernel(name).btf, facts, "pw_1")
     entry, leave = found.events
     assert entry.lines == tuple(f"p:pw_1/vfs____entry {f} arg1=$arg1 frame=$stack" for f in ("vfs_read", "vfs_readv"))
     assert [text.split()[1] for text in leave.lines] == ["vfs_read", "vfs_readv"]
@@ -395,7 +395,7 @@ def test_a_pattern_is_many_kprobes_where_there_are_no_fprobes(name: str) -> None
     assert "vfs_twin: its name is not unique" in told and "vfs_bad: it is on the kernel's kprobe blacklist" in told
     many = replace(facts, functions=tuple(f"vfs_{number}" for number in range(129)))
     with pytest.raises(CannotLower) as caught:
-        lower(armable("f vfs_* $arg1"), kernel(name).btf, many, "pw_1")
+        lower(parse_armable("f vfs_* $arg1"), kernel(name).btf, many, "pw_1")
     assert caught.value.refusal.code == "too_many_functions"
 
 

@@ -6,7 +6,7 @@ import json
 
 from kernel.connection.open_target import shipped_recording
 from probes.facts.facts import Feature
-from probes.lowering.other_kernels import elsewhere
+from probes.lowering.other_kernels import lower_for_others
 from probes.syntax.parse import parse_probe
 from tests.probes_data import kernel
 from tui.__main__ import main
@@ -17,7 +17,7 @@ SHIPPED = str(shipped_recording())
 
 def lines(spec: str) -> dict[str, tuple[str, ...]]:
     btf, facts, _ = kernel("7.2")
-    return {name: one.lines for name, one in elsewhere(parse_probe(spec), btf, kernels(facts), "pw_1").items()}
+    return {name: one.lines for name, one in lower_for_others(parse_probe(spec), btf, kernels(facts), "pw_1").items()}
 
 
 def test_the_stored_kernels_differ_as_real_ones_do() -> None:
@@ -38,7 +38,7 @@ def test_each_gets_the_lines_it_can_take() -> None:
 
 def test_why_not_is_said_for_each() -> None:
     btf, facts, _ = kernel("7.2")
-    found = elsewhere(parse_probe("f vfs_read file->f_poss"), btf, kernels(facts))
+    found = lower_for_others(parse_probe("f vfs_read file->f_poss"), btf, kernels(facts))
     assert all(one.error is not None and one.error.token == "f_poss" for one in found.values())
 
 

@@ -28,7 +28,8 @@ from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe
 from tests.probes_data import KERNELS, Case, kernel
 
-identifiers = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
+identifiers = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True).filter(lambda name: name != "if")
+"""Names of C: `if` is a word of its own, behind which a filter stands."""
 numbers = st.one_of(
     st.integers(0, 1 << 31).map(str), st.integers(0, 1 << 31).map(hex), st.integers(0, 511).map(lambda n: f"0{n:o}")
 )

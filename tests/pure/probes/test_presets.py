@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.preset_files import Origin, Presets
-from probes.check import armable
+from probes.check import parse_armable
 from probes.presets.diff import difference
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.read import read_preset
 from probes.presets.schema import Parameter, ParameterType, Preset, PresetView
 from probes.presets.search import matches, nearest, words_of
-from probes.presets.substitute import least_latency, substituted
-from probes.presets.values import written
+from probes.presets.substitute import least_latency, substitute
+from probes.presets.values import value_text
 from probes.presets.write import edited, new_text
 from probes.probe import Probe
 from tui.dialogs.preset_model import listed, run_editor
@@ -109,15 +109,15 @@ def test_no_text_is_more_than_refused(text):
 
 def test_values_are_put_in_and_clauses_without_one_are_left_out():
     preset = read_preset(TEXT)
-    assert substituted(preset, {})[0] == ("f vfs_read%both count $retval if count > 16",)
-    assert substituted(preset, {"who": "cat"})[0] == ('f vfs_read%both count $retval if count > 16 && comm == "cat"',)
-    assert substituted(preset, {"least": ""})[0] == ("f vfs_read%both count $retval",)
+    assert substitute(preset, {})[0] == ("f vfs_read%both count $retval if count > 16",)
+    assert substitute(preset, {"who": "cat"})[0] == ('f vfs_read%both count $retval if count > 16 && comm == "cat"',)
+    assert substitute(preset, {"least": ""})[0] == ("f vfs_read%both count $retval",)
     assert (least_latency(preset, {}), least_latency(preset, {"slow": "2s"})) == (1_500_000, 2_000_000_000)
     for bad in ({"none": "1"}, {"least": "1 || 1"}, {"slow": "3"}, {"who": "sixteen letters!"}, {"who": 'a"b'}):
         with pytest.raises(PresetError):
-            substituted(preset, bad)
+            substitute(preset, bad)
     with pytest.raises(PresetError, match="has no parameter lest; did you mean least"):
-        substituted(preset, {"lest": "1"})
+        substitute(preset, {"lest": "1"})
 
 
 KINDS = st.sampled_from(list(ParameterType))
@@ -134,10 +134,10 @@ def test_no_value_breaks_out_of_a_filter(kind, value):
         "x", "x", (("f vfs_read count if count == ${v} && common_pid == 1",),), parameters=(Parameter("v", kind),)
     )
     try:
-        (texts,) = substituted(preset, {"v": value})
+        (texts,) = substitute(preset, {"v": value})
     except PresetError:
         return
-    probe = armable(texts[0])
+    probe = parse_armable(texts[0])
     assert isinstance(probe, Probe)
     assert (probe.place.symbol, [str(arg) for arg in probe.fetchargs]) == ("vfs_read", ["count"])
     if not value:
@@ -155,7 +155,7 @@ def test_no_value_breaks_out_of_a_filter(kind, value):
 def test_no_value_breaks_out_of_a_place(kind, value):
     parameter = Parameter("v", kind)
     try:
-        text = written(parameter, value, quoted=False)
+        text = value_text(parameter, value, quoted=False)
     except PresetError:
         return
     assert len(f"p {text}:main".split()) == 2 and not set(text) & set("\"'\\#$(){};&|<>:\n")
@@ -163,7 +163,7 @@ def test_no_value_breaks_out_of_a_place(kind, value):
 
 @pytest.mark.parametrize("typed", ["EACCES", "-EACCES", " eacces", "13", "-13", "0xd"])
 def test_an_error_is_what_functions_return(typed):
-    assert written(Parameter("error", ParameterType.ERRNO), typed, quoted=True) == "-13"
+    assert value_text(Parameter("error", ParameterType.ERRNO), typed, quoted=True) == "-13"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_error_is_what_functions_return(typed):
 )
 def test_what_is_no_error_is_refused_with_the_way_out(typed, why):
     with pytest.raises(PresetError, match=why):
-        written(Parameter("error", ParameterType.ERRNO), typed, quoted=True)
+        value_text(Parameter("error", ParameterType.ERRNO), typed, quoted=True)
 
 
 def test_an_edit_keeps_comments_and_what_is_not_changed():
@@ -372,9 +372,9 @@ def test_those_that_come_along_are_good_and_say_what_they_answer():
     for entry in shipped:
         assert entry.preset is not None
         assert entry.preset.question.endswith("?") and entry.preset.tags and entry.preset.description
-        for texts in substituted(entry.preset, {}):
+        for texts in substitute(entry.preset, {}):
             for text in texts:
-                assert str(armable(text)) == text
+                assert str(parse_armable(text)) == text
 
 
 def one_probe(spec: str) -> str:
@@ -408,8 +408,8 @@ def test_a_clause_that_cannot_be_left_out_has_no_parameter(condition):
 )
 def test_a_clause_ends_outside_of_quotes(condition, without):
     preset = read_preset(one_probe(f"f vfs_read count if {condition}"))
-    assert substituted(preset, {}) == ((f"f vfs_read count if {without}",),)
-    assert "common_pid == 7" in substituted(preset, {"pid": "7"})[0][0]
+    assert substitute(preset, {}) == ((f"f vfs_read count if {without}",),)
+    assert "common_pid == 7" in substitute(preset, {"pid": "7"})[0][0]
 
 
 def test_white_space_in_quotes_is_what_is_compared():
@@ -437,9 +437,9 @@ def test_the_filter_of_a_probe_in_braces_is_not_that_of_the_whole():
         (("r", "1"),): " if ret == 1",
         (("least", "1ms"), ("r", "1")): " if lat >= 1000000 && ret == 1",
     }.items():
-        ((made,),) = substituted(preset, always | dict(given_))
+        ((made,),) = substitute(preset, always | dict(given_))
         assert made == begin + filter_
-        armable(made)
+        parse_armable(made)
 
 
 def test_an_editor_that_cannot_be_meant_is_told(monkeypatch, tmp_path):

@@ -6,10 +6,10 @@ import pytest
 
 from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Connection
-from kernel.hosts.arm_request import judged
+from kernel.hosts.arm_request import check_specification
 from probes.attaching.spellings import closest, is_like
 from tui.__main__ import main
-from tui.cli.follow.attach_text import told
+from tui.cli.follow.attach_text import with_corrections
 from tui.compose import specification
 
 SLIPS = [
@@ -109,9 +109,11 @@ def connection() -> Connection:
 @pytest.mark.parametrize(("wrong", "right"), SLIPS)
 def test_what_was_meant(connection: Connection, wrong: str, right: str) -> None:
     """By the commands the whole text is put right; on the screen so is the text, or its wrong word."""
-    error = told(connection, wrong, judged(wrong, connection), lambda text: judged(text, connection)).error
+    error = with_corrections(
+        connection, wrong, check_specification(wrong, connection), lambda text: check_specification(text, connection)
+    ).error
     assert error is not None and error.corrected == right
-    assert judged(right, connection).ok
+    assert check_specification(right, connection).ok
     shown = specification.typed(connection, wrong).shown.verdict
     assert shown is not None and shown.error is not None
     near = shown.error.nearest[:1]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from probes.check import armable, check_plan
+from probes.check import check_plan, parse_armable
 from probes.facts.facts import Feature
 from probes.facts.lookups import Environment, StaticEventField
 from probes.probe import Probe
@@ -48,14 +48,14 @@ AROUND = Environment(event=lambda group, name: EVENTS.get((group, name)))
     ],
 )
 def test_text_is_the_same_again(text):
-    assert str(armable(text)) == text
+    assert str(parse_armable(text)) == text
 
 
 def test_what_they_are():
-    assert armable("on  tcp.x if a > 1") == StaticEvent("tcp/x", "a > 1")
-    read = armable("lat:n a/b to {f c d} by x=y,z with q if lat > 3")
+    assert parse_armable("on  tcp.x if a > 1") == StaticEvent("tcp/x", "a > 1")
+    read = parse_armable("lat:n a/b to {f c d} by x=y,z with q if lat > 3")
     assert read == Latency("n", "a/b", "f c d", (LatencyKey("x", "y"), LatencyKey("z", "z")), ("q",), "lat > 3")
-    assert isinstance(armable("f on"), Probe)  # the words are heads only
+    assert isinstance(parse_armable("f on"), Probe)  # the words are heads only
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_they_are():
 )
 def test_what_can_not_be_read_says_where(text, column):
     with pytest.raises(ParseError) as caught:
-        armable(text)
+        parse_armable(text)
     assert caught.value.refusal.column == column
 
 

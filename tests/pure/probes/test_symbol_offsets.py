@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from events.names.kallsyms import Symbols
-from kernel.connection.symbol_addresses import by_symbols
+from kernel.connection.symbol_addresses import symbol_environment
 from probes.check import check_plan
 from probes.facts.lookups import SymbolCount
 from tests.probes_data import kernel
@@ -28,7 +28,7 @@ def answer(spec: str, table: bytes = WHOLE, machine: str = "x86_64") -> tuple[st
     facts = replace(
         facts, functions=("vfs_read", "barred", "vfs_write"), blacklist=frozenset({"barred"}), machine=machine
     )
-    checked = check_plan(spec, btf, facts, environment=by_symbols(Symbols(table)))
+    checked = check_plan(spec, btf, facts, environment=symbol_environment(Symbols(table)))
     error = checked.verdict.error
     return ("ok" if error is None else error.code), checked.plan.losses if checked.plan else ()
 
@@ -74,7 +74,7 @@ def test_the_boundary_is_one_of_the_function_that_lies_there() -> None:
 def test_a_function_that_is_only_called_directly_has_no_endbr64(call_at: int | None, spec: str, code: str) -> None:
     btf, facts, _ = kernel("7.2")
     facts = replace(facts, functions=("vfs_read",))
-    around = replace(by_symbols(Symbols(WHOLE)), call_at=lambda _: call_at)
+    around = replace(symbol_environment(Symbols(WHOLE)), call_at=lambda _: call_at)
     error = check_plan(spec, btf, facts, environment=around).verdict.error
     assert ("ok" if error is None else error.code) == code
 
@@ -102,7 +102,7 @@ def test_symbols_of_code_say_nothing_of_variables() -> None:
 
 
 def test_names_of_one_address_are_told() -> None:
-    look_up = by_symbols(Symbols(WHOLE)).symbol
+    look_up = symbol_environment(Symbols(WHOLE)).symbol
     assert look_up is not None
     assert look_up("vfs_write") == SymbolCount(1, 0, ("vfs_write_twin",), ("vfs_write_twin",))
     assert look_up("vfs_read") == SymbolCount(1)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Connection
-from kernel.hosts.arm_request import judged
-from probes.check import armable
+from kernel.hosts.arm_request import check_specification
+from probes.check import parse_armable
 from probes.syntax.parse_error import ParseError
 from probes.translation import bpftrace
 from probes.translation.scan import closing, opening, pieces
@@ -180,16 +180,16 @@ def test_what_is_simple_is_translated(connection: Connection, text: str, probe: 
     found = translate(text)
     assert found is not None and found.whole
     assert (found.probes, found.triggers) == ((probe,), (trigger,) if trigger else ())
-    verdict = judged(probe, connection)
+    verdict = check_specification(probe, connection)
     assert verdict.ok or (verdict.error is not None and verdict.error.code == "no_symbols")  # of a program elsewhere
     shown = specification.typed(connection, text).shown.verdict
     assert shown is not None and shown.error is not None
     assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
     assert trigger in shown.error.hint
     counted = specification.counted_by(connection, text)
-    assert counted == ({armable(probe): (trigger,)} if trigger else {})
+    assert counted == ({parse_armable(probe): (trigger,)} if trigger else {})
     if counted and verdict.ok:
-        plan = connection.check(armable(probe)).plan
+        plan = connection.check(parse_armable(probe)).plan
         assert plan is not None
         assert connection.with_triggers(plan, [trigger]).events[0].triggers, "this kernel takes it"
 
@@ -224,7 +224,7 @@ def written_probes() -> list[str]:
 
 def is_probe(text: str) -> bool:
     try:
-        armable(text)
+        parse_armable(text)
     except ParseError:
         return False
     return True
@@ -341,7 +341,7 @@ def test_no_text_breaks_it(text: str) -> None:
     found = translate(text)
     for probe in found.probes if found is not None else ():
         try:
-            armable(probe)
+            parse_armable(probe)
         except ParseError as refused:
             assert refused.refusal.message
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from probes.facts.lookups import Environment, StaticEventField
 from probes.hist.clause import Action, Assignment
-from probes.hist.kept import keeping
+from probes.hist.kept import plan_histograms
 from probes.hist.trigger import HistTrigger, PlainTrigger, SwitchedEvent, parse_trigger
 from probes.kernel_verdict import kernel_verdict
 from probes.plans.plan import Plan, PlannedEvent
@@ -168,7 +168,7 @@ def test_the_triggers_of_latencies_are_taken(name: str, where: str) -> None:
         for event, at_exit in (("sched_switch", False), ("sched_waking", True))
     )
     ends = (ends[0], replace(ends[1], filter=where.replace("prev_pid", "pid").replace("next_pid", "prio")))
-    made = keeping(Plan(Probe(ProbePlace("vfs_read")), ends), "pw_1_2", "mono")
+    made = plan_histograms(Plan(Probe(ProbePlace("vfs_read")), ends), "pw_1_2", "mono")
     assert made.synthetic is not None
     before: tuple[str, ...] = (made.synthetic.line,)
     for event, text in made.timing:

@@ -11,8 +11,8 @@ from kernel.cleanup.undo import UndoFailure
 from kernel.errors import TargetLost
 from kernel.target import Effect, Step
 from tests.pure.kernel.test_watch import id_of, probe, rows, target, watch
-from tui.cli.follow.follow import account, take_away
-from tui.cli.main import fail
+from tui.cli.follow.follow import disarm_all, print_losses
+from tui.cli.main import print_error
 from tui.present.status import losses_of
 
 __all__ = ["target", "watch"]  # fixtures
@@ -33,7 +33,7 @@ def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, tar
     assert rows(watch, 1) == ["vfs_read"]
     counts = watch.counts()
     assert counts is not None and counts.lost == 0
-    account(watch)
+    print_losses(watch)
     assert "4,321 events lost in the ring buffer" in capsys.readouterr().err
     assert losses_of(watch, counts).lost == 4321
 
@@ -42,11 +42,11 @@ def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
     number = id_of(watch.arm(probe("vfs_read")))
     target.event(2000, number)
     assert rows(watch, 1) == ["vfs_read"]
-    account(watch)
+    print_losses(watch)
     assert capsys.readouterr().err == ""
     target.event(1000, number)
     assert rows(watch, 2) == ["vfs_read"] * 2
-    account(watch)
+    print_losses(watch)
     assert "1 events came late: they stand behind younger ones" in capsys.readouterr().err
 
 
@@ -60,11 +60,11 @@ def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkey
     watch.arm(probe("vfs_read"))
     monkeypatch.setattr(watch, "counts", lost)
     monkeypatch.setattr(watch, "close", lambda: [UndoFailure(step, TargetLost("no answer for 10 s"))])
-    account(watch)
-    assert take_away(watch) == 1
-    assert fail(TargetLost("no answer for 10 s"), 3) == 3
+    print_losses(watch)
+    assert disarm_all(watch) == 1
+    assert print_error(TargetLost("no answer for 10 s"), 3) == 3
     told = capsys.readouterr().err
     assert told.count("no answer for") == 1
     assert told.count("losses are told as of before") == told.count("takes its probes away by itself") == 1
-    assert fail(TargetLost("the line was cut"), 3) == 3
+    assert print_error(TargetLost("the line was cut"), 3) == 3
     assert "the line was cut" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from kernel.connection.open_target import TargetChoice
 from kernel.errors import TargetUnusable
 from tests.fake_target import FakeTarget
 from tui.cli.console import early
-from tui.cli.console.waiting import told
+from tui.cli.console.waiting import print_line
 
 FAR = "ssh://root@far"
 
@@ -43,7 +43,7 @@ class Opener:
         *,
         tell: Callable[[str], None],
     ) -> TargetChoice:
-        assert tell is told, "what a far host says is not lost"
+        assert tell is print_line, "what a far host says is not lost"
         self.asked.append(spec)
         if self.waits_for_cancel:
             assert cancel is not None
@@ -66,16 +66,16 @@ def words(command: str = "run", target: str = FAR, **more: Any) -> SimpleNamespa
 
 
 def test_what_was_begun_is_what_is_taken(opener: Opener) -> None:
-    with early.reaching(words()):
-        assert early.opened(FAR).target is opener.target
+    with early.opening_early(words()):
+        assert early.take_target(FAR).target is opener.target
         assert opener.asked == [FAR]
-        assert early.opened(FAR).target is opener.target
+        assert early.take_target(FAR).target is opener.target
         assert opener.asked == [FAR, FAR], "taken once; the next one is another"
     assert not opener.target.closed
 
 
 def test_what_nobody_took_is_closed(opener: Opener) -> None:
-    with early.reaching(words()):
+    with early.opening_early(words()):
         pass
     assert opener.asked == [FAR]
     assert opener.target.closed
@@ -83,15 +83,15 @@ def test_what_nobody_took_is_closed(opener: Opener) -> None:
 
 def test_it_is_given_up_where_the_command_ends_before(opener: Opener) -> None:
     opener.waits_for_cancel = True
-    with pytest.raises(KeyboardInterrupt), early.reaching(words()):
+    with pytest.raises(KeyboardInterrupt), early.opening_early(words()):
         raise KeyboardInterrupt
     assert opener.cancelled
 
 
 def test_what_went_wrong_is_told_to_who_asks(opener: Opener) -> None:
     opener.error = TargetUnusable("no route", "go there")
-    with pytest.raises(TargetUnusable, match="no route"), early.reaching(words()):
-        early.opened(FAR)
+    with pytest.raises(TargetUnusable, match="no route"), early.opening_early(words()):
+        early.take_target(FAR)
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_what_went_wrong_is_told_to_who_asks(opener: Opener) -> None:
     ],
 )
 def test_only_a_lone_line_is_begun_early(opener: Opener, given: SimpleNamespace) -> None:
-    with early.reaching(given):
+    with early.opening_early(given):
         assert not opener.asked

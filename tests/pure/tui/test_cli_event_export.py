@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.export.catalogue import OF_EVENTS, format_named
+from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.filtered import ExportFilter
 from events.export.source import Source
 from events.recording.reader import Recording, RecordingWriter
@@ -29,8 +29,8 @@ from probes.probe import Probe, ProbePlace
 from tests.pure.export_events import record_of
 from tests.pure.kernel.test_watch import Anything, Target, probe
 from tui.__main__ import main
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
-from tui.cli.exports.open_export import Export, exporting
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
+from tui.cli.exports.open_export import Export, opened_watch_export
 from tui.cli.follow.follow import arm, follow
 from tui.cli.follow.signals import stoppable
 from tui.output.event_source import source_of
@@ -66,7 +66,7 @@ def connection():
 
 def test_all_formats_of_a_recording(tmp_path, capsys):
     number = events_of_the_recording()
-    for form in OF_EVENTS:
+    for form in EVENT_FORMATS:
         path = tmp_path / f"all.{form}"
         assert main([HERE, "--export", f"{form}:{path}"]) == (1 if form == "folded" else 0)
         told = capsys.readouterr()
@@ -76,7 +76,7 @@ def test_all_formats_of_a_recording(tmp_path, capsys):
             assert int(left) + int(whole) == number and int(left) > 0 < int(whole)
         else:
             assert told.err.startswith(f"{path}: {number:,} events")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"all.{form}" for form in OF_EVENTS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"all.{form}" for form in EVENT_FORMATS)
     objects = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     with (tmp_path / "all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file, strict=True))
@@ -165,9 +165,9 @@ def test_a_binary_format_is_nothing_for_a_terminal(monkeypatch):
     arguments = argparse.Namespace(export="parquet", output=None, overwrite=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     with pytest.raises(BadExportOption, match=r"--export parquet:FILE\.parquet"):
-        wanted_of(arguments)
+        export_request_of(arguments)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    assert wanted_of(arguments) is not None
+    assert export_request_of(arguments) is not None
 
 
 def test_without_pyarrow_nothing_is_left_and_the_way_out_is_told(tmp_path, capsys, monkeypatch):
@@ -258,7 +258,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
         number = next(iter(watch.armed[0].formats))
-        with exporting(watch, ExportRequest(found, str(path), False), events) as export:
+        with opened_watch_export(watch, ExportRequest(found, str(path), False), events) as export:
             inner = export._writer.take
 
             def take(record):
@@ -302,7 +302,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     assert form is not None
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
-        with exporting(watch, ExportRequest(form, str(tmp_path / "x"), False), events) as export:
+        with opened_watch_export(watch, ExportRequest(form, str(tmp_path / "x"), False), events) as export:
             target.event(1000, next(iter(watch.armed[0].formats)))
             follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.passing)
     assert asked == [signal.SIGTERM]
@@ -356,7 +356,7 @@ def test_notes_of_a_format_are_told(capsys):
         def finish(self):
             pass
 
-    wanted = wanted_of(argparse.Namespace(export="csv", output="-", overwrite=False))
+    wanted = export_request_of(argparse.Namespace(export="csv", output="-", overwrite=False))
     assert wanted is not None
     export = Export(wanted, Writer(), ExportFilter())
     record = record_of({"n": 1})

@@ -85,11 +85,11 @@ def test_nodes_are_told_every_way_of_a_preset(capsys):
 
     import yaml
 
-    from probes.presets.substitute import substituted
-    from tui.cli.follow.preset_specs import found
+    from probes.presets.substitute import substitute
+    from tui.cli.follow.preset_specs import preset_named
 
     assert run("--as", "kubernetes", "mutex-hold", "f vfs_read count") == 0
     parts = {one["metadata"]["name"]: one for one in yaml.safe_load_all(capsys.readouterr().out)}
     probes = tomllib.loads(parts["probewright-preset"]["data"]["preset.toml"])["probes"]
-    (ways,) = substituted(found("mutex-hold"), {})
+    (ways,) = substitute(preset_named("mutex-hold"), {})
     assert probes == [list(ways), "f vfs_read count"] and len(ways) > 1

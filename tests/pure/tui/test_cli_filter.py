@@ -27,7 +27,7 @@ from tests.pure.tui.test_filter import FIXED, filters, recording, wanted_events
 from tests.real.command import Done
 from tui.__main__ import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.filter import passing_of
+from tui.cli.follow.filter import export_filter_of
 from tui.cli.follow.follow import follow
 from tui.cli.follow.summary_printer import summarize
 from tui.cli.main import run as run_hosts
@@ -212,7 +212,7 @@ Follow = Callable[[Watch, argparse.Namespace, set[str], Filter], int]
 
 def _shown(watch: Watch, bounds: argparse.Namespace, paths: set[str], chosen: Filter) -> int:
     shown: list[Record] = []
-    passing = passing_of(watch, chosen)
+    passing = export_filter_of(watch, chosen)
     assert follow(watch, bounds, paths, shown.append, passing=passing, chosen=chosen) == len(shown)
     assert passing.of == 3
     return len(shown)

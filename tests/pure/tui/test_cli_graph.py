@@ -26,7 +26,7 @@ from tests.json_reader import read_line
 from tui.__main__ import main
 from tui.cli.commands.graph import GraphPrinter
 from tui.cli.console.output import connect
-from tui.cli.follow.follow import account
+from tui.cli.follow.follow import print_losses
 from tui.output.event_source import source_of_rows
 
 HERE = str(shipped_recording())
@@ -107,7 +107,7 @@ def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, 
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
     following = GraphPrinter(watch, wanted)
     following.run()
-    account(watch, following.dropped)
+    print_losses(watch, following.dropped)
     told = capsys.readouterr()
     assert len(told.out.splitlines()) >= following.printed > 0
     if limit > 8:

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernel.guards.limits import MAX_RATE, STORM, Limits, MeasuredRate, refusal
+from kernel.guards.limits import MAX_RATE, STORM, Limits, MeasuredRate, too_fast_error
 from kernel.session.arm_steps import Mode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from tui.cli import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.follow import ArmOptions, how_of, limits_of, tell_stopped
+from tui.cli.follow.follow import ArmOptions, arm_options_of, limits_of, print_stopped_probes
 
 PLAN = Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("g", "a", "f:g/a vfs_read", "-:g/a"),))
 
@@ -35,7 +35,7 @@ PLAN = Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("g", "a", "f:g/a vfs_re
 def test_what_is_asked_for(words, limits, how):
     arguments = parse(["run", "f vfs_read", *words])
     assert limits_of(arguments) == limits
-    assert how_of(arguments) == how
+    assert arm_options_of(arguments) == how
 
 
 def test_the_application_takes_limits_too():
@@ -52,7 +52,7 @@ def test_what_is_no_limit_is_refused(words):
 
 def test_too_fast_is_a_refusal_that_says_the_way_out(monkeypatch, capsys):
     def run(arguments):
-        raise refusal(PLAN, MeasuredRate({"g/a": EventRate(9e6, 9e6)}, 0.1), Limits())
+        raise too_fast_error(PLAN, MeasuredRate({"g/a": EventRate(9e6, 9e6)}, 0.1), Limits())
 
     monkeypatch.setattr(main.importlib, "import_module", lambda name: SimpleNamespace(run=run))
     assert main.run(parse(["run", "f vfs_read"])) == main.REFUSED
@@ -63,5 +63,5 @@ def test_too_fast_is_a_refusal_that_says_the_way_out(monkeypatch, capsys):
 
 def test_what_was_stopped_is_told_in_one_line(capsys):
     told = SimpleNamespace(text="vfs_read was stopped: \x1b[31m")
-    tell_stopped(SimpleNamespace(guard=SimpleNamespace(take=lambda: [told])))
+    print_stopped_probes(SimpleNamespace(guard=SimpleNamespace(take=lambda: [told])))
     assert capsys.readouterr().err == "probewright: vfs_read was stopped: \\x1b[31m; --storm sets the limit\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.cli.args.fast_path import COMMANDS, plain
+from tui.cli.args.fast_path import COMMANDS, parse_simple
 from tui.cli.args.parser import parse
 
 
@@ -92,7 +92,7 @@ def test_the_lab_takes_no_other_target(capsys):
 
 @pytest.mark.parametrize("words", [[], ["FILE.pwr"], ["lab:6.12"], ["ssh://host"], ["local"], [""]])
 def test_a_lone_target_is_read_as_the_parser_reads_it(words: list[str]) -> None:
-    short = plain(words)
+    short = parse_simple(words)
     assert short is not None
     whole = vars(parse(words))
     assert vars(short).items() <= whole.items()
@@ -101,4 +101,4 @@ def test_a_lone_target_is_read_as_the_parser_reads_it(words: list[str]) -> None:
 
 @pytest.mark.parametrize("words", [["lab"], ["run", "f vfs_read"], ["--version"], ["-t", "lab"], ["a", "b"]])
 def test_all_other_words_are_left_to_the_parser(words: list[str]) -> None:
-    assert plain(words) is None
+    assert parse_simple(words) is None

@@ -20,7 +20,7 @@ def test_a_terminal_has_the_text_at_once_and_nothing_in_the_end(monkeypatch: pyt
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     with waiting.waiting("opening a\x1b[2J"):
         assert terminal.getvalue() == "\r\x1b[Kopening a\\x1b[2J"
-        waiting.progress("booting", 0.5)
+        waiting.show_progress("booting", 0.5)
         assert terminal.getvalue().endswith("\r\x1b[Kbooting 50%")
     assert terminal.getvalue().endswith("50%\r\x1b[K")
 
@@ -30,12 +30,12 @@ def test_a_file_has_a_line_for_each_text_where_a_machine_is_made(
 ) -> None:
     monkeypatch.setattr(waiting, "_prints_lines", False)
     with waiting.waiting("opening ssh://far"):
-        waiting.progress("connecting")
+        waiting.show_progress("connecting")
     assert capsys.readouterr() == ("", "")
     waiting.print_lines()
     with waiting.waiting("opening lab\x1b"):
-        waiting.progress("opening lab\x1b", 0.5)  # no second line for another fraction
-        waiting.progress("booting")
+        waiting.show_progress("opening lab\x1b", 0.5)  # no second line for another fraction
+        waiting.show_progress("booting")
     assert capsys.readouterr() == ("", "probewright: opening lab\\x1b\nprobewright: booting\n")
 
 
@@ -45,7 +45,7 @@ def test_connecting_to_a_lab_prints_lines(
     monkeypatch.setattr(waiting, "_prints_lines", False)
 
     def opened(spec: str) -> TargetChoice:
-        waiting.progress(f"booting for {spec}")
+        waiting.show_progress(f"booting for {spec}")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(output, "opened", opened)

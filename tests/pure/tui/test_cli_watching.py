@@ -19,7 +19,7 @@ from events.recording.reader import Recording, RecordingWriter
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts import arm_request
-from kernel.hosts.arm_request import ArmRequest, carry_out
+from kernel.hosts.arm_request import ArmRequest, arm_on_host
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.recording.replay import ReplaySession
@@ -39,8 +39,8 @@ from tui.__main__ import main
 from tui.cli.commands import run
 from tui.cli.console.output import line, plain
 from tui.cli.follow.follow import arm, follow
+from tui.cli.follow.signals import signals_deferred as whole_step
 from tui.cli.follow.signals import stoppable
-from tui.cli.follow.signals import whole as whole_step
 from tui.output.event_source import source_of
 
 KERNEL = kernel("7.2")
@@ -106,7 +106,7 @@ def test_what_was_read_before_a_signal_is_shown_once(target, signals):
 def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, monkeypatch):
     """As a print into a pipe that nobody reads."""
     told: list[str] = []
-    monkeypatch.setattr("tui.cli.follow.signals.give_up_output", lambda: told.append("no output"))
+    monkeypatch.setattr("tui.cli.follow.signals.discard_output", lambda: told.append("no output"))
     monkeypatch.setattr("tui.cli.follow.signals.TWICE", -1.0)
     with stoppable():
         with whole_step():
@@ -152,12 +152,12 @@ def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(tar
 def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_armed(target, monkeypatch):
     watch = Watch(Anything(target))
     monkeypatch.setattr(arm_request, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.wanted)], []))
-    carry_out(watch, ArmRequest(("vfs_read", "vfs_write")))
+    arm_on_host(watch, ArmRequest(("vfs_read", "vfs_write")))
     assert [name for name in _told(target) if name in ("enable", "tracing_on")] == [
         "tracing_on", "enable", "enable", "tracing_on"
     ]  # fmt: skip
     before = len(target.steps)
-    carry_out(watch, ArmRequest(("vfs_open",)))
+    arm_on_host(watch, ArmRequest(("vfs_open",)))
     assert not any(step.path.endswith("tracing_on") for step in target.steps[before:])
     watch.close()
 

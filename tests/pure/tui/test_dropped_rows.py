@@ -12,7 +12,7 @@ from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.decode import Decoder
 from events.format import HeaderPage
-from events.search.condition_parser import condition
+from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from events.store.store import Store
 from tests.events_data import entry, event, page
@@ -77,7 +77,7 @@ def test_an_event_that_was_dropped_has_no_row(store, shown, chosen):
 
 def test_few_events_at_each_look_are_few_pieces():
     store = Store(Decoder({300: WAKEUP}, HEADER))
-    chosen = FilteredRows(store, condition("cpu == 1", OWN, store.comm))
+    chosen = FilteredRows(store, parse_condition("cpu == 1", OWN, store.comm))
     for n in range(2500):
         feed(store, n, 1)
         chosen.tick(0.0)

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.export.catalogue import OF_EVENTS, format_named
+from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.filtered import ExportFilter
 from events.export.job import Job, writer_of
 from events.format import EventFormat, Field, FieldKind
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
 from events.search.comparison import LATENCY
-from events.search.condition import OF_ALL
-from events.search.condition_parser import ConditionError, condition
+from events.search.condition import COMMON_FIELDS
+from events.search.condition_parser import ConditionError, parse_condition
 from events.search.field_kinds import ValueKind
 from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
@@ -94,9 +94,9 @@ def filters(draw) -> str:
 def wanted_events(text: str) -> set[int]:
     """By each record alone, then by the values of both ends: one at a time, no columns."""
     watch, store, records, pairs = recording()
-    wanted = condition(text, Filter().sorts(watch), store.comm)
+    wanted = parse_condition(text, Filter().sorts(watch), store.comm)
     found: set[int] = {record.seq for record in records if wanted(record)}
-    if LATENCY not in wanted.fields and len(wanted.fields - OF_ALL.keys()) < 2:
+    if LATENCY not in wanted.fields and len(wanted.fields - COMMON_FIELDS.keys()) < 2:
         return found
     for entry, leave, took in pairs:
         if entry not in found and leave not in found:
@@ -175,7 +175,7 @@ def test_every_view_shows_the_same_events(text):
 
 
 @pytest.mark.parametrize("text", FIXED)
-@pytest.mark.parametrize("form", [form for form in OF_EVENTS if form != "parquet"])
+@pytest.mark.parametrize("form", [form for form in EVENT_FORMATS if form != "parquet"])
 def test_the_command_gives_out_what_the_screen_does(tmp_path, capsys, text, form):
     watch, _, records, _ = recording()
     chosen = Filter()

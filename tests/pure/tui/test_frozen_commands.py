@@ -20,7 +20,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
-from kernel.remote.bootstrap import greet, hear
+from kernel.remote.bootstrap import read_greeting, read_until
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from tests.pure.far_sides import FarSide, spawn
 from tui.__main__ import main
@@ -58,7 +58,7 @@ class Stopping(FarSide):
                 self.questions += 1
                 if self.questions == self._stop_at:
                     os.kill(self.process.pid, signal.SIGSTOP)
-                    answer_limit.USUAL = 0.3  # type: ignore[misc]  # before it, an answer has all the time it needs
+                    answer_limit.SILENCE_LIMIT = 0.3  # type: ignore[misc]  # before it, an answer has all the time it needs
             return ask(*arguments)
 
         return asked
@@ -72,9 +72,9 @@ class Stopping(FarSide):
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often; how long an answer is waited for is cut short by who stops the far side (`Stopping`)."""
     for module in (answer_limit, kernel.remote.protocol.agent_client, kernel.remote.protocol.shell_client):
-        monkeypatch.setattr(module, "LOOK", 0.05)
+        monkeypatch.setattr(module, "CHECK_INTERVAL", 0.05)
     monkeypatch.setattr(kernel.remote.protocol.agent_client, "_FAREWELL", 0.1)
-    monkeypatch.setattr(answer_limit, "USUAL", answer_limit.USUAL)  # so that it is put back
+    monkeypatch.setattr(answer_limit, "SILENCE_LIMIT", answer_limit.SILENCE_LIMIT)  # so that it is put back
 
 
 @pytest.fixture
@@ -83,14 +83,14 @@ def told(
 ) -> Iterator[Callable[[str, str, int], tuple[int, str, int]]]:
     """Return a function that runs a command on a far side: its status, what it says, how often it asked."""
     made: list[Stopping] = []
-    usual = answer_limit.USUAL
+    usual = answer_limit.SILENCE_LIMIT
 
     def far(kind: str, stop_at: int) -> RemoteTarget:
         made.append(Stopping(kind, stop_at))
         return RemoteTarget(RemoteConnection(made[-1].dialect, kind), "ssh://far")
 
     def go(kind: str, name: str, stop_at: int) -> tuple[int, str, int]:
-        monkeypatch.setattr(answer_limit, "USUAL", usual)
+        monkeypatch.setattr(answer_limit, "SILENCE_LIMIT", usual)
         monkeypatch.setenv(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew
@@ -143,10 +143,10 @@ def test_a_greeting_is_waited_for_from_when_nobody_is_asked_any_more(monkeypatch
     door = Door(looks=3)
     try:
         with pytest.raises(TargetLost, match="said nothing for"):
-            greet(door)
+            read_greeting(door)
         assert door.looks <= 0, "as long as somebody may type it was waited"
         with pytest.raises(TargetLost, match="said nothing for"):
-            hear(door.process, b"\nnever\n")
+            read_until(door.process, b"\nnever\n")
     finally:
         with door.process:  # its pipes are closed
             door.process.kill()

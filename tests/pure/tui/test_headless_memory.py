@@ -38,7 +38,7 @@ from kernel.guards.row_bounds import HEADLESS, HEADLESS_GRAPH
 from kernel.hosts.fleet import Fleet
 from kernel.pump import Pump, newest
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from tests.pure.commands import command
 from tests.soak.busy_target import FUNCTION, SPEC, BusyStream, BusyTarget
 from tests.soak.busy_tracer import BusyTracer, GraphStream
@@ -199,7 +199,7 @@ def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, tar
 
 def test_nothing_is_kept_of_calls_that_were_shown(target):
     watch = Watch(Connection(target), SMALL)
-    watch.arm(armable(SPEC))
+    watch.arm(parse_armable(SPEC))
     assert watch.store is not None
     calls = CallTexts(watch, watch.store, SMALL.calls)
 
@@ -259,7 +259,7 @@ class BurstTarget(BusyTarget):
 def test_arming_again_and_again_where_nobody_ticks_holds_no_more() -> None:
     """A worker arms for as long as the kernel takes, and the one that reads waits."""
     watch = Watch(Connection(BurstTarget(20_000)), SMALL)
-    first = watch.arm(armable(SPEC))
+    first = watch.arm(parse_armable(SPEC))
     for _ in range(60):
         watch.session.pump.wait(0.05)  # type: ignore[union-attr]
         watch.mark_gap()

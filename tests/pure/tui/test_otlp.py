@@ -203,9 +203,11 @@ def test_any_string_of_the_kernel_arrives(values):
     first, second = parsed.resource_logs[0].scope_logs[0].log_records
     assert first == second
     found = {one.key: value_of(one.value) for one in first.attributes}
-    from events.export.escape import unescaped
+    from events.export.escape import unescape_text
 
-    assert {name: unescaped(found[name]) for name in values} == {n: v.replace(b"\0", b"") for n, v in values.items()}
+    assert {name: unescape_text(found[name]) for name in values} == {
+        n: v.replace(b"\0", b"") for n, v in values.items()
+    }
     assert found["thread.name"] == '"}\n'
     assert first.time_unix_nano == 0 and first.observed_time_unix_nano == 9
 
@@ -434,7 +436,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(collector):
     sink = Sink(collector.url)
     sink.give(1)
     assert until(lambda: sink.sink.sent == 1)
-    line = sink.http._line
+    line = sink.http._connection
     assert line is not None and line.sock is not None
     line.sock.shutdown(socket.SHUT_RDWR)
     sink.give(2)

@@ -26,7 +26,7 @@ from events.export.formats.otlp import LogEncoder
 from events.format import HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
 from events.recording.reader import Recording, RecordingWriter
-from events.store.outage_mark import EVENT, Outage, cut_of, cut_of_record, gap_of
+from events.store.outage_mark import OUTAGE_EVENT, Outage, outage_of_batch, outage_of_record, total_outage_text
 from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.watch import reconnect
@@ -66,12 +66,12 @@ def test_a_mark_is_read_back_from_a_recording_and_from_a_store(gap: Outage, ts: 
     writer.pages(batch)
     writer.close()
     (kept,) = Recording.open(file.getvalue()).batches()
-    assert cut_of(kept) == gap
+    assert outage_of_batch(kept) == gap
     store = Store(Decoder({}, HeaderPage("little")))
     store.feed(kept)
     store.flush()
     (record,) = (store.record(seq) for seq in range(store.next_seq))
-    assert cut_of_record(record) == gap and record.ts == max(ts, gap.lost or 0)
+    assert outage_of_record(record) == gap and record.ts == max(ts, gap.lost or 0)
 
 
 @given(st.integers(0, 2**62), st.integers(0, 2**62))
@@ -84,14 +84,14 @@ def test_no_length_is_longer_than_what_it_is_of(lost: int, back: int) -> None:
 
 def test_a_mark_of_an_older_recording_has_its_seconds() -> None:
     batch = Batch((Chunk(-1, OLD.encode(), text=True),), drained=False, after_gap=True)
-    assert cut_of(batch) == Outage(5.8)
+    assert outage_of_batch(batch) == Outage(5.8)
 
 
 @given(st.binary(max_size=200), st.booleans())
 def test_nothing_else_is_a_mark(text: bytes, after_gap: bool) -> None:
-    assert cut_of(Batch((Chunk(-1, text, text=True),), drained=False, after_gap=after_gap)) is None
-    assert cut_of(Batch((), drained=False, after_gap=after_gap)) is None
-    assert cut_of(Batch((Chunk(0, text),), drained=False, after_gap=after_gap)) is None
+    assert outage_of_batch(Batch((Chunk(-1, text, text=True),), drained=False, after_gap=after_gap)) is None
+    assert outage_of_batch(Batch((), drained=False, after_gap=after_gap)) is None
+    assert outage_of_batch(Batch((Chunk(0, text),), drained=False, after_gap=after_gap)) is None
 
 
 # -- the measure -----------------------------------------------------------------------------------------------------
@@ -139,11 +139,11 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
         cut(side, watch)
         Clocked.happens_when_on(side, slow=0.1)  # type: ignore[arg-type]
         back = ReconnectAttempt(watch).run()
-        assert shown(watch, 3)[1] == EVENT
+        assert shown(watch, 3)[1] == OUTAGE_EVENT
         store = watch.store
         assert store is not None
         before, mark, after = (store.record(seq) for seq in range(3))
-        gap = cut_of_record(mark)
+        gap = outage_of_record(mark)
         assert gap == back.cut == watch.cuts[0]
         assert 0 < gap.seconds * SECOND <= after.ts - before.ts
         if kind is Clocked:
@@ -219,15 +219,15 @@ def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest
         shown(watch, 1)
         cut(made, watch)
         watch.stop_recording()
-        kept = [gap for batch in Recording.open(tmp_path / "one.pwr").batches() if (gap := cut_of(batch))]
+        kept = [gap for batch in Recording.open(tmp_path / "one.pwr").batches() if (gap := outage_of_batch(batch))]
         assert [gap.for_good for gap in kept] == [True]
         made.happens_when_on(slow=0.0)
         ReconnectAttempt(watch).run()
         watch.record_to(tmp_path / "two.pwr")
-        assert shown(watch, 3)[:3] == ["vfs_read", EVENT, "vfs_read"]
+        assert shown(watch, 3)[:3] == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
         watch.stop_recording()
         assert watch.end_mark is None and len(watch.cuts) == 1
-        kept = [gap for batch in Recording.open(tmp_path / "two.pwr").batches() if (gap := cut_of(batch))]
+        kept = [gap for batch in Recording.open(tmp_path / "two.pwr").batches() if (gap := outage_of_batch(batch))]
         assert not any(gap.for_good for gap in kept)
     finally:
         watch.close()
@@ -242,7 +242,7 @@ def given_out(path: Path, form: str, out: Path, capsys: pytest.CaptureFixture[st
 def test_json_lines_have_the_gap(taped, tmp_path, capsys) -> None:
     path, gap = taped
     rows = [json.loads(line) for line in given_out(path, "jsonl", tmp_path / "x.jsonl", capsys).splitlines()]
-    assert [row["event"] for row in rows] == ["vfs_read", EVENT, "vfs_read"]
+    assert [row["event"] for row in rows] == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
     before, mark, after = rows
     assert mark["values"] == {"lost": gap.lost, "back": gap.back, "seconds": gap.seconds, "note": gap.text}
     assert before["ts"] <= gap.lost <= gap.back <= after["ts"] and mark["ts"] == gap.lost
@@ -252,7 +252,7 @@ def test_csv_has_the_gap(taped, tmp_path, capsys) -> None:
     path, gap = taped
     rows = list(csv.DictReader(io.StringIO(given_out(path, "csv", tmp_path / "x.csv", capsys).decode())))
     before, mark, after = rows
-    assert (mark["event"], mark["lost"], mark["back"]) == (EVENT, str(gap.lost), str(gap.back))
+    assert (mark["event"], mark["lost"], mark["back"]) == (OUTAGE_EVENT, str(gap.lost), str(gap.back))
     assert float(mark["seconds"]) == gap.seconds and mark["note"] == gap.text
     assert not any(row[name] for row in (before, after) for name in ("lost", "back", "seconds", "note"))
 
@@ -283,7 +283,7 @@ def test_perfetto_has_the_gap_as_long_as_it_was(taped, tmp_path, capsys) -> None
 def test_the_kernels_text_has_the_gap(taped, tmp_path, capsys) -> None:
     path, gap = taped
     lines = given_out(path, "text", tmp_path / "x.txt", capsys).decode().splitlines()
-    (mark,) = (line for line in lines if f" {EVENT}: " in line)
+    (mark,) = (line for line in lines if f" {OUTAGE_EVENT}: " in line)
     found = re.search(r'lost=(\d+) back=(\d+) seconds=(\S+) note="(.*)"$', mark)
     assert found is not None
     assert (int(found[1]), int(found[2]), float(found[3]), found[4]) == (gap.lost, gap.back, gap.seconds, gap.text)
@@ -307,7 +307,7 @@ def test_a_log_record_has_the_gap(taped) -> None:
     (record,) = request.resource_logs[0].scope_logs[0].log_records
     told = {one.key: value_of(one.value) for one in record.attributes}
     assert (told["lost"], told["back"], told["seconds"], told["note"]) == (gap.lost, gap.back, gap.seconds, gap.text)
-    assert told["probewright.event"] == EVENT
+    assert told["probewright.event"] == OUTAGE_EVENT
 
 
 # -- what is shown ---------------------------------------------------------------------------------------------------
@@ -330,7 +330,9 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
 
 
 def test_several_gaps_are_told_in_sum() -> None:
-    assert gap_of(()) == ""
-    assert gap_of((Outage(1.25), Outage(2.0))) == "3.2 s, 2 times"
-    assert gap_of((Outage(1.25), Outage(2.0, booted=True, missing=False))) == "1.2 s", "nothing was recorded then"
-    assert gap_of((Outage(2.0, booted=True, missing=False),)) == ""
+    assert total_outage_text(()) == ""
+    assert total_outage_text((Outage(1.25), Outage(2.0))) == "3.2 s, 2 times"
+    assert total_outage_text((Outage(1.25), Outage(2.0, booted=True, missing=False))) == "1.2 s", (
+        "nothing was recorded then"
+    )
+    assert total_outage_text((Outage(2.0, booted=True, missing=False),)) == ""

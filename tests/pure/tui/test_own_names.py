@@ -10,10 +10,10 @@ import pytest
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import condition
-from events.search.field_kinds import sorts_of
+from events.search.condition_parser import parse_condition
+from events.search.field_kinds import value_kinds
 from events.search.filtered_rows import AllRows, FilteredRows
-from events.search.sorted_rows import ordered
+from events.search.sorted_rows import sort_rows
 from events.store.store import Store
 from events.summary.summary import Summary
 from tests.events_data import entry, event, page
@@ -39,7 +39,7 @@ print fmt: ""
 """,
     "sched",
 )
-OWN = sorts_of([WAKEUP], WAKEUP.names)
+OWN = value_kinds([WAKEUP], WAKEUP.names)
 ROWS = [  # common_pid, then comm, pid, cpu, time, task
     (7, b"dd", 8, 3, 50, 1),
     (10, b"cat", 7, 2, 40, 3),
@@ -60,7 +60,7 @@ def store() -> Store:
 
 
 def chosen_by(store: Store, text: str) -> list[int]:
-    wanted = condition(text, OWN, store.comm)
+    wanted = parse_condition(text, OWN, store.comm)
     chosen = FilteredRows(store, wanted)
     chosen.tick(60)
     rows = [chosen.seq(row) for row in range(chosen.first, chosen.next)]
@@ -108,7 +108,7 @@ def test_the_events_behind_a_process_of_the_summary_are_its_own(store):
 
 def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
     def by(field: str, own: bool) -> list[int]:
-        found = ordered(store, AllRows(store), field, own=own)
+        found = sort_rows(store, AllRows(store), field, own=own)
         return [found.seq(row) for row in range(found.next)]
 
     assert by("time", own=True) == [1, 0, 2]

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from events.search.search import plain_text
-from events.store.outage_mark import EVENT, Outage, task_text
+from events.store.outage_mark import OUTAGE_EVENT, Outage, task_text
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.bootstrap import Greeting
-from kernel.remote.connect_failure import locked_keys, unusable
+from kernel.remote.connect_failure import connect_error, locked_keys
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from probes.attaching.attach import attachability
 from probes.attaching.values import ReasonKind
@@ -155,15 +155,15 @@ def test_a_key_with_a_passphrase_and_nobody_to_be_asked(
     assert locked_keys(Address("box"), options) == [str(key)]
     monkeypatch.setattr("kernel.remote.connect_failure._has_terminal", lambda: False)
     said = "jo@box: Permission denied (publickey)."
-    error = unusable(Address("box", "jo"), said, "", TargetLost("cut"), options, asking=asking)
+    error = connect_error(Address("box", "jo"), said, "", TargetLost("cut"), options, asking=asking)
     assert isinstance(error, TargetUnusable if asking else PasswordNeeded)
     assert error.remedy.startswith(f"{key} has a passphrase, and ssh can't ask here: ssh-add {key} first; ")
     key.unlink()
     subprocess.run([*made, "-N", ""], check=True, input=b"y\n")
-    error = unusable(Address("box", "jo"), said, "", TargetLost("cut"), options, asking=asking)
+    error = connect_error(Address("box", "jo"), said, "", TargetLost("cut"), options, asking=asking)
     assert "passphrase" not in error.remedy and error.remedy.startswith("ssh can't ask for a password here; ")
     monkeypatch.setattr("kernel.remote.connect_failure._has_terminal", lambda: True)
-    error = unusable(Address("box", "jo"), said, "", TargetLost("cut"), options)
+    error = connect_error(Address("box", "jo"), said, "", TargetLost("cut"), options)
     assert error.remedy.startswith("check the user's name, or copy your key there")
 
 
@@ -181,10 +181,10 @@ def test_old_files_of_keys(tmp_path: Path, name: str) -> None:
 
 def test_what_a_far_side_says_is_no_reason_of_ssh() -> None:
     """A login that ends with such words has nothing to do with keys."""
-    error = unusable(Address("box"), "", "sh: /etc/profile: Permission denied", TargetLost("cut"))
+    error = connect_error(Address("box"), "", "sh: /etc/profile: Permission denied", TargetLost("cut"))
     assert "Permission denied" in str(error) and "key" not in error.remedy
     jump = "jo@gate: Permission denied (publickey)."
-    error = unusable(Address("box"), "Connection closed by UNKNOWN port 65535", jump, TargetLost("cut"))
+    error = connect_error(Address("box"), "Connection closed by UNKNOWN port 65535", jump, TargetLost("cut"))
     assert str(error) == f"box: {jump}".replace("box", "ssh://box") and "copy your key" in error.remedy
 
 
@@ -193,7 +193,7 @@ def test_the_mark_of_a_cut_line_is_no_task() -> None:
     store.feed(Outage(5.8).batch(10**9))
     store.flush()
     (mark,) = [store.record(seq) for seq in range(len(store))]
-    assert (mark.event, mark.comm) == (EVENT, "5.8 s lost")
+    assert (mark.event, mark.comm) == (OUTAGE_EVENT, "5.8 s lost")
     assert task_text(mark.comm, mark.pid, mark.event) == "5.8 s lost"
     assert plain_text(mark).startswith("5.8 s lost line_cut ")
     assert task_text("cat", 812, "g/e") == "cat-812"

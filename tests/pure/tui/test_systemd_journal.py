@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.connection.open_target import shipped_recording
-from tui.cli.console.journal import JournalLines, Level, is_journal, saying
+from tui.cli.console.journal import JournalLines, Level, at_priority, is_journal
 
 HERE = str(shipped_recording())
 TOP = Path(__file__).parents[3]
@@ -81,7 +81,8 @@ def test_losses_are_warnings():
     words = ("run", READS, "-t", HERE, "--export", "otlp:http://127.0.0.1:9/")  # discard: nobody is there
     code = (
         "import sys, tui.output.otlp_sink as sink\n"
-        "sink.OtlpSink.__init__.__defaults__ = (*sink.OtlpSink.__init__.__defaults__[:1], sink.Bounds(finish=0.2),"
+        "make = sink.OtlpSink.__init__\n"
+        "make.__defaults__ = (*make.__defaults__[:1], sink.OtlpBounds(finish=0.2),"
         " sink.OtlpSink.__init__.__defaults__[2])\n"
         "from tui.__main__ import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
@@ -125,7 +126,7 @@ def test_every_line_has_one_priority_and_no_control_character(parts):
 
     out = Kept()
     lines = JournalLines(out)
-    with saying(Level.WARNING):
+    with at_priority(Level.WARNING):
         for part in parts:
             assert lines.write(part) == len(part)
         lines.close()
@@ -192,7 +193,7 @@ def serve() -> None:
     command.probes_of = lambda specs, connection: [probe_of(spec) for spec in specs]
     status = main(["run", "f vfs_read", "--json"])
     ended.set()
-    with saying(Level.WARNING):
+    with at_priority(Level.WARNING):
         print(f"probewright: nothing is left: {not target.traces}", file=sys.stderr)
     sys.exit(status)
 

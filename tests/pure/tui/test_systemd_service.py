@@ -13,7 +13,7 @@ import pytest
 
 from kernel.preset_files import Presets
 from tui.cli.args.parser import parse
-from tui.cli.exports.export_options import wanted_of
+from tui.cli.exports.export_options import export_request_of
 
 UNIT = Path(__file__).parents[3] / "docs/probewright@.service"
 
@@ -48,7 +48,7 @@ def test_its_commands_are_ours():
     assert program.endswith("/probewright")
     assert (arguments.command, arguments.target, arguments.specs) == ("run", "local", ["slow-opens"])
     assert arguments.parameters == ["min_latency=10ms"]
-    wanted = wanted_of(arguments)
+    wanted = export_request_of(arguments)
     assert wanted is not None and wanted.outlet is not None
     assert Presets().find("slow-opens").preset is not None
     for name in ("ExecStartPre", "ExecStopPost"):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.clocks.clock_offset import ClockOffset, ClockReading
-from events.clocks.time_of_day import KEY, WallClock, boots_after
+from events.clocks.time_of_day import META_KEY, WallClock, boots_after
 from events.export.catalogue import format_named
 from events.export.job import writer_of
 from events.recording.reader import Recording
@@ -189,7 +189,7 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
         watch.tick()
         watch.store.flush()
     assert watch.stop_recording() == path
-    assert Recording.open(path).meta[KEY][0]
+    assert Recording.open(path).meta[META_KEY][0]
     replayed = replay_of(path)
     assert replayed.store is not None and replayed.clock.known
     last = replayed.store.record(replayed.store.next_seq - 1)

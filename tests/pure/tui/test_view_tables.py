@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from events.export.catalogue import OF_TABLES, format_named
+from events.export.catalogue import TABLE_FORMATS, format_named
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Connection
 from kernel.guards.row_bounds import SCREEN
@@ -72,7 +72,7 @@ def in_steps(watch: Watch, view: str, name: str, text: str) -> tuple[bytes, str]
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
     watch = watched(path)
-    for name in OF_TABLES:
+    for name in TABLE_FORMATS:
         for text in ("", "comm == cat"):
             data, said = in_steps(watch, view, name, text)
             file = tmp_path / f"{name}{len(text)}"

@@ -12,7 +12,7 @@ _WORDS = "list show check run record graph preset export doctor clean lab comple
 COMMANDS = tuple(_WORDS.split())
 
 
-def plain(words: Sequence[str]) -> SimpleNamespace | None:
+def parse_simple(words: Sequence[str]) -> SimpleNamespace | None:
     """Return the namespace that `tui.cli.args.parser.parse` would return; None: the words need the full parser."""
     if len(words) > 1 or (words and (words[0].startswith("-") or words[0] in COMMANDS)):
         return None

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from events.export.catalogue import OF_EVENTS
+from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args.parser import parsers
 
 TARGETS = ("auto", "local", "ssh://", "lab", "lab:6.1", "lab:6.12", "lab:7.2", "lab:arm64:6.12", "lab:full")
@@ -121,7 +121,7 @@ def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:
     if metavar == "TARGET":
         return (*TARGETS, FILES)
     if metavar.startswith("FORMAT"):
-        return tuple(OF_EVENTS)
+        return tuple(EVENT_FORMATS)
     if "PRESET" in metavar:
         return (PRESETS, FILES) if action.dest == "names" else (PRESETS,)
     if metavar == "KERNEL":

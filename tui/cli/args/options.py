@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from events.export.catalogue import OF_EVENTS
+from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args import argument_types as types
 
 VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
@@ -13,7 +13,7 @@ VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
 
 def add_export(parser: argparse.ArgumentParser) -> None:
     """Add the options for an export of events in place of a screen or of printed lines."""
-    formats = ", ".join(OF_EVENTS)
+    formats = ", ".join(EVENT_FORMATS)
     parser.add_argument(
         "--export",
         metavar="FORMAT[:PATH]",
@@ -198,7 +198,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
-    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.asked_for`
+    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.requested_probes`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:

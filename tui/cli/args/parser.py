@@ -27,7 +27,7 @@ from tui.cli.args.options import (
     add_values,
     add_view,
 )
-from tui.cli.args.suggestions import meant
+from tui.cli.args.suggestions import unknown_arguments_message
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -60,7 +60,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = _commands() if first in COMMANDS else _application()
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
-        parser.error(meant(parser, arguments, first, unknown))
+        parser.error(unknown_arguments_message(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")

@@ -18,7 +18,9 @@ _INSTEAD = {
 """Advice for an option that this command does not have although another command has it."""
 
 
-def meant(parser: argparse.ArgumentParser, arguments: argparse.Namespace, first: str, unknown: Sequence[str]) -> str:
+def unknown_arguments_message(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace, first: str, unknown: Sequence[str]
+) -> str:
     """Return an error message for unknown words, with the nearest command or option if there is one.
 
     Args:

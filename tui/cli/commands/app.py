@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kernel.connection.open_target import require_target
 from kernel.errors import TargetUnusable
 from tui.cli.args.fast_path import COMMANDS
-from tui.cli.follow.ending import AGAIN
+from tui.cli.follow.ending import RERAISE_SIGNAL
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.opening import Opening
 from tui.preview import PreviewReader
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         app.run()
     finally:
         # a second signal must not interrupt the removal of probes
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, AGAIN):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, RERAISE_SIGNAL):
             signal.signal(number, signal.SIG_IGN)
         left = _take_away(app)
     return REFUSED if left else app.return_code or DONE
@@ -72,11 +72,11 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
         return None
     from kernel.guards.limits import Limits
     from kernel.hosts.fleet import Fleet
-    from kernel.hosts.selection import specs_of
+    from kernel.hosts.selection import selected_specs
     from tui.cli.commands.hosts import window_of
 
     first = [arguments.recording] if arguments.recording else []
-    specs = specs_of([*first, *targets], groups)
+    specs = selected_specs([*first, *targets], groups)
     return Fleet(specs, limits=Limits(**asked), window=window_of(getattr(arguments, "window", None)))
 
 
@@ -105,7 +105,7 @@ def _take_away(app: Probewright) -> int:
 
     Errors while printing are ignored: the terminal may be gone.
     """
-    from tui.cli.follow.follow import take_away  # not before the first picture: it imports the kernel side
+    from tui.cli.follow.follow import disarm_all  # not before the first picture: it imports the kernel side
 
     left = 0
     try:
@@ -113,7 +113,7 @@ def _take_away(app: Probewright) -> int:
             with contextlib.suppress(OSError):
                 if app.watching.live:  # probes recorded in a file are not armed in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
-            left = take_away(app.watching)
+            left = disarm_all(app.watching)
         with contextlib.suppress(OSError):
             if app.tracing.busy:
                 print(
@@ -122,7 +122,7 @@ def _take_away(app: Probewright) -> int:
                     flush=True,
                 )
         if (graph := app.tracing.last()) is not None:
-            left |= take_away(graph)
+            left |= disarm_all(graph)
     finally:
         app.opening.cancel.set()
         if app.connection is not None:
@@ -134,7 +134,7 @@ def _take_away(app: Probewright) -> int:
 
 def _close_hosts(fleet: Fleet) -> int:
     """Disarm all probes on all hosts, and print what is left behind; return 1 if something is."""
-    from tui.cli.host_stream.stream import tell_left
+    from tui.cli.host_stream.stream import print_leftovers
 
     with contextlib.suppress(OSError):
         if fleet.armed:
@@ -142,5 +142,5 @@ def _close_hosts(fleet: Fleet) -> int:
     fleet.close()
     with contextlib.suppress(OSError):  # the terminal may be gone
         for host in fleet.all_hosts:
-            tell_left(host)
+            print_leftovers(host)
     return int(any(host.left for host in fleet.all_hosts))

@@ -9,18 +9,18 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from kernel.connection.planner import Connection
-from probes.check import armable, comes_back
+from probes.check import lowers_to_same_line, parse_armable
 from probes.command import Armable
-from probes.lowering.other_kernels import OtherKernelLines, elsewhere
+from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.plans.plan import DEFAULT_GROUP, Plan
 from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
-from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.verdict import error_object, show_verdict
-from tui.cli.follow.attach_text import told
-from tui.cli.follow.translation import in_our_words, targets_of
+from tui.cli.follow.attach_text import with_corrections
+from tui.cli.follow.translation import targets_of, translate_words
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.compose.kernel_matrix import kernels
 
@@ -35,7 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
         specs, counting = _specs(arguments)
         for spec in specs:
             verdict, plan = connection.check(spec, look=True)[:2]
-            verdict = told(connection, spec, verdict, lambda text: connection.check(text, look=True).verdict)
+            verdict = with_corrections(
+                connection, spec, verdict, lambda text: connection.check(text, look=True).verdict
+            )
             plan = plan or _lowered(connection, spec, verdict)
             if verdict.ok and (of_trigger := _of_triggers(connection, plan, counting.get(spec, ()))) is not None:
                 verdict = Verdict(spec, of_trigger)
@@ -46,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 show_verdict(spec, verdict, plan.lines, notes=plan.losses)
                 _show_others(others or {})
-        require_line(connection)
+        require_connection(connection)
         return REFUSED if refused else DONE
     finally:
         connection.close()
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, tuple[str, ...]]]:
     """Return the specifications to check, and their triggers where another tool's text was translated."""
     if not arguments.stdin:
-        return in_our_words(arguments.specs, targets_of(arguments))
+        return translate_words(arguments.specs, targets_of(arguments))
     return (line.rstrip("\n") for line in sys.stdin if line.strip()), {}
 
 
@@ -74,23 +76,23 @@ def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     """Return the plan that `run` would write even for a rejected text: a missing feature can often be lowered."""
     probe: Armable = Probe(ProbePlace(""))
     try:
-        probe = armable(spec)
+        probe = parse_armable(spec)
         plan = connection.lower(probe, DEFAULT_GROUP)
     except ParseError:
         return Plan(probe, ())
     except CannotLower as error:
         # A text that the kernel accepts may do harm, or its meaning may be uncertain.
         return Plan(probe, (), (f"`run` does not arm it: {error}",) if verdict.ok else ())
-    return Plan(probe, ()) if comes_back(verdict, plan) else plan
+    return Plan(probe, ()) if lowers_to_same_line(verdict, plan) else plan
 
 
 def _elsewhere(connection: Connection, spec: str) -> dict[str, OtherKernelLines]:
     """Return the lines for the kernels of the matrix, computed with the structures of this kernel."""
     try:
-        probe = armable(spec)
+        probe = parse_armable(spec)
     except ParseError as error:
         return {name: OtherKernelLines(error=error.refusal) for name in kernels(connection.facts)}
-    return elsewhere(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
+    return lower_for_others(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
 
 
 def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:

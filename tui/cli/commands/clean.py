@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
 from kernel.errors import SettingChanged, TargetUnusable
-from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.status import DONE, REFUSED
 
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             print("nothing was left behind")
         if broken_pipe is not None and not failed:
             raise broken_pipe
-        require_line(connection)
+        require_connection(connection)
         return REFUSED if failed else DONE
     finally:
         connection.close()

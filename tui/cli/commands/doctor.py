@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from kernel.cleanup import leftovers
 from kernel.connection.planner import Connection
 from kernel.facts.gather import read_config
-from kernel.facts.missing_features import lacks, unseen
+from kernel.facts.missing_features import explain_missing, unseen
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.json_values import facts_to_dict
-from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.status import DONE, UNUSABLE
 
 
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         is_live = connection.target.is_kernel
         usable = facts.usable and is_live
         dead = leftovers.find(connection.target) if facts.tracefs else []
-        missing = lacks(facts, read_config(connection.target, facts.release))
+        missing = explain_missing(facts, read_config(connection.target, facts.release))
         if arguments.json:
             _ = connection.btf  # read for its error
             emit(
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
                 )
             print(f"\n{_summary(usable=usable, is_live=is_live)}")
-        require_line(connection)
+        require_connection(connection)
         return DONE if usable else UNUSABLE
     finally:
         connection.close()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
-from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
+from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
 from tui.cli.follow.clock import UNKNOWN
-from tui.cli.follow.filter import FilterRefused, check_words, filter_of, tell_refused
+from tui.cli.follow.filter import FilterRefused, check_words, filter_of, print_filter_error
 from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Export all events of a recording that pass the filter, or the table of a view."""
     try:
-        wanted = wanted_of(arguments)
+        wanted = export_request_of(arguments)
         check_words(arguments)
     except BadExportOption as error:
-        return refuse(error, USAGE)
+        return print_refusal(error, USAGE)
     except FilterRefused as error:
-        tell_refused(error)
+        print_filter_error(error)
         return USAGE
     if wanted is None:
         return USAGE
@@ -36,20 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not connection.holds_events:
             name = connection.target.name
-            return refuse(
+            return print_refusal(
                 f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
             )
         if arguments.view:
-            from tui.cli.exports.view_export import give_view
+            from tui.cli.exports.view_export import write_recording_view
 
-            return give_view(connection, wanted, arguments)
+            return write_recording_view(connection, wanted, arguments)
         return _all_of(connection, wanted, arguments.filter)
     finally:
         connection.close()
 
 
 def _all_of(connection: Connection, wanted: ExportRequest, text: str) -> int:
-    from tui.cli.follow.follow import account
+    from tui.cli.follow.follow import print_losses
 
     # The tasks of a recording are bounded by its end; its events are exported as they are read.
     watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
@@ -58,9 +58,9 @@ def _all_of(connection: Connection, wanted: ExportRequest, text: str) -> int:
     if wanted.timed and not watch.clock.known:
         print(plain(f"probewright: {connection.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
     try:
-        with exporting(watch, wanted, {}, filter_of(watch, text)) as export:
+        with opened_watch_export(watch, wanted, {}, filter_of(watch, text)) as export:
             export.take_all(watch)
     except REFUSALS as error:
-        return refused(wanted, error)
-    account(watch, unshown=watch.unshown)
+        return print_export_error(wanted, error)
+    print_losses(watch, unshown=watch.unshown)
     return export.tell()

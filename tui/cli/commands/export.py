@@ -13,19 +13,19 @@ from probes.export.dialect import CannotExport, ExportDialect, ExportText
 from probes.export.export import dialect_named
 from probes.export.fleets import kubernetes
 from probes.presets.schema import PresetChoice
-from probes.presets.substitute import substituted
+from probes.presets.substitute import substitute
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.verdict import show_verdict
 from tui.cli.follow.follow import probes_of
-from tui.cli.follow.preset_specs import asked_for, expand, of_any_duration
+from tui.cli.follow.preset_specs import any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED
 from tui.compose.probe_exports import exported, plans_for, save
 
 
 def run(arguments: argparse.Namespace) -> int:
-    requested = asked_for(arguments)
+    requested = requested_probes(arguments)
     connection = connect(arguments.target)
     try:
         specs = expand(requested, connection).specs
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return _refused(arguments, (str(error),))
             show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
             return REFUSED
-        require_line(connection)
+        require_connection(connection)
         return _write(arguments, exported_text.text, exported_text.notes)
     finally:
         connection.close()
@@ -51,15 +51,15 @@ def _made(
 ) -> ExportText:
     """Return the exported text. Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
-        return exported(connection, probes, dialect, of_any_duration(requested))
+        return exported(connection, probes, dialect, any_duration_note(requested))
     # The nodes' kernels may need other alternatives of a preset's probes than this kernel.
     ways = [
         texts
         for request in requested
-        for texts in (((request,),) if isinstance(request, str) else substituted(*request, connection.facts.machine))
+        for texts in (((request,),) if isinstance(request, str) else substitute(*request, connection.facts.machine))
     ]
     exported_text = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
-    note = of_any_duration(requested)
+    note = any_duration_note(requested)
     return exported_text._replace(notes=(*exported_text.notes, note)) if note else exported_text
 
 

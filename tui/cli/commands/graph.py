@@ -18,13 +18,13 @@ from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.console.silence import telling_silence
-from tui.cli.console.waiting import told, waiting
-from tui.cli.follow.clock import face_of, keep_clock, know_clock
-from tui.cli.follow.follow import account, importing, take_away
+from tui.cli.console.silence import reporting_silence
+from tui.cli.console.waiting import print_line, waiting
+from tui.cli.follow.clock import face_of, measure_clock, remeasure_clock
+from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_bounds import GraphBounds
-from tui.cli.follow.reconnect import comes_back, despite_cuts
-from tui.cli.follow.signals import SignalStop, give_out, stoppable, whole
+from tui.cli.follow.reconnect import reconnect, retry_after_reconnect
+from tui.cli.follow.signals import SignalStop, flush_output, signals_deferred, stoppable
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         if word.endswith(".pwr"):  # the application takes a recording without -t, and no function has such a name
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
-    imported = importing("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
+    imported = start_imports("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if not connection.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
@@ -67,12 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
     broken_pipe: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
-            despite_cuts(watch, arguments, partial(connection.load_symbols, by_name=False))
+            retry_after_reconnect(watch, arguments, partial(connection.load_symbols, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
         with stoppable(watch.hurry):
             failed = _start(watch, arguments, path)
             if not failed:
-                know_clock(watch, arguments)
+                measure_clock(watch, arguments)
                 printer = GraphPrinter(watch, arguments)
                 printer.run()
         lost = watch.lost if isinstance(watch.lost, TargetLost) and not (printer and printer.enough) else None
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         recorder = watch.recorder
         if path is not None:
             failed = failed or _try_recording(path, watch.stop_recording) or watch.recording_error
-        account(
+        print_losses(
             watch,
             printer.dropped if printer else 0,
             recorder.dropped if recorder else 0,
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError as error:
         broken_pipe = error
     finally:
-        left = take_away(watch)
+        left = disarm_all(watch)
         connection.close()
     if broken_pipe is not None and not left:
         raise broken_pipe
@@ -107,15 +107,15 @@ def _start(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> st
     """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written."""
     if path is not None:  # before anything is traced: events are in the file whatever becomes of the connection
         prepare = partial(watch.prepare_recording, path)
-        if failed := _try_recording(path, lambda: despite_cuts(watch, arguments, prepare)):
+        if failed := _try_recording(path, lambda: retry_after_reconnect(watch, arguments, prepare)):
             return failed
     with waiting("arming the graph"):
-        despite_cuts(watch, arguments, lambda: _begin(watch))
+        retry_after_reconnect(watch, arguments, lambda: _begin(watch))
     return _try_recording(path, lambda: watch.record_to(path)) if path is not None else ""
 
 
 def _begin(watch: Watch) -> None:
-    with whole():  # a half-started session would not be registered, and would stay
+    with signals_deferred():  # a half-started session would not be registered, and would stay
         watch.begin()
 
 
@@ -188,9 +188,9 @@ class GraphPrinter:
         seconds = self._arguments.seconds
         end = time.monotonic() + seconds if seconds else float("inf")
         self._watch.hurry(end)
-        with contextlib.suppress(SignalStop), telling_silence(self._watch):
+        with contextlib.suppress(SignalStop), reporting_silence(self._watch):
             self._until_over(end)
-            while self._watch.ended and not self.enough and comes_back(self._watch, self._arguments, (), end):
+            while self._watch.ended and not self.enough and reconnect(self._watch, self._arguments, (), end):
                 self._until_over(end)
         for _ in range(2):  # a second signal may arrive meanwhile, once
             with contextlib.suppress(SignalStop):
@@ -204,18 +204,18 @@ class GraphPrinter:
             has_data.wait(min(_PATIENCE, end - now))
             has_data.clear()
             enough = self._tick()
-            give_out()
+            flush_output()
             if enough or self._watch.ended:
                 break
 
     def _finish(self) -> None:
         self._watch.hurry(time.monotonic())
-        with whole():
+        with signals_deferred():
             self._watch.end_reading()
         self._names_read_at = 0.0
         while not self._tick() and self._watch.behind:
             pass
-        with whole():
+        with signals_deferred():
             if self._watch.store is not None:
                 self._watch.store.flush()
             self._print()
@@ -226,8 +226,8 @@ class GraphPrinter:
             self._names_read_at = time.monotonic()
             with contextlib.suppress(TargetLost):  # events received before are printed all the same
                 self._watch.know_names(self._watch.names())
-            keep_clock(self._watch, self._arguments)
-        with whole():
+            remeasure_clock(self._watch, self._arguments)
+        with signals_deferred():
             self._watch.tick(0.0)  # new calls are printed before later events could displace them
             return self._print()
 
@@ -249,9 +249,9 @@ class GraphPrinter:
             levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
             self._printer = _Printer(self._watch, model, self._arguments, self._print_outages, levels)
             if not live and self._watch.graph_plan is not None:
-                told(f"recorded of {self._watch.graph_plan}")
+                print_line(f"recorded of {self._watch.graph_plan}")
             if model.lacks_returns:
-                told(NO_RETURNS)
+                print_line(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
         self._print_gaps()
         return enough

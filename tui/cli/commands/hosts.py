@@ -22,21 +22,21 @@ from kernel.guards.row_bounds import HEADLESS_HOSTS
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
-from kernel.hosts.selection import specs_of
-from probes.check import armable
+from kernel.hosts.selection import selected_specs
+from probes.check import parse_armable
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.console.output import plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_count, check_view
-from tui.cli.exports.open_export import REFUSALS, refuse, refused
+from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.clock import face_of
-from tui.cli.follow.filter import FilterRefused, check_words, tell_refused
-from tui.cli.follow.follow import how_of, limits_of
-from tui.cli.follow.preset_specs import asked_for, of_any_duration
-from tui.cli.follow.signals import Forced, SignalStop, give_out, stoppable, tell_forced
+from tui.cli.follow.filter import FilterRefused, check_words, print_filter_error
+from tui.cli.follow.follow import arm_options_of, limits_of
+from tui.cli.follow.preset_specs import any_duration_note, requested_probes
+from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, stoppable
 from tui.cli.follow.translation import with_triggers
-from tui.cli.host_stream.export import giving_of_hosts, wanted_of_hosts
+from tui.cli.host_stream.export import hosts_export_request_of, opened_hosts_export
 from tui.cli.host_stream.stream import HostStream
 from tui.cli.status import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.present.event_times import ClockFace
@@ -60,17 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:
-        wanted = wanted_of_hosts(arguments)
+        wanted = hosts_export_request_of(arguments)
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, wanted, several=True)
     except BadExportOption as error:
-        return refuse(error, USAGE)
+        return print_refusal(error, USAGE)
     except FilterRefused as error:
-        tell_refused(error)
+        print_filter_error(error)
         return USAGE
     order = order_of(arguments)
-    specs = specs_of(arguments.targets, arguments.groups)
+    specs = selected_specs(arguments.targets, arguments.groups)
     fleet = Fleet(
         specs,
         limits=limits_of(arguments),
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 failed = _give(fleet, order, stream, arguments, wanted)
     except FilterRefused as error:
-        tell_refused(error)
+        print_filter_error(error)
         failed = USAGE
     finally:
         fleet.close()
@@ -125,12 +125,12 @@ def _give(
 ) -> int:
     """Export events into a file or a sink; return the exit status."""
     try:
-        with giving_of_hosts(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
+        with opened_hosts_export(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
             stream.export = export
             try:
                 _show(fleet, order, stream, arguments.seconds)
             except Forced:
-                tell_forced()
+                print_forced_stop()
             if not any(host.done.lines for host in fleet.hosts):
                 raise _NothingArmed
             export.end()
@@ -138,13 +138,13 @@ def _give(
     except _NothingArmed:
         return DONE
     except REFUSALS as error:
-        return refused(wanted, error)
+        return print_export_error(wanted, error)
     return export.tell(as_json=arguments.json)
 
 
 def _give_table(fleet: Fleet, stream: HostStream, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
     """Write the table of a view after all hosts were closed; return the exit status."""
-    from tui.cli.exports.view_export import give_table
+    from tui.cli.exports.view_export import write_table
     from tui.hosts.tables import HostsTable, histograms_of  # imports code that measures text for a screen
 
     if not any(host.done.lines for host in fleet.hosts):
@@ -152,9 +152,9 @@ def _give_table(fleet: Fleet, stream: HostStream, wanted: ExportRequest, argumen
     is_hosts = arguments.view == HostsTable.name
     table = HostsTable(stream.accounts()) if is_hosts else histograms_of(fleet.hosts)
     try:
-        return give_table(table, wanted, as_json=arguments.json)
+        return write_table(table, wanted, as_json=arguments.json)
     except REFUSALS as error:
-        return refused(wanted, error)
+        return print_export_error(wanted, error)
 
 
 def window_of(seconds: float | None) -> int:
@@ -164,15 +164,15 @@ def window_of(seconds: float | None) -> int:
 
 def order_of(arguments: argparse.Namespace) -> ArmRequest:
     """Return the probes to arm, checked as far as possible without a kernel. Raises PresetError, ProbeRefused."""
-    wanted = asked_for(arguments)
+    wanted = requested_probes(arguments)
     for spec in (one for one in wanted if isinstance(one, str)):
         try:
-            armable(spec)
+            parse_armable(spec)
         except ParseError as error:
             raise ProbeRefused(Verdict(" ".join(spec.split()), error.refusal)) from None
-    if note := of_any_duration(wanted):
+    if note := any_duration_note(wanted):
         print(f"probewright: {plain(note)}", file=sys.stderr)
-    options = how_of(arguments)
+    options = arm_options_of(arguments)
     triggers_of_probes = {arguments.counting.get(one, ()) if isinstance(one, str) else () for one in wanted}
     if len(triggers_of_probes) > 1:
         note = with_triggers(arguments.counting)
@@ -209,7 +209,7 @@ def _follow(fleet: Fleet, stream: HostStream, seconds: float | None) -> None:
             looked_at = now
             fleet.look()
         stream.tick()
-        give_out()
+        flush_output()
         stream.idle()
         if stream.enough or (fleet.settled and not fleet.armed):
             break

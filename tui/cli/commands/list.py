@@ -12,7 +12,7 @@ from btf.search import Search
 from kernel.attach.explain import AttachExplainer
 from probes.attaching.values import ALL, Attachability
 from probes.probe import ProbeKind
-from tui.cli.console.output import connect, json_line, plain, require_line
+from tui.cli.console.output import connect, json_line, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE, REFUSED
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             usual, alike = survey.traced, f" {_letters(ALL)}\n"
             lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
         sys.stdout.writelines(lines)
-        require_line(connection)
+        require_connection(connection)
         return DONE if hits else REFUSED
     finally:
         connection.close()

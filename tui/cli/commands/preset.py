@@ -16,12 +16,12 @@ from probes.presets.write import new_text
 from probes.syntax.text import collapsed
 from tui.cli.console.output import connect, emit, plain
 from tui.cli.console.verdict import show_verdict
-from tui.cli.follow.preset_specs import found, tell_passed_over, values_of
+from tui.cli.follow.preset_specs import preset_named, print_skipped_presets, values_of
 from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:
-    tell_passed_over(Presets())
+    print_skipped_presets(Presets())
     status: int = _COMMANDS[arguments.what](arguments)
     return status
 
@@ -72,7 +72,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    presets = [found(name) for name in arguments.names]
+    presets = [preset_named(name) for name in arguments.names]
     values = values_of(arguments.parameters)
     connection = connect(arguments.target)
     try:
@@ -118,7 +118,7 @@ def _judgement_object(one: ProbeJudgement) -> dict[str, object]:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    one, other = map(found, arguments.names)
+    one, other = map(preset_named, arguments.names)
     changes = difference(one, other)
     for change in changes:
         if arguments.json:
@@ -135,7 +135,7 @@ def _save(arguments: argparse.Namespace) -> int:
     """Save specifications as a new preset, or copy a preset under a new name."""
     name, rest = arguments.name, arguments.names
     if len(rest) == 1 and len(rest[0].split()) == 1:
-        preset = replace(found(rest[0]), name=name)
+        preset = replace(preset_named(rest[0]), name=name)
     else:
         preset = Preset(name, arguments.title or name, tuple((collapsed(spec),) for spec in rest))
     tags = tuple(tag.strip() for tag in arguments.tags.split(",") if tag.strip())

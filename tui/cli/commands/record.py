@@ -12,9 +12,18 @@ from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, emit, plain, size_of
-from tui.cli.follow.follow import account, arm, follow, how_of, importing, limits_of, probes_of, take_away
-from tui.cli.follow.preset_specs import asked_for, expand
-from tui.cli.follow.reconnect import despite_cuts
+from tui.cli.follow.follow import (
+    arm,
+    arm_options_of,
+    disarm_all,
+    follow,
+    limits_of,
+    print_losses,
+    probes_of,
+    start_imports,
+)
+from tui.cli.follow.preset_specs import expand, requested_probes
+from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
@@ -63,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ExportRefused as error:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
-    requested = asked_for(arguments)
-    importing()
+    requested = requested_probes(arguments)
+    start_imports()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     watch = Watch(connection, HEADLESS, limits_of(arguments))
     if arguments.count:
@@ -72,12 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
     held, enough = 0, False
     connection_error: TargetLost | None = None
     try:
-        armed = despite_cuts(watch, arguments, lambda: expand(requested, connection))
-        probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
+        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, connection))
+        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, connection))
         with stoppable(watch.hurry):
             # Before anything is armed: events are in the file then, whatever becomes of the connection.
-            despite_cuts(watch, arguments, lambda: watch.prepare_recording(path))
-            events = arm(watch, probes, how_of(arguments), arguments)
+            retry_after_reconnect(watch, arguments, lambda: watch.prepare_recording(path))
+            events = arm(watch, probes, arm_options_of(arguments), arguments)
             watch.record_to(path)
             try:
                 number = follow(watch, arguments, events, _ignore_record, idle=lambda: _require_room(watch))
@@ -86,12 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
                 connection_error = error
         recorder = watch.recorder
         held = _finish(watch, enough=enough)
-        account(watch, unwritten=recorder.dropped if recorder else 0)
+        print_losses(watch, unwritten=recorder.dropped if recorder else 0)
     except OSError as error:
         print(f"probewright: {plain(str(path))}: {error.strerror}", file=sys.stderr)
         return REFUSED
     finally:
-        left = take_away(watch)
+        left = disarm_all(watch)
         connection.close()
     if watch.recording_error:
         print(f"probewright: {plain(watch.recording_error)}", file=sys.stderr)

@@ -16,33 +16,33 @@ from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, wanted_of
-from tui.cli.exports.open_export import REFUSALS, exporting, refuse, refused
-from tui.cli.follow.clock import face_of, know_clock
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, export_request_of
+from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
+from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
     FilterRefused,
     check_words,
+    export_filter_of,
     filter_of,
     passes_of,
-    passing_of,
-    tell_passing,
-    tell_refused,
+    print_filter_error,
+    print_pass_count,
 )
 from tui.cli.follow.follow import (
-    account,
     arm,
+    arm_options_of,
+    disarm_all,
     follow,
-    how_of,
-    importing,
     limits_of,
+    print_hit_counts,
+    print_losses,
+    print_no_events,
     probes_of,
-    take_away,
-    tell_counts,
-    tell_none,
+    start_imports,
 )
-from tui.cli.follow.hist_printer import tell_tables
-from tui.cli.follow.preset_specs import ArmPlan, asked_for, expand, of_any_duration
-from tui.cli.follow.reconnect import despite_cuts
+from tui.cli.follow.hist_printer import print_tables
+from tui.cli.follow.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
+from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
 from tui.cli.status import DONE, REFUSED, USAGE
@@ -61,32 +61,32 @@ def run(arguments: argparse.Namespace) -> int:
 
         return hosts.run(arguments)
     try:
-        export_request = wanted_of(arguments)
+        export_request = export_request_of(arguments)
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, export_request)
     except BadExportOption as error:
-        return refuse(error, USAGE)
+        return print_refusal(error, USAGE)
     except FilterRefused as error:
-        tell_refused(error)
+        print_filter_error(error)
         return USAGE
-    requested = asked_for(arguments)
-    importing()
+    requested = requested_probes(arguments)
+    start_imports()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if arguments.view and connection.holds_events:
         connection.close()
-        return refuse("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
+        return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
     watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     broken_pipe: BrokenPipeError | None = None
     try:
-        armed = despite_cuts(watch, arguments, lambda: expand(requested, connection))
-        probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
+        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, connection))
+        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, connection))
         if armed.least and (export_request is not None or arguments.summary is not None or arguments.hist):
-            print(f"probewright: {plain(of_any_duration(requested))}", file=sys.stderr)
+            print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.hurry):
-            events = arm(watch, probes, how_of(arguments), arguments)
-            know_clock(watch, arguments)
+            events = arm(watch, probes, arm_options_of(arguments), arguments)
+            measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
             if export_request is not None and arguments.view:
                 from tui.cli.exports.view_export import run_view
@@ -99,17 +99,17 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 unprinted = _print(watch, arguments, events, armed, event_filter)
         if arguments.count_only:
-            tell_counts(watch)
+            print_hit_counts(watch)
         if arguments.view != "histograms":
-            tell_tables(watch, as_json=arguments.json, aside=export_request is not None)
-        account(watch, unprinted, unshown=watch.unshown)
+            print_tables(watch, as_json=arguments.json, aside=export_request is not None)
+        print_losses(watch, unprinted, unshown=watch.unshown)
     except FilterRefused as error:
-        tell_refused(error)
+        print_filter_error(error)
         status = USAGE
     except BrokenPipeError as error:
         broken_pipe = error
     finally:
-        left = take_away(watch)
+        left = disarm_all(watch)
         connection.close()
     if broken_pipe is not None and not left:
         raise broken_pipe
@@ -134,7 +134,7 @@ def _print(
             for text in stack_lines(watch, record):
                 print(line(text))
 
-    passing = passing_of(watch, chosen, pairs=armed.calls)
+    passing = export_filter_of(watch, chosen, pairs=armed.calls)
     calls = armed.calls_of(
         watch,
         show,
@@ -147,11 +147,11 @@ def _print(
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
     if not passing.of and not arguments.count_only:
-        tell_none(watch)
+        print_no_events(watch)
     elif calls and passing.filtered:
         print(f"probewright: {calls.printed:,} of {calls.of:,} calls pass the filter", file=sys.stderr)
     else:
-        tell_passing(passing)
+        print_pass_count(passing)
     return calls.dropped if calls else 0
 
 
@@ -163,10 +163,10 @@ def _export(
     chosen: Filter,
 ) -> int:
     try:
-        with exporting(watch, wanted, events, chosen) as export:
+        with opened_watch_export(watch, wanted, events, chosen) as export:
             export.follow(watch, arguments, events, chosen)
     except REFUSALS as error:
-        return refused(wanted, error)
+        return print_export_error(wanted, error)
     return export.tell(as_json=arguments.json)
 
 

@@ -16,7 +16,7 @@ from kernel.connection.planner import Connection
 from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
-from tui.cli.console.output import connect, emit, plain, require_line
+from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.follow import attach_text
 from tui.cli.status import DONE, REFUSED
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         status = _show(connection, arguments)
-        require_line(connection)
+        require_connection(connection)
         return status
     finally:
         connection.close()

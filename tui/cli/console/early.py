@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kernel.connection.open_target import TargetChoice, choose
-from tui.cli.console.waiting import progress, told
+from tui.cli.console.waiting import print_line, show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +32,7 @@ class EarlyTarget(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._choice = choose(self.spec, progress, self._cancel, tell=told)
+            self._choice = choose(self.spec, show_progress, self._cancel, tell=print_line)
         except BaseException as error:
             self._error = error
 
@@ -59,7 +59,7 @@ _pending: list[EarlyTarget] = []
 
 
 @contextlib.contextmanager
-def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
+def opening_early(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
     """Open the target in the background while the block runs; only for a single target over ssh."""
     lone = len(getattr(arguments, "targets", ())) < 2 and not getattr(arguments, "groups", ())
     if not (lone and arguments.command in _COMMANDS and arguments.target.startswith("ssh://")):
@@ -75,10 +75,10 @@ def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
         early.drop()
 
 
-def opened(spec: str) -> TargetChoice:
+def take_target(spec: str) -> TargetChoice:
     """Return the target of a command; progress goes to standard error. Raises KernelError."""
     early = next((early for early in _pending if early.spec == spec), None)
     if early is None:
-        return choose(spec, progress, tell=told)
+        return choose(spec, show_progress, tell=print_line)
     _pending.remove(early)
     return early.take()

@@ -37,7 +37,7 @@ _thread_level = _ThreadLevel()
 
 
 @contextlib.contextmanager
-def saying(level: Level) -> Iterator[None]:
+def at_priority(level: Level) -> Iterator[None]:
     """Give a priority to the lines that this thread prints to standard error inside the block."""
     before, _thread_level.level = _thread_level.level, level
     try:
@@ -64,7 +64,7 @@ def install(environment: Mapping[str, str] = os.environ) -> None:
     tell = sys.excepthook
 
     def failed(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-        with saying(Level.ERROR):
+        with at_priority(Level.ERROR):
             tell(kind, error, at)
 
     sys.excepthook = failed

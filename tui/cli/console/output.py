@@ -10,8 +10,8 @@ from events.json_text import json_line as json_line
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
-from tui.cli.console.early import opened
-from tui.cli.console.waiting import print_lines, progress, waiting
+from tui.cli.console.early import take_target
+from tui.cli.console.waiting import print_lines, show_progress, waiting
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -41,9 +41,9 @@ def _open(spec: str, arming: bool) -> Connection:
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         print_lines()
     with waiting(f"opening {spec}"):
-        target, reason, remedy = opened(spec)
+        target, reason, remedy = take_target(spec)
         connection = Connection(target)
-        progress("reading what the kernel can do")
+        show_progress("reading what the kernel can do")
         try:
             _ = connection.facts
         except BaseException:
@@ -66,7 +66,7 @@ def _open(spec: str, arming: bool) -> Connection:
     return connection
 
 
-def require_line(connection: Connection) -> None:
+def require_connection(connection: Connection) -> None:
     """Raise TargetLost if the connection was lost meanwhile, even if the output did not need the missing answer."""
     error = getattr(connection.target, "line_error", None)
     if error is not None:

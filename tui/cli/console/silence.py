@@ -9,16 +9,16 @@ from collections.abc import Iterator
 
 from kernel.remote.silence import words
 from kernel.watch.watch import Watch
-from tui.cli.console.journal import Level, saying
+from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import plain
-from tui.cli.console.waiting import finished, progress
+from tui.cli.console.waiting import clear_progress, show_progress
 
 _LOOK_EVERY = 0.5
 """Seconds between two checks."""
 
 
 @contextlib.contextmanager
-def telling_silence(watch: Watch) -> Iterator[None]:
+def reporting_silence(watch: Watch) -> Iterator[None]:
     """Report when the remote host falls silent (`kernel.remote.silence`) and when it answers again, as long as the
     block runs.
 
@@ -35,7 +35,7 @@ def telling_silence(watch: Watch) -> Iterator[None]:
 
 
 class _SilenceReporter:
-    """Thread body of `telling_silence`."""
+    """Thread body of `reporting_silence`."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -46,7 +46,7 @@ class _SilenceReporter:
     def run(self) -> None:
         """Report until `stop`."""
         while not self._over.wait(_LOOK_EVERY):
-            with contextlib.suppress(OSError), saying(Level.WARNING):  # the reader of standard error may be gone
+            with contextlib.suppress(OSError), at_priority(Level.WARNING):  # the reader of standard error may be gone
                 self._look()
 
     def stop(self) -> None:
@@ -54,18 +54,18 @@ class _SilenceReporter:
         self._over.set()
         if self._longest:
             with contextlib.suppress(OSError):
-                finished()
+                clear_progress()
 
     def _look(self) -> None:
         silent, name = self._watch.silent, self._watch.connection.target.name
         if silent is not None:
             if sys.stderr.isatty():
-                progress(f"{name}: {words(silent)}")
+                show_progress(f"{name}: {words(silent)}")
             elif not self._longest:
                 print(plain(f"probewright: {name}: {words(silent)}"), file=sys.stderr, flush=True)
             self._longest = silent
         elif self._longest:
-            finished()
+            clear_progress()
             if self._watch.error is None:  # else the loss of the connection is reported
                 print(plain(f"probewright: {name}: heard again after {self._longest:.0f} s"), file=sys.stderr)
             self._longest = 0.0

@@ -24,7 +24,7 @@ def print_lines() -> None:
     _prints_lines = True
 
 
-def progress(text: str, fraction: float | None = None) -> None:
+def show_progress(text: str, fraction: float | None = None) -> None:
     """Replace the text; `fraction` is the finished part, from 0 to 1."""
     global _text
     with _changing:
@@ -36,18 +36,18 @@ def progress(text: str, fraction: float | None = None) -> None:
         _text = text
 
 
-def told(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line of its own, and show the current text again below it."""
     with _changing, contextlib.suppress(OSError):  # the reader may be gone
         if sys.stderr.isatty():
             print(f"\r\x1b[Kprobewright: {plain(line)}", file=sys.stderr, flush=True)
             if _text:
-                progress(_text)
+                show_progress(_text)
         else:
             print(f"probewright: {plain(line)}", file=sys.stderr, flush=True)
 
 
-def finished() -> None:
+def clear_progress() -> None:
     """Clear the text on the terminal."""
     global _text
     with _changing:
@@ -59,8 +59,8 @@ def finished() -> None:
 @contextlib.contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Show a text until the block has ended or failed."""
-    progress(text)
+    show_progress(text)
     try:
         yield
     finally:
-        finished()
+        clear_progress()

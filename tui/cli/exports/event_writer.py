@@ -22,11 +22,11 @@ from events.graph.record_ends import NO_RETURNS, lacks_returns
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
-from tui.cli.console.journal import Level, saying
+from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import emit, plain, size_of
 from tui.cli.exports.export_options import STDOUT, ExportRequest
-from tui.cli.follow.filter import tell_passing
-from tui.cli.follow.signals import Forced, force, has_been_asked
+from tui.cli.follow.filter import print_pass_count
+from tui.cli.follow.signals import Forced, force_stop, is_stop_requested
 from tui.cli.status import DONE, REFUSED
 from tui.output.sink import Sink
 
@@ -157,7 +157,7 @@ class Export:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         for note in (*self.notes, *((NO_RETURNS,) if self._lacks_returns else ())):
-            with saying(Level.WARNING):
+            with at_priority(Level.WARNING):
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = bool(self.notes) and not isinstance(self._writer, Sink)
         if isinstance(self._writer, Sink):
@@ -170,7 +170,7 @@ class Export:
         elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
         else:
-            tell_passing(self.passing, self.left_out)
+            print_pass_count(self.passing, self.left_out)
         if self._ended_by is not None:
             raise self._ended_by
         return REFUSED if failed else DONE
@@ -190,13 +190,13 @@ class Export:
         """
 
         def handle(number: int, frame: FrameType | None) -> None:
-            again = self._deferred is not None or (self._wanted.path == STDOUT and has_been_asked())
+            again = self._deferred is not None or (self._wanted.path == STDOUT and is_stop_requested())
             if self._busy and not again:
                 self._deferred = (number, frame)
                 return
             if self._busy:
                 self._is_torn, self._deferred = True, None
-                force()
+                force_stop()
             self._handlers[number](number, frame)
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

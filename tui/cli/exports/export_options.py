@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from events.export.catalogue import OF_EVENTS, OF_TABLES, Format, format_named, format_of_file
-from tui.cli.exports.sinks import OTLP, BadSetting, SinkRequest, wanted_outlet
+from events.export.catalogue import EVENT_FORMATS, TABLE_FORMATS, Format, format_named, format_of_file
+from tui.cli.exports.sinks import OTLP, BadSetting, SinkRequest, sink_request_of
 from tui.output.export_file import ExportRefused, require_free
 
 STDOUT = "-"
@@ -33,12 +33,12 @@ class ExportRequest(NamedTuple):
     """True if times of day are added (`--clock`), in a format with columns for them."""
 
 
-def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
+def export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
     """Return the export that the arguments request; None: no export. Raises BadExportOption."""
     word, output = arguments.export or "", arguments.output or ""
     if not (word or output):
         try:
-            wanted_outlet(arguments, None, "")
+            sink_request_of(arguments, None, "")
         except BadSetting as error:
             raise BadExportOption(str(error)) from None
         return None
@@ -47,11 +47,11 @@ def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
         raise BadExportOption(f"two files are asked for: {path} and {output}")
     form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path or output)
     try:
-        outlet = wanted_outlet(arguments, form, path or output)
+        outlet = sink_request_of(arguments, form, path or output)
     except BadSetting as error:
         raise BadExportOption(str(error)) from None
     path = path or output or STDOUT
-    formats = ", ".join((*OF_EVENTS, OTLP.name))
+    formats = ", ".join((*EVENT_FORMATS, OTLP.name))
     if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
         return ExportRequest(outlet.form, outlet.path, arguments.overwrite, outlet, _is_timed(arguments, outlet.form))
     if form is None and not name:
@@ -68,7 +68,7 @@ def wanted_of(arguments: argparse.Namespace) -> ExportRequest | None:
         try:
             require_free(Path(path), overwrite=arguments.overwrite)
         except ExportRefused as error:
-            raise BadExportOption(words_of(error)) from None
+            raise BadExportOption(export_error_text(error)) from None
     return ExportRequest(form, path, arguments.overwrite, timed=_is_timed(arguments, form))
 
 
@@ -100,7 +100,8 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
     if not wanted.form.of_tables or wanted.outlet is not None:
         what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
         raise BadExportOption(
-            f"--view: {what} holds events; the table of a view is given out as {' and '.join(OF_TABLES)}, in one file"
+            f"--view: {what} holds events; "
+            f"the table of a view is given out as {' and '.join(TABLE_FORMATS)}, in one file"
         )
     if wanted.timed:
         raise BadExportOption("--view: a table has the kernel's own times; without --view --clock adds those of day")
@@ -118,6 +119,6 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
         raise BadExportOption(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
 
 
-def words_of(error: ExportRefused) -> str:
+def export_error_text(error: ExportRefused) -> str:
     """Return the message for a file that can't be created."""
     return f"{error}; --overwrite puts the new one there" if error.taken else str(error)

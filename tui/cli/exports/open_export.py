@@ -15,12 +15,12 @@ from events.export.job import writer_of
 from events.export.source import Writer
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
-from tui.cli.console.journal import Level, saying
+from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import PlainTerminal, plain
 from tui.cli.exports.event_writer import Export
-from tui.cli.exports.export_options import STDOUT, ExportRequest, words_of
-from tui.cli.exports.sinks import BadSetting, SinkRequest, outlet_of
-from tui.cli.follow.filter import FilterRefused, passing_of, tell_refused
+from tui.cli.exports.export_options import STDOUT, ExportRequest, export_error_text
+from tui.cli.exports.sinks import BadSetting, SinkRequest, open_sink
+from tui.cli.follow.filter import FilterRefused, export_filter_of, print_filter_error
 from tui.cli.follow.signals import Forced
 from tui.cli.status import REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import source_of, timed_source_of
@@ -32,41 +32,43 @@ if TYPE_CHECKING:
 
 
 REFUSALS = (ExportRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
-"""Errors that `exporting` raises."""
+"""Errors that `opened_watch_export` raises."""
 
 
-def refused(wanted: ExportRequest, error: BaseException) -> int:
+def print_export_error(wanted: ExportRequest, error: BaseException) -> int:
     """Print the error of an export; return the exit status."""
     if isinstance(error, BrokenPipeError):
         raise error
     where = "standard output" if wanted.path == STDOUT else wanted.path
     if isinstance(error, OSError):
-        return refuse(f"{where}: {error.strerror or error}", REFUSED)
+        return print_refusal(f"{where}: {error.strerror or error}", REFUSED)
     if isinstance(error, Forced):
-        return refuse(f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED)
+        return print_refusal(
+            f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED
+        )
     if isinstance(error, BadSetting):
-        return refuse(error, USAGE)
+        return print_refusal(error, USAGE)
     if isinstance(error, FilterRefused):
-        tell_refused(error)
+        print_filter_error(error)
         return USAGE
     if isinstance(error, ExportRefused):
-        return refuse(words_of(error), USAGE)
-    return refuse(error, UNUSABLE)
+        return print_refusal(export_error_text(error), USAGE)
+    return print_refusal(error, UNUSABLE)
 
 
-def refuse(why: object, status: int) -> int:
+def print_refusal(why: object, status: int) -> int:
     """Print why nothing is exported; return the exit status."""
-    with saying(Level.ERROR):
+    with at_priority(Level.ERROR):
         print(f"probewright: {plain(str(why))}", file=sys.stderr)
     return status
 
 
 @contextlib.contextmanager
-def exporting(
+def opened_watch_export(
     watch: Watch, wanted: ExportRequest, unasked: Mapping[str, frozenset[str]], event_filter: Filter | None = None
 ) -> Iterator[Export]:
-    """Open the export of the events of a watch that pass a filter; see `giving`."""
-    passing = passing_of(watch, event_filter, pairs=wanted.form.whole_calls)
+    """Open the export of the events of a watch that pass a filter; see `opened_export`."""
+    passing = export_filter_of(watch, event_filter, pairs=wanted.form.whole_calls)
 
     def learn() -> None:
         # names can't be read over a lost connection; the events are written all the same
@@ -77,14 +79,14 @@ def exporting(
         source = (timed_source_of if wanted.timed else source_of)(watch, unasked)
         return writer_of(wanted.form, replace(source, passes=passing.passes), out)
 
-    with giving(
-        wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked, timed=wanted.timed), learn, passing
+    with opened_export(
+        wanted, begin, lambda outlet: open_sink(watch, outlet, unasked, timed=wanted.timed), learn, passing
     ) as export:
         yield export
 
 
 @contextlib.contextmanager
-def giving(
+def opened_export(
     wanted: ExportRequest,
     begin: Callable[[BinaryIO], Writer],
     open_outlet: Callable[[SinkRequest], Sink],

@@ -48,7 +48,7 @@ class SinkRequest(NamedTuple):
     """Name of the machine, if the environment gives one."""
 
 
-def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> SinkRequest | None:
+def sink_request_of(arguments: argparse.Namespace, form: Format | None, path: str) -> SinkRequest | None:
     """Return the sink that the options request; None: a file is meant. Raises BadSetting.
 
     Args:
@@ -82,7 +82,7 @@ def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str)
     return None
 
 
-def outlet_of(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: bool = False) -> Sink:
+def open_sink(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: bool = False) -> Sink:
     """Open the sink of a request; `timed`: files get times of day as well.
 
     Raises BadSetting, NoPyarrow, OSError, ExportRefused.
@@ -91,10 +91,10 @@ def outlet_of(watch: Watch, wanted: SinkRequest, unasked: Unasked, *, timed: boo
         return _sink(watch, wanted.otlp, wanted.http, unasked)
     host = wanted.host or _host(watch)
     source = timed_source_of if timed else source_of
-    return files_of(wanted, lambda out: writer_of(wanted.form, source(watch, unasked), out), host)
+    return open_rotating_files(wanted, lambda out: writer_of(wanted.form, source(watch, unasked), out), host)
 
 
-def files_of(wanted: SinkRequest, begin: Begin, host: str) -> Sink:
+def open_rotating_files(wanted: SinkRequest, begin: Begin, host: str) -> Sink:
     """Open a series of rotated files, named after a host. Raises NoPyarrow, OSError, ExportRefused."""
     rotation = wanted.rotation or Rotation()
     return RotatingFiles(wanted.form, Path(wanted.path), begin, host, rotation)
@@ -121,13 +121,13 @@ def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -
 
 def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) -> Sink:
     """Return the sink that sends log records, and prints obstacles on standard error."""
-    from tui.cli.console.journal import Level, saying
+    from tui.cli.console.journal import Level, at_priority
     from tui.cli.console.output import plain
     from tui.output.otlp_sink import OtlpSink
 
     def say(text: str) -> None:
         clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # the progress is on that line
-        with saying(Level.WARNING):
+        with at_priority(Level.WARNING):
             print(f"{clear}probewright: {plain(text)}", file=sys.stderr, flush=True)
 
     return OtlpSink(http, encoder, settings, wall, say=say)
@@ -205,4 +205,13 @@ def _clocks(watch: Watch) -> str:
     return str(instance.read("trace_clock")) if instance is not None else ""
 
 
-__all__ = ["OTLP", "BadSetting", "SinkRequest", "encoder_of", "files_of", "outlet_of", "sink_of", "wanted_outlet"]
+__all__ = [
+    "OTLP",
+    "BadSetting",
+    "SinkRequest",
+    "encoder_of",
+    "open_rotating_files",
+    "open_sink",
+    "sink_of",
+    "sink_request_of",
+]

@@ -14,9 +14,9 @@ from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.console.output import PlainTerminal, emit, plain, size_of
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_view
-from tui.cli.exports.open_export import REFUSALS, refuse, refused
+from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.filter import filter_of
-from tui.cli.follow.follow import account, follow
+from tui.cli.follow.follow import follow, print_losses
 from tui.cli.follow.summary_printer import count_in_kernel
 from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from tui.output.view_table import ViewTable
 
 
-def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
+def write_recording_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
     """Write the table of a view of a recording, of the events that pass a filter; return the exit status."""
     try:
         check_view(arguments, wanted)
     except BadExportOption as error:
-        return refuse(error, USAGE)
+        return print_refusal(error, USAGE)
     if arguments.view == "histograms":
-        return refuse("--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE)
+        return print_refusal(
+            "--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE
+        )
     watch = Watch(connection)
     watch.begin()
     while not watch.ended:
@@ -48,9 +50,9 @@ def give_view(connection: Connection, wanted: ExportRequest, arguments: argparse
     try:
         return _write_view(watch, watch.store, wanted, arguments.view, filter_of(watch, arguments.filter))
     except REFUSALS as error:
-        return refused(wanted, error)
+        return print_export_error(wanted, error)
     finally:
-        account(watch)
+        print_losses(watch)
 
 
 def run_view(
@@ -76,7 +78,7 @@ def run_view(
         try:
             status = _write_view(watch, watch.store, wanted, view, event_filter, as_json=arguments.json)
         except REFUSALS as error:
-            status = refused(wanted, error)
+            status = print_export_error(wanted, error)
     if connection_error is not None:
         raise connection_error
     return status
@@ -89,12 +91,12 @@ def _write_view(
     from tui.output.view_tables import TABLES  # imports code that measures text for a screen
 
     load_symbols(watch, wanted.form)
-    return give_table(
+    return write_table(
         TABLES[view](watch, store, event_filter), wanted, as_json=as_json, filtered=bool(event_filter.text)
     )
 
 
-def give_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = False, filtered: bool = False) -> int:
+def write_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = False, filtered: bool = False) -> int:
     """Write a table to its destination, and print a summary; return the exit status.
 
     Raises the errors of `ViewTable.read` and `tui.output.export_file.ExportFile`.

@@ -10,9 +10,9 @@ from typing import Any
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.planner import Connection
 from probes.attaching.callers import Callers, all_reasons
-from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import Alternative, Attachability, ReasonKind
-from probes.check import as_there
+from probes.check import refuse_unknown_tracepoint
 from probes.corrections.corrections import corrected, with_correction
 from probes.verdict import Verdict
 from tui.cli.console.output import plain
@@ -35,17 +35,17 @@ def find_callers(attaching: AttachExplainer, name: str) -> Callers:
     return found or Callers(name)
 
 
-def explained(connection: Connection, verdict: Verdict) -> Verdict:
+def with_attach_reason(connection: Connection, verdict: Verdict) -> Verdict:
     """Add to a rejected function's verdict the reason and alternatives, as far as they are found quickly."""
     name = refused_function(verdict)
     if not name:
         return verdict
     attaching = AttachExplainer(connection)
     about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
-    return with_reason(verdict, about, connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
+    return explain_refusal(verdict, about, connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
 
 
-def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
+def with_corrections(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
     """Add to a rejection the reason, the nearest names and a corrected text.
 
     Args:
@@ -54,12 +54,12 @@ def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[s
         verdict: verdict on that text.
         check: returns the verdict on another text.
     """
-    verdict = explained(connection, verdict)
+    verdict = with_attach_reason(connection, verdict)
     if verdict.error is None:
         return verdict
 
     def judged(text: str) -> Verdict:
-        return explained(connection, as_there(text, check(text), connection.facts))
+        return with_attach_reason(connection, refuse_unknown_tracepoint(text, check(text), connection.facts))
 
     return replace(verdict, error=with_correction(verdict.error, corrected(spec, verdict, judged)))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from events.kernel_time import seconds
-from events.losses import EVENT
+from events.losses import LOSS_EVENT
 from events.record import Record
 from events.store.outage_mark import is_mark
 from kernel.guards.row_bounds import HEADLESS
@@ -186,7 +186,7 @@ class CallPrinter:
             emit({**times, **object_of_loss(loss)})
             return
         day = day_in_front(self._watch, loss.ts, loss.seq, self._face)
-        print(line(f"{day}{seconds(loss.ts)} [{loss.cpu:03}] {loss.short} {EVENT} {loss.text}"))
+        print(line(f"{day}{seconds(loss.ts)} [{loss.cpu:03}] {loss.short} {LOSS_EVENT} {loss.text}"))
 
 
 def _value(name: str, before: str | None, after: str | None) -> str:

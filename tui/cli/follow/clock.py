@@ -19,18 +19,18 @@ def face_of(arguments: argparse.Namespace) -> ClockFace:
     return ClockFace(getattr(arguments, "clock", None) or ClockFace.KERNEL)
 
 
-def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
+def measure_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock if times of day are wanted; print a message if it can't be measured."""
     if face_of(arguments) is ClockFace.KERNEL:
         return
-    keep_clock(watch, arguments)
+    remeasure_clock(watch, arguments)
     if not watch.clock.known and watch.error is None:
         name = watch.connection.target.name
         why = UNKNOWN if watch.connection.holds_events else "its clock tells no time"
         print(plain(f"probewright: {name}: {why}: times are the kernel's seconds alone"), file=sys.stderr)
 
 
-def keep_clock(watch: Watch, arguments: argparse.Namespace) -> None:
+def remeasure_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock again if that is due and times of day are wanted."""
     if face_of(arguments) is not ClockFace.KERNEL and watch.connection.target.is_kernel:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sys import UnraisableHookArgs
 
-AGAIN = signal.SIGRTMIN + 3
+RERAISE_SIGNAL = signal.SIGRTMIN + 3
 """Signal that raises a dropped `Ending` again; nothing else sends it."""
 _PAUSE = 0.01
 """Seconds for the interpreter to leave the place that can't raise."""
@@ -31,13 +31,13 @@ class _Kept:
     lost: list[BaseException] = []  # noqa: RUF012 - there is one interpreter
 
 
-def keep_endings() -> None:
+def reraise_lost_endings() -> None:
     """Raise each `Ending` again that occurred where Python can't raise, as in a destructor or a weakref's callback.
 
     There the interpreter only reports it (`sys.unraisablehook`), and the command would go on as if no signal had
     arrived.
     """
-    signal.signal(AGAIN, _again)
+    signal.signal(RERAISE_SIGNAL, _again)
     if sys.unraisablehook is not _hook:
         _Kept.tell, sys.unraisablehook = sys.unraisablehook, _hook
 
@@ -45,7 +45,7 @@ def keep_endings() -> None:
 def _hook(unraisable: UnraisableHookArgs, /) -> None:
     if not isinstance(unraisable.exc_value, Ending):
         _Kept.tell(unraisable)
-    elif signal.getsignal(AGAIN) is _again:
+    elif signal.getsignal(RERAISE_SIGNAL) is _again:
         _Kept.lost = [unraisable.exc_value]
         # Not from `threading`: its locks may be held here.
         _thread.start_new_thread(_send, (_thread.get_ident(),))
@@ -53,7 +53,7 @@ def _hook(unraisable: UnraisableHookArgs, /) -> None:
 
 def _send(thread: int) -> None:
     time.sleep(_PAUSE)
-    signal.pthread_kill(thread, AGAIN)
+    signal.pthread_kill(thread, RERAISE_SIGNAL)
 
 
 def _again(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it

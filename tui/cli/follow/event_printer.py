@@ -14,7 +14,7 @@ from events.stacks.stack import is_stack
 from events.store.outage_mark import is_mark
 from kernel.errors import TargetLost
 from kernel.watch.watch import Watch
-from tui.cli.follow.signals import whole
+from tui.cli.follow.signals import signals_deferred
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -92,13 +92,13 @@ class EventPrinter:
     def learn_names(self) -> None:
         """Ask the kernel for names, and print all events that have their row by now."""
         self._ask()
-        with whole():
+        with signals_deferred():
             self._give_up_waiting()
             self._print_new()
 
     def tick(self) -> None:
         """Print new events, of a part of those received."""
-        with whole():
+        with signals_deferred():
             self._watch.tick(0.0)  # new events are printed before later ones could displace them
             if not self._has_to_wait():
                 self._print_new()
@@ -107,17 +107,17 @@ class EventPrinter:
         """Print all events that were read, including those in a queue or waiting for other CPUs; nothing may
         follow.
         """
-        with whole():
+        with signals_deferred():
             self._watch.end_reading()
             if self._can_learn_names:
                 self._ask()
         while True:
-            with whole():
+            with signals_deferred():
                 self._watch.tick(0.0)
                 self._print_new()
             if self.enough or not self._watch.behind:
                 break
-        with whole():
+        with signals_deferred():
             if self._watch.store is not None:
                 self._watch.store.flush()
             self._print_new()

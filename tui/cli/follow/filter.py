@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from events.export.filtered import ExportFilter
-from tui.cli.console.journal import Level, saying
+from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import plain
 
 if TYPE_CHECKING:
@@ -66,16 +66,16 @@ def filter_of(watch: Watch, text: str) -> Filter:
 
 def refusal(text: str, error: ConditionError) -> FilterRefused:
     """Return the refusal of a condition, with a caret below the error."""
-    from tui.filter.filter import told
+    from tui.filter.filter import condition_error_text
 
     at = len(plain(text[: error.at]))
     caret = (f"    {' ' * at}^",) if at < _CARET else ()
-    return FilterRefused(f"--filter {told(error)}", f"    {plain(text)}", *caret)
+    return FilterRefused(f"--filter {condition_error_text(error)}", f"    {plain(text)}", *caret)
 
 
-def tell_refused(error: FilterRefused) -> None:
+def print_filter_error(error: FilterRefused) -> None:
     """Print on standard error why a filter can't be applied."""
-    with saying(Level.ERROR):
+    with at_priority(Level.ERROR):
         print(f"probewright: {plain(error.lines[0])}", *error.lines[1:], sep="\n", file=sys.stderr)
 
 
@@ -91,13 +91,13 @@ def passes_of(watch: Watch, event_filter: Filter | None) -> Callable[[int], bool
     return passes
 
 
-def passing_of(watch: Watch, event_filter: Filter | None, *, pairs: bool = False) -> ExportFilter:
+def export_filter_of(watch: Watch, event_filter: Filter | None, *, pairs: bool = False) -> ExportFilter:
     """Return the filter of an export that tests each record of a watch; `pairs`: as in `ExportFilter`."""
     passes = passes_of(watch, event_filter)
     return ExportFilter(None if passes is None else lambda record: passes(record.seq), pairs=pairs)
 
 
-def tell_passing(passing: ExportFilter, left_out: int = 0) -> None:
+def print_pass_count(passing: ExportFilter, left_out: int = 0) -> None:
     """Print on standard error how many events passed, if there is a filter."""
     if passing.filtered:
         print(f"probewright: {passing.text(left_out)} pass the filter", file=sys.stderr)

@@ -14,41 +14,41 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from events.export.filtered import ExportFilter
 from events.record import Record
-from kernel.cleanup.undo import words_of
+from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Connection
 from kernel.connection.text_note import text_note
 from kernel.errors import ProbeRefused, SettingChanged, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import LossCounts
-from kernel.hosts.arm_request import judged
-from kernel.recording.replay import left_out
+from kernel.hosts.arm_request import check_specification
+from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
 from kernel.session.session import Armed
 from kernel.watch.reconnect import what_becomes
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.command import Armable
 from probes.hist.unfiltered import trigger_notes
-from probes.plans.duplicates import apart, told_again
+from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.plans.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.cli.console.journal import Level, saying
-from tui.cli.console.once import is_news
+from tui.cli.console.journal import Level, at_priority
+from tui.cli.console.once import is_first_report
 from tui.cli.console.output import plain
-from tui.cli.console.silence import telling_silence
+from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
-from tui.cli.follow.attach_text import told
-from tui.cli.follow.clock import keep_clock
+from tui.cli.follow.attach_text import with_corrections
+from tui.cli.follow.clock import remeasure_clock
 from tui.cli.follow.event_printer import EventPrinter
-from tui.cli.follow.reconnect import comes_back, despite_cuts, tell_cuts
-from tui.cli.follow.signals import Forced, SignalStop, give_out, tell_forced, whole
+from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
+from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
 from tui.present.loss_totals import hit_lines, lost_of
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
-NO_PATIENCE = argparse.Namespace(reconnect=0)
+NO_RECONNECT = argparse.Namespace(reconnect=0)
 """Arguments without reconnecting."""
 _PATIENCE = 0.2
 """Seconds between two checks of the clock."""
@@ -63,18 +63,18 @@ def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
     Raises ProbeRefused with the first rejected probe.
     """
     for spec in specs:
-        verdict = judged(spec, connection)
+        verdict = check_specification(spec, connection)
         if not verdict.ok:
-            raise ProbeRefused(all_told(spec, verdict, connection))
-    fresh, again = apart(map(armable, specs))
+            raise ProbeRefused(rejection_with_corrections(spec, verdict, connection))
+    fresh, again = split_duplicates(map(parse_armable, specs))
     for probe in again:
-        print(f"probewright: {plain(told_again(probe))}", file=sys.stderr)
+        print(f"probewright: {plain(duplicate_note(probe))}", file=sys.stderr)
     return list(fresh)
 
 
-def all_told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
+def rejection_with_corrections(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
     """Return the verdict on a rejected text with reason, nearest names and correction."""
-    return told(connection, spec, verdict, lambda text: judged(text, connection))
+    return with_corrections(connection, spec, verdict, lambda text: check_specification(text, connection))
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
@@ -97,14 +97,14 @@ class ArmOptions(NamedTuple):
         return (*self.triggers, *self.counting.get(probe, ()))
 
 
-def how_of(arguments: argparse.Namespace) -> ArmOptions:
+def arm_options_of(arguments: argparse.Namespace) -> ArmOptions:
     """Return the options for arming that the arguments request."""
     mode = Mode.COUNT if arguments.count_only else Mode.RECORD
-    counting = {armable(spec): triggers for spec, triggers in arguments.counting.items()}
+    counting = {parse_armable(spec): triggers for spec, triggers in arguments.counting.items()}
     return ArmOptions(arguments.force, mode, tuple(arguments.triggers), counting)
 
 
-def importing(*modules: str) -> threading.Thread:
+def start_imports(*modules: str) -> threading.Thread:
     """Import the event store, and numpy with it, while the target is being opened: ahead of the first event.
 
     In a thread, where no signal raises: numpy reports an interrupted import as a broken installation.
@@ -119,27 +119,28 @@ def arm(
     watch: Watch,
     probes: list[Armable],
     options: ArmOptions = ArmOptions(),  # noqa: B008 - frozen
-    arguments: argparse.Namespace = NO_PATIENCE,
+    arguments: argparse.Namespace = NO_RECONNECT,
 ) -> Mapping[str, frozenset[str]]:
-    """Arm probes in order, reconnecting if the connection is lost (see `despite_cuts`); print what this kernel lacks.
+    """Arm probes in order, reconnecting if the connection is lost (see `retry_after_reconnect`); print what this
+    kernel lacks.
 
     Return the paths of their events, each with the fields that were not requested: a recording holds more. Raises
     ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
-    importing().join()
+    start_imports().join()
     # Arming takes long: `follow` starts recording of all probes at one time, and counts the seconds from there.
-    despite_cuts(watch, arguments, partial(_open_paused, watch))
+    retry_after_reconnect(watch, arguments, partial(_open_paused, watch))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed)
         try:
             with waiting(f"reading types, arming {probe.subject}"):
-                armed = despite_cuts(
+                armed = retry_after_reconnect(
                     watch, arguments, partial(_arm_unless_restored, watch, probe, options, before), events
                 )
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
-            raise ProbeRefused(all_told(str(probe), refused, watch.connection)) from None
+            raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.connection)) from None
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=options.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
@@ -149,14 +150,14 @@ def arm(
         wanted = armed.plan
         if watch.connection.holds_events:
             wanted = watch.connection.lower(probe, DEFAULT_GROUP)
-        for path, fields in left_out(armed.plan, wanted).items():
+        for path, fields in unwanted_fields(armed.plan, wanted).items():
             events[path] = events.get(path, fields) & fields
     return events
 
 
 def _open_paused(watch: Watch) -> None:
     """Open the session, with recording paused."""
-    with whole():  # a half-opened session would not be registered, and would stay
+    with signals_deferred():  # a half-opened session would not be registered, and would stay
         watch.hold_recording()
 
 
@@ -165,7 +166,7 @@ def _arm_unless_restored(watch: Watch, probe: Armable, options: ArmOptions, befo
     restored = next((one for one in watch.armed if one.key not in before), None)
     if restored is not None:
         return restored
-    with whole():  # a half-armed probe would not be registered, and would stay
+    with signals_deferred():  # a half-armed probe would not be registered, and would stay
         return watch.arm(
             probe, at_any_rate=options.at_any_rate, mode=options.mode, triggers=options.triggers_of(probe)
         )
@@ -192,11 +193,11 @@ def follow(
     printer = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number)
     forced = False
     try:
-        with telling_silence(watch):
+        with reporting_silence(watch):
             _show_all(watch, arguments, events, printer, idle)
     except Forced:
         forced = True
-        tell_forced()
+        print_forced_stop()
     if (error := watch.lost) is not None and not printer.enough:
         watch.mark_end()
         if not forced:
@@ -213,18 +214,18 @@ def _show_all(
     idle: Callable[[], None],
 ) -> None:
     with contextlib.suppress(SignalStop):
-        despite_cuts(watch, arguments, watch.record_together, events)
+        retry_after_reconnect(watch, arguments, watch.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.hurry(end)
         _until_over(watch, arguments, end, printer, idle)
-        while watch.ended and not printer.enough and comes_back(watch, arguments, events, end):
+        while watch.ended and not printer.enough and reconnect(watch, arguments, events, end):
             _until_over(watch, arguments, end, printer, idle)
     watch.hurry(time.monotonic())
     for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
             if not printer.enough:
                 printer.finish()
-            with whole():  # here another signal still ends it, if nobody reads; at the exit none does
+            with signals_deferred():  # here another signal still ends it, if nobody reads; at the exit none does
                 sys.stdout.flush()
             break
 
@@ -242,22 +243,22 @@ def _until_over(
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
                 watch.know_names(watch.names(homes=asked_at > 0))
-            keep_clock(watch, arguments)
+            remeasure_clock(watch, arguments)
             asked_at = now
         if printer.wants_names:
             printer.learn_names()
         printer.tick()
         idle()
-        give_out()
+        flush_output()
         if printer.enough or watch.ended:
             break
         if due and watch.connection.target.is_kernel:
             with contextlib.suppress(TargetLost):
                 watch.counts()  # stops a storm as well
-                tell_stopped(watch)
+                print_stopped_probes(watch)
 
 
-def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0, unvalued: int = 0) -> None:
+def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0, unvalued: int = 0) -> None:
     """Print on standard error which events were lost, dropped or left out; nothing if none were.
 
     Args:
@@ -267,7 +268,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
         unshown: events that were dropped before they were printed or exported.
         unvalued: rows of a call graph that were printed without values, as their events were dropped.
     """
-    tell_cuts(watch)
+    print_outages(watch)
     counts = last_counts(watch)
     if counts is None or watch.store is None:
         return
@@ -286,7 +287,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
     )
     for number, what in losses:
         if number:
-            with saying(Level.WARNING):
+            with at_priority(Level.WARNING):
                 print(f"probewright: {number:,} {what}", file=sys.stderr)
 
 
@@ -295,43 +296,43 @@ def last_counts(watch: Watch) -> LossCounts | None:
     try:
         return watch.counts()
     except TargetLost as error:
-        why = f"{plain(str(error))}: " if is_news(error) else ""
+        why = f"{plain(str(error))}: " if is_first_report(error) else ""
         print(f"probewright: {why}losses are told as of before", file=sys.stderr)
         return watch.last_counts
 
 
-def tell_none(watch: Watch) -> None:
+def print_no_events(watch: Watch) -> None:
     """Print on standard error that no event was received, with the losses."""
     print(f"probewright: 0 events, {lost_of(watch, last_counts(watch)).text}", file=sys.stderr)
 
 
-def tell_stopped(watch: Watch) -> None:
+def print_stopped_probes(watch: Watch) -> None:
     """Print on standard error which probes were stopped for their rate."""
     for stopped in watch.guard.take():
-        with saying(Level.WARNING):
+        with at_priority(Level.WARNING):
             print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
 
 
-def tell_counts(watch: Watch) -> None:
+def print_hit_counts(watch: Watch) -> None:
     """Print the number of hits of each event that was only counted."""
     counts = last_counts(watch)
     for text in hit_lines(counts.counted, counts.hits) if counts is not None else ():
         print(plain(text))
 
 
-def take_away(watch: Watch) -> int:
+def disarm_all(watch: Watch) -> int:
     """Disarm and close; print what is left behind, and return 1 if something is."""
     watch.hurry(time.monotonic())  # the command ends: don't wait for the remote host as long as before
     failures = watch.close()
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
-    with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
+    with contextlib.suppress(OSError), at_priority(Level.ERROR):  # the terminal may be gone
         if lost:
-            why = f"{plain(str(lost[0]))}\n  " if is_news(lost[0]) else ""
+            why = f"{plain(str(lost[0]))}\n  " if is_first_report(lost[0]) else ""
             print(f"probewright: {why}{plain(what_becomes(watch.connection.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, SettingChanged):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
             elif failure.error not in lost:
-                print(f"probewright: left behind: {plain(words_of([failure])[0])}", file=sys.stderr)
+                print(f"probewright: left behind: {plain(failure_lines([failure])[0])}", file=sys.stderr)
                 print("  `clean` with this target tries again", file=sys.stderr)
     return 1 if any(not isinstance(failure.error, SettingChanged) for failure in failures) else 0

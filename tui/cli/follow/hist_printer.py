@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kernel.watch.hist_tables import HistTable
 
 
-def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
+def print_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     """Print the current contents of the kernel's histograms.
 
     Args:
@@ -32,8 +32,8 @@ def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     _print(tables, "", sum(cut.missing for cut in watch.cuts), as_json=as_json, aside=aside)
 
 
-def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
-    """Print the final histograms of one of several hosts, which is closed already; arguments as for `tell_tables`.
+def print_host_tables(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
+    """Print the final histograms of one of several hosts, which is closed already; arguments as for `print_tables`.
 
     `given_out`: they are in a file, and only what is missing is reported.
     """

@@ -14,7 +14,7 @@ from kernel.connection.planner import Connection
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
 from kernel.watch.watch import Watch
-from probes.check import armable
+from probes.check import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView
@@ -22,7 +22,7 @@ from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.console.output import plain
 from tui.cli.follow.call_printer import CallPrinter
-from tui.cli.follow.translation import in_our_words, quoted, targets_of
+from tui.cli.follow.translation import quoted, targets_of, translate_words
 from tui.present.event_times import ClockFace
 
 Show = Callable[[Record], None]
@@ -66,20 +66,20 @@ def is_name(word: str) -> bool:
     return len(word.split()) == 1
 
 
-def asked_for(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
+def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
     """Return the requested presets and specifications, checked as far as possible without a target.
 
     Raises PresetError if there is no such preset, or a parameter's value is not valid.
     """
     values = values_of(arguments.parameters)
-    words, counting = in_our_words(arguments.specs, targets_of(arguments))
+    words, counting = translate_words(arguments.specs, targets_of(arguments))
     if counting and not hasattr(arguments, "triggers"):
         all_triggers = ", ".join(one for triggers in counting.values() for one in triggers)
         raise PresetError(f"triggers are for run and record; without {all_triggers}: {quoted(words)}")
     arguments.counting = counting
     names = [word for word in words if is_name(word)]
     if names:
-        tell_passed_over(Presets())
+        print_skipped_presets(Presets())
     if values and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
     wanted = tuple(PresetChoice(_preset_for(word), values) if is_name(word) else word for word in words)
@@ -105,12 +105,12 @@ def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmP
         own, least = _specs(one, connection), least_latency(*one)
         specs += own
         calls |= one.preset.view is PresetView.CALLS
-        for subject in (armable(spec).subject for spec in own):
+        for subject in (parse_armable(spec).subject for spec in own):
             leasts[subject] = min(leasts.get(subject, least), least)
     return ArmPlan(specs, calls, leasts)
 
 
-def of_any_duration(wanted: Sequence[PresetChoice | str]) -> str:
+def any_duration_note(wanted: Sequence[PresetChoice | str]) -> str:
     """Return the note for an export, which has events without duration instead of calls; empty: none is needed."""
     names = [one.preset.name for one in wanted if isinstance(one, PresetChoice) and least_latency(*one)]
     if not names:
@@ -120,12 +120,12 @@ def of_any_duration(wanted: Sequence[PresetChoice | str]) -> str:
 
 def _preset_for(word: str) -> Preset:
     try:
-        return found(word)
+        return preset_named(word)
     except PresetError as error:
         raise PresetError(f"{error}; a probe has a kind and a place: 'f {ascii(word)[1:-1]}'") from None
 
 
-def found(word: str) -> Preset:
+def preset_named(word: str) -> Preset:
     """Return the preset of a name; print a note if a project's preset hides the shipped one. Raises PresetError."""
     entry = Presets().find(word)
     if entry.shadows and entry.origin is Origin.PROJECT:
@@ -135,7 +135,7 @@ def found(word: str) -> Preset:
     return entry.preset
 
 
-def tell_passed_over(presets: Presets) -> None:
+def print_skipped_presets(presets: Presets) -> None:
     """Print on standard error the preset files that were skipped because another user can change them."""
     for reason in presets.passed_over:
         print(plain(f"probewright: {reason}"), file=sys.stderr)

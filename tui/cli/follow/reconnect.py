@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from events.store.outage_mark import gap_of
+from events.store.outage_mark import total_outage_text
 from kernel.errors import KernelError, TargetLost
 from kernel.watch.reconnect import (
     ReconnectAbandoned,
@@ -19,14 +19,14 @@ from kernel.watch.reconnect import (
 )
 from kernel.watch.watch import Watch
 from tui.cli.console.output import plain
-from tui.cli.follow.signals import has_been_asked
+from tui.cli.follow.signals import is_stop_requested
 
 T = TypeVar("T")
 _NOTICED_WITHIN = 60.0
 """Seconds until the reader of a session has noticed that its connection is lost."""
 
 
-def despite_cuts(
+def retry_after_reconnect(
     watch: Watch, arguments: argparse.Namespace, act: Callable[[], T], events: Collection[str] = frozenset()
 ) -> T:
     """Call a function that needs the connection; if that is lost, reconnect, arm all probes again, and call the
@@ -36,7 +36,7 @@ def despite_cuts(
         watch: watch of the target; its session need not be open.
         arguments: `reconnect` has the seconds to try for.
         act: function that may be called again after it raised TargetLost; its other errors are raised.
-        events: as for `comes_back`.
+        events: as for `reconnect`.
     """
     until = 0.0
     while True:
@@ -44,7 +44,7 @@ def despite_cuts(
             return act()
         except TargetLost as error:
             until = until or time.monotonic() + getattr(arguments, "reconnect", 0)
-            if not _is_loss_noticed(watch) or not comes_back(watch, arguments, events, until, error):
+            if not _is_loss_noticed(watch) or not reconnect(watch, arguments, events, until, error):
                 raise
 
 
@@ -61,7 +61,7 @@ def _is_loss_noticed(watch: Watch) -> bool:
     return watch.error is not None
 
 
-def comes_back(
+def reconnect(
     watch: Watch,
     arguments: argparse.Namespace,
     events: Collection[str],
@@ -78,20 +78,20 @@ def comes_back(
         error: error that revealed the loss, if the watch has no session with one.
     """
     # A signal may have arrived in a section that must not be interrupted, and ended in this loss.
-    patience = 0.0 if has_been_asked() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
+    patience = 0.0 if is_stop_requested() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
     reachable_unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
     if patience <= 0 or not (reachable_unarmed or can_come_back(watch)):
         return False
     attempt = ReconnectAttempt(watch, patience=patience)
-    say(f"{watch.error or error}; trying again for {patience:.0f} s")
+    print_message(f"{watch.error or error}; trying again for {patience:.0f} s")
     try:
         back = attempt.run()
     except ReconnectAbandoned as error:
-        say(str(error))
+        print_message(str(error))
         return False
-    say(back.text)
+    print_message(back.text)
     for error_text in back.refused:
-        say(f"not armed again: {error_text}")
+        print_message(f"not armed again: {error_text}")
     _replace_paths(events, back)
     return True
 
@@ -109,14 +109,14 @@ def _replace_paths(events: Collection[str], back: Reconnected) -> None:
                 events.discard(was.path)
 
 
-def tell_cuts(watch: Watch) -> None:
+def print_outages(watch: Watch) -> None:
     """Print on standard error how long the connection was lost, if it was."""
     if len(watch.cuts) == 1 and watch.connection.holds_events:
-        say(watch.cuts[0].text)
-    elif gap := gap_of(watch.cuts):
-        say(f"the line was cut: events of {gap} lost")
+        print_message(watch.cuts[0].text)
+    elif gap := total_outage_text(watch.cuts):
+        print_message(f"the line was cut: events of {gap} lost")
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print one line on standard error."""
     print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tui.cli.follow.ending import AGAIN, Ending
+from tui.cli.follow.ending import RERAISE_SIGNAL, Ending
 
 TWICE = 0.2
 """Seconds within which signals are one request: timeout(1) sends one to the process, and one to its group after
@@ -38,7 +38,7 @@ class _SignalState:
 
 
 @contextlib.contextmanager
-def whole() -> Iterator[None]:
+def signals_deferred() -> Iterator[None]:
     """Defer a signal to the end of the block, so that the block is not interrupted; then end the `stoppable` block.
 
     Another signal, `TWICE` seconds later, ends it at once with `Forced`: the reader of the output may have stopped
@@ -54,20 +54,20 @@ def whole() -> Iterator[None]:
         raise SignalStop
 
 
-def give_out() -> None:
+def flush_output() -> None:
     """Flush standard output, for a reader on a pipe."""
-    with whole():
+    with signals_deferred():
         sys.stdout.flush()
 
 
-def has_been_asked() -> bool:
+def is_stop_requested() -> bool:
     """Tell whether a `stoppable` block was asked to end."""
     return _SignalState.asked
 
 
-def force() -> None:
+def force_stop() -> None:
     """Discard standard output, and let the handler's next call raise `Forced`."""
-    give_up_output()
+    discard_output()
     _SignalState.on = _SignalState.asked = True
     _SignalState.since = float("-inf")
 
@@ -91,7 +91,7 @@ class stoppable:  # noqa: N801 - used as a with statement
                 if _SignalState.on and time.monotonic() - _SignalState.since > TWICE:
                     self.ignore()
                     _SignalState.on = _SignalState.late = False
-                    give_up_output()
+                    discard_output()
                     raise Forced
                 return
             _SignalState.asked, _SignalState.since = True, time.monotonic()
@@ -108,23 +108,23 @@ class stoppable:  # noqa: N801 - used as a with statement
         self.ignore()  # a signal must not interrupt what follows
         _SignalState.on = _SignalState.late = _SignalState.asked = False
         if kind is Forced:
-            tell_forced()
+            print_forced_stop()
         return kind in (SignalStop, Forced)
 
     @classmethod
     def ignore(cls) -> None:
         """Ignore these signals from now on."""
-        for number in (*cls._SIGNALS, AGAIN):
+        for number in (*cls._SIGNALS, RERAISE_SIGNAL):
             signal.signal(number, signal.SIG_IGN)
 
 
-def tell_forced() -> None:
+def print_forced_stop() -> None:
     """Print that the end was `Forced`."""
     with contextlib.suppress(OSError):  # the terminal may be gone
         print("probewright: ended at once: not all that came was given out", file=sys.stderr)
 
 
-def give_up_output() -> None:
+def discard_output() -> None:
     """Redirect standard output to /dev/null: a pipe that nobody reads would hold up the exit."""
     with contextlib.suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

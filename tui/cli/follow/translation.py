@@ -52,7 +52,7 @@ def machine_of(targets: Sequence[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def in_our_words(words: list[str], targets: Sequence[str] = ()) -> TranslatedWords:
+def translate_words(words: list[str], targets: Sequence[str] = ()) -> TranslatedWords:
     """Translate words in another tool's syntax, and print the translation. Raises PresetError if a part is
     untranslatable.
     """

@@ -19,9 +19,9 @@ from events.record import Record
 from kernel.hosts.fleet import Fleet
 from kernel.watch.watch import Watch
 from tui.cli.exports.event_writer import Export
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, wanted_of
-from tui.cli.exports.open_export import giving
-from tui.cli.exports.sinks import OTLP, SinkRequest, encoder_of, files_of, sink_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
+from tui.cli.exports.open_export import opened_export
+from tui.cli.exports.sinks import OTLP, SinkRequest, encoder_of, open_rotating_files, sink_of
 from tui.output.event_source import source_of
 from tui.output.sink import Sink
 
@@ -29,12 +29,12 @@ _FILES = "hosts"
 """Name in rotated files in place of a single host's name."""
 
 
-def wanted_of_hosts(arguments: argparse.Namespace) -> ExportRequest | None:
+def hosts_export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
     """Return the export that the arguments request; None: no export.
 
     Raises BadExportOption, also where a format supports one host only.
     """
-    wanted = wanted_of(arguments)
+    wanted = export_request_of(arguments)
     if wanted is None or not wanted.form.one_host:
         return wanted
     others = ", ".join(form.name for form in FORMATS if form.of_events and not form.one_host)
@@ -45,10 +45,10 @@ def wanted_of_hosts(arguments: argparse.Namespace) -> ExportRequest | None:
 
 
 @contextlib.contextmanager
-def giving_of_hosts(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = False) -> Iterator[Export]:
+def opened_hosts_export(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = False) -> Iterator[Export]:
     """Open the export of the events of all hosts; `filtered`: some do not pass.
 
-    As `tui.cli.exports.open_export.giving`, with the same errors.
+    As `tui.cli.exports.open_export.opened_export`, with the same errors.
     """
     passing = ExportFilter(passes if filtered else None, pairs=wanted.form.whole_calls)
 
@@ -58,11 +58,11 @@ def giving_of_hosts(fleet: Fleet, wanted: ExportRequest, *, filtered: bool = Fal
     def outlet(asked: SinkRequest) -> Sink:
         if asked.otlp is not None and asked.http is not None:
             return sink_of(asked.otlp, asked.http, HostsLogEncoder(partial(_encoder, fleet)), lambda _: None)
-        return files_of(asked, begin, asked.host or _FILES)
+        return open_rotating_files(asked, begin, asked.host or _FILES)
 
     if wanted.form.of_events:
         prepare(wanted.form)
-    with giving(wanted, begin, outlet, passing=passing) as export:
+    with opened_export(wanted, begin, outlet, passing=passing) as export:
         yield export
 
 

@@ -16,15 +16,15 @@ from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
-from probes.check import armable
+from probes.check import parse_armable
 from probes.verdict import Verdict
-from tui.cli.console.journal import Level, saying
+from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import emit, line, plain
 from tui.cli.console.verdict import show_verdict
 from tui.cli.exports.event_writer import Export
-from tui.cli.follow.follow import all_told
-from tui.cli.follow.hist_printer import tell_tables_of
-from tui.cli.follow.signals import whole
+from tui.cli.follow.follow import rejection_with_corrections
+from tui.cli.follow.hist_printer import print_host_tables
+from tui.cli.follow.signals import signals_deferred
 from tui.cli.host_stream.filter import HostsFilter
 from tui.hosts.host_text import NOTHING_MISSING, HostAccount, account_of, clock_text
 from tui.output.event_source import source_of
@@ -93,7 +93,7 @@ class HostStream:
 
     def tick(self) -> None:
         """Print the events that are final by now."""
-        with whole():
+        with signals_deferred():
             self._fleet.tick(collecting=self._can_begin)
             self._begin()
             if self._can_begin:
@@ -107,7 +107,7 @@ class HostStream:
 
     def finish(self) -> None:
         """Print all events that were read; nothing may follow."""
-        with whole():
+        with signals_deferred():
             self._fleet.finish()
             self._ending = True
             if self._filter.begin():
@@ -131,8 +131,8 @@ class HostStream:
             else:
                 print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
             aside = self.export is not None or bool(self._view)
-            tell_tables_of(host, as_json=as_json, aside=aside, given_out=self._view == "histograms")
-            tell_left(host)
+            print_host_tables(host, as_json=as_json, aside=aside, given_out=self._view == "histograms")
+            print_leftovers(host)
             if self._counting:
                 for text in () if as_json else hit_lines(about.hits, about.all_hits):
                     print(line(f"{host.name:<{self._wide}} {text}"))
@@ -248,19 +248,22 @@ class HostStream:
     def _report_rejection(self, host: Host, refusal: Verdict) -> None:
         """Print a rejection as a command for one host does, once if several hosts have the same."""
         if refusal.command in _typed_forms(self._order):  # else the probe is a preset's, and nobody mistyped it
-            refusal = host.ask(lambda connection: all_told(refusal.command, refusal, connection)) or refusal
+            refusal = (
+                host.ask(lambda connection: rejection_with_corrections(refusal.command, refusal, connection))
+                or refusal
+            )
         why = f": {refusal.error.message}" if refusal.error is not None else ""
         _print_line(host, f"{host.state}: {refusal.command}{why}")
         if refusal not in self._refusals:
             self._refusals.append(refusal)
-            with saying(Level.ERROR):
+            with at_priority(Level.ERROR):
                 show_verdict(refusal.command, refusal, [], sys.stderr)
 
 
 def _typed_forms(order: ArmRequest) -> set[str]:
     """Return the probes of a request that are no preset's, in each form that a verdict may have."""
     texts = [one for one in order.wanted if isinstance(one, str)]
-    return {form for text in texts for form in (text, " ".join(text.split()), str(armable(text)))}
+    return {form for text in texts for form in (text, " ".join(text.split()), str(parse_armable(text)))}
 
 
 def _report_reason(host: Host) -> None:
@@ -270,7 +273,7 @@ def _report_reason(host: Host) -> None:
         print(f"  {plain(host.remedy)}", file=sys.stderr)
 
 
-def tell_left(host: Host) -> None:
+def print_leftovers(host: Host) -> None:
     """Print on standard error what could not be disarmed."""
     for left in host.left:
         # the reason for the loss was printed already

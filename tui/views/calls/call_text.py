@@ -11,11 +11,11 @@ from events.calls.call_values import Call, UnpairedReason
 from events.calls.pairing import MOST_OPEN
 from events.export.escape import exact_values
 from events.kernel_time import seconds
-from events.losses import EVENT, Loss
+from events.losses import LOSS_EVENT, Loss
 from events.names.event_names import exported_name
 from events.record import Record
 from events.search.search import SearchStep
-from events.store.outage_mark import cut_of_record, is_mark, task_text
+from events.store.outage_mark import is_mark, outage_of_record, task_text
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlanColumn, titles_of
 from tui.present.call_ends import ends_of
@@ -74,7 +74,7 @@ def detail_of_loss(loss: Loss) -> tuple[str, tuple[DetailField, ...]]:
     """Return the title and values of a row for lost events."""
     values = values_of_loss(loss)
     fields = (DetailField(name, str(value), "", -1, 0, b"") for name, value in values.items() if value is not None)
-    return f"{seconds(loss.ts)}  {EVENT} on CPU {loss.cpu}", tuple(fields)
+    return f"{seconds(loss.ts)}  {LOSS_EVENT} on CPU {loss.cpu}", tuple(fields)
 
 
 def values_of_loss(loss: Loss) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def object_of_loss(loss: Loss) -> dict[str, Any]:
     values = values_of_loss(loss)
     shown = {name: str(value) for name, value in values.items() if value is not None}
     return {
-        "ts": loss.ts, "cpu": loss.cpu, "pid": None, "comm": "", "event": EVENT, "values": values, "text": shown
+        "ts": loss.ts, "cpu": loss.cpu, "pid": None, "comm": "", "event": LOSS_EVENT, "values": values, "text": shown
     }  # fmt: skip
 
 
@@ -189,13 +189,13 @@ class CallTexts:
     def text_of(self, call: Call) -> CallText:
         """Return the texts of a call. Raises IndexError if both its events were dropped."""
         if (loss := call.loss) is not None:
-            return CallText(loss.ts, loss.short, EVENT, None, "", False, (), loss.text, call.exit or 0)
+            return CallText(loss.ts, loss.short, LOSS_EVENT, None, "", False, (), loss.text, call.exit or 0)
         entry, leave = self._records(call)
         last = leave or entry
         if last is None:
             raise IndexError(call)
         if call.is_mark:
-            outage = cut_of_record(last)
+            outage = outage_of_record(last)
             note = outage.text if outage is not None else last.text
             return CallText(last.ts, last.comm, last.event, None, "", False, (), note, last.seq)
         function, columns = self._columns[exported_name(last.event)]

@@ -100,11 +100,11 @@ class CallTable:
 
     def sort(self, descending: bool) -> None:
         """Sort the newest passing calls by latency; calls without one stand at the end."""
-        from events.search.sorted_rows import MOST
+        from events.search.sorted_rows import MAX_SORTED_ROWS
         from widgets.events.event_rows import EventColumn
 
         self.unsort()
-        numbers_shown = [self._row(row) for row in range(max(self.first, self.next - MOST), self.next)]
+        numbers_shown = [self._row(row) for row in range(max(self.first, self.next - MAX_SORTED_ROWS), self.next)]
         numbers = self.every.calls.numbers(numbers_shown[0], numbers_shown[-1] + 1) if numbers_shown else None
         took = numbers.took.tolist() if numbers else []
         paired = numbers.paired.tolist() if numbers else []

@@ -10,7 +10,7 @@ from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.event_names import event_name
 from events.record import Record
 from events.search.comparison import COMM, CPU
-from events.search.condition_parser import free_word, quoted
+from events.search.condition_parser import free_word, quote_value
 from events.text import FAULT
 from widgets.events.event_rows import EventColumn
 
@@ -31,13 +31,13 @@ def clause_of(record: Record, column: EventColumn, same: bool, own: Container[st
         if column.name == "cpu":
             return f"{free_word(CPU, own)} {sign} {record.cpu}"
         if column.name == "task":
-            return f"{free_word(COMM, own)} {sign} {quoted(record.comm)}"
-        return f"event {sign} {quoted(event_name(record.event))}"
+            return f"{free_word(COMM, own)} {sign} {quote_value(record.comm)}"
+        return f"event {sign} {quote_value(event_name(record.event))}"
     found = record.values.get(column.name)
     if isinstance(found, bool | int):
         return f"{column.name} {sign} {int(found)}"
     if isinstance(found, str):
-        return f"{column.name} {sign} {quoted(found)}"
+        return f"{column.name} {sign} {quote_value(found)}"
     if found is None:
         raise ValueError(
             f"{column.name}: this event has no such {'value' if column.name in record.values else 'field'}"

@@ -111,9 +111,9 @@ class FilteredPane(TablePane):
         yield self._ask
 
     def _why_none(self, text: str) -> str:
-        from events.search.condition_parser import why_no_condition
+        from events.search.condition_parser import condition_error
 
-        return why_no_condition(text, self.shown.sorts) if self.shown else ""
+        return condition_error(text, self.shown.sorts) if self.shown else ""
 
     @property
     def condition(self) -> str:

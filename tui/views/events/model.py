@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from events.record import Record
 from events.search.condition import Condition
-from events.search.condition_parser import ConditionError, condition
+from events.search.condition_parser import ConditionError, parse_condition
 from events.search.field_kinds import ValueKind
 from events.search.find import find
 from events.search.search import SearchStep
@@ -67,10 +67,10 @@ class EventTable:
 
     def sort(self, column: EventColumn, descending: bool) -> None:
         """Sort the events that pass now by a column."""
-        from events.search.sorted_rows import ordered
+        from events.search.sorted_rows import sort_rows
 
         rows = self._chosen or self._all
-        self._ordered = ordered(self.store, rows, column.name, descending, own=not column.of_all)
+        self._ordered = sort_rows(self.store, rows, column.name, descending, own=not column.of_all)
         self.order = column, descending
 
     def unsort(self) -> None:
@@ -176,7 +176,7 @@ class EventTable:
         return SearchStep(None, row, True)
 
     def _condition(self, text: str) -> Condition:
-        return condition(text, self.sorts, self.store.comm, self.store.cgroups)
+        return parse_condition(text, self.sorts, self.store.comm, self.store.cgroups)
 
     def _wanted(self, text: str) -> Condition | str:
         try:

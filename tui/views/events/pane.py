@@ -163,7 +163,7 @@ class EventsPane(FilteredPane):
 
     def action_only(self, same: bool) -> None:
         """Filter by the value under the cursor: only events with that value, or only others."""
-        from events.search.condition_parser import joined
+        from events.search.condition_parser import and_condition
         from tui.views.events.clauses import clause_of
 
         record, column = self.record, self.choice.current
@@ -175,7 +175,7 @@ class EventsPane(FilteredPane):
         except ValueError as error:
             self.notify(f"no condition can be made of {error}", markup=False)
             return
-        self.only(joined(self.condition, clause))
+        self.only(and_condition(self.condition, clause))
 
     def action_in_kernel(self) -> None:
         """Let the kernel record only events with the value under the cursor."""
@@ -239,11 +239,13 @@ class EventsPane(FilteredPane):
         """Order of the rows, for the line above; empty: by time."""
         if self.shown is None or self.shown.order is None:
             return ""
-        from events.search.sorted_rows import MOST  # imports numpy, which is loaded if rows were sorted
+        from events.search.sorted_rows import MAX_SORTED_ROWS  # imports numpy, which is loaded if rows were sorted
 
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
-        return f"by {column.name}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
+        return (
+            f"by {column.name}, {order}, of the newest {grouped(MAX_SORTED_ROWS)} at most; what comes is left out: S"
+        )
 
     def go_to_newest(self, events: Collection[str]) -> bool:
         """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""

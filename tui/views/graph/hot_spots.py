@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Final
 
-from events.graph.hot_spots import CallTimes, HotSpot, hot_spots, spent
+from events.graph.hot_spots import CallTimes, HotSpot, call_times, hot_spots
 from events.graph.tree import CallTree
 from events.search.filtered_rows import FilteredRows
 from tui.views.graph.search import passing_rows
@@ -38,7 +38,7 @@ class HotSpots:
             return True
         self._input, self._begun_at = input_, time.monotonic()
         passing = passing_rows(tree, chosen)(slice(None)) if chosen is not None else None
-        counted = spent(tree, task, passing)
+        counted = call_times(tree, task, passing)
         self._thread = threading.Thread(target=self._count, args=(counted,), daemon=True, name="hot spots")
         self._thread.start()
         return True

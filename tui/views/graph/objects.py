@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from events.graph.begin_end_columns import RowKind
 from events.graph.tree import CallRowFlag
-from events.store.outage_mark import EVENT, Outage
+from events.store.outage_mark import OUTAGE_EVENT, Outage
 
 if TYPE_CHECKING:
     from events.graph.tree import CallRow
@@ -39,7 +39,7 @@ def object_of_cut(cut: Outage) -> dict[str, Any]:
     """Return the gap of an outage in the form of `events.export.formats.json_lines`; a time is null where it is
     unknown.
     """
-    return {"kind": EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
+    return {"kind": OUTAGE_EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
 
 
 def object_of_loss(events: int) -> dict[str, Any]:

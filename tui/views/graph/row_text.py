@@ -146,7 +146,7 @@ class GraphRowText:
 
     def name_of(self, number: int) -> str:
         """Return the name of a function by its address, or by the number of
-        `events.calls.call_values.function_of`.
+        `events.calls.call_values.function_key`.
         """
         if self._traced:
             return self.names.function(number)
