@@ -244,7 +244,7 @@ class Pairing:
             # More exits may follow: of another probe on the function, or of a tail call whose exit was missed.
             others = [item for item in inner if end.frame and _is_other_at_position(item, end)]
             if held_back:  # calls whose exits were held back are over; those without an exit so far may still get one
-                others = [item for item in others if not same_as(item, exits)]
+                others = [item for item in others if not matching_ends(item, exits)]
             inner = [item for item in inner if item not in others]
             stack[at:] = others
             beside += others
