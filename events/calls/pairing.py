@@ -242,9 +242,9 @@ class Pairing:
             calls = self._give_up(stack, exits)
         else:
             # More exits may follow: of another probe on the function, or of a tail call whose exit was missed.
-            others = (
-                [] if held_back or not end.frame else [item for item in inner if _is_other_at_position(item, end)]
-            )
+            others = [item for item in inner if end.frame and _is_other_at_position(item, end)]
+            if held_back:  # calls whose exits were held back are over; those without an exit so far may still get one
+                others = [item for item in others if not matching_ends(item, exits)]
             inner = [item for item in inner if item not in others]
             stack[at:] = others
             beside += others

@@ -279,9 +279,11 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
 async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypatch):
     lan = Lan(HistHost("web1"), HistHost("web2"))
     async with running(lan, "web1", "web2") as (app, pilot):
-        fleet, wanted = app.hosting.fleet, "hist:keys=common_pid"
+        fleet, wanted = app.hosts.fleet, "hist:keys=common_pid"
         meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
-        monkeypatch.setattr(app.compose_place, "triggers_meant", lambda probe: meant.get(probe.subject, ()))
+        monkeypatch.setattr(
+            app.places.compose.specification, "triggers_meant", lambda probe: meant.get(probe.subject, ())
+        )
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("T")

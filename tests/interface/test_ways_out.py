@@ -281,13 +281,13 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
 
     await armed(app, pilot)
     tracer = SimpleNamespace(live=True, settle_queue=lambda: goes_on.wait(60), close=close)
-    app.graphing.watching = tracer
-    app.end_graph()
+    app.tracing.watching = tracer
+    app.tracing.end()
     await until(lambda: says(app, str(way)), pilot)
     await take(pilot, way)
     await until(lambda: any("quitting waits for that" in one.text for one in app.said), pilot)
-    assert app.graphing.ends and not app.check_action("give_up", ()) and not says(app, str(way))
-    app.graphing.watching = None
+    assert app.tracing.ends and not app.check_action("give_up", ()) and not says(app, str(way))
+    app.tracing.watching = None
     goes_on.set()
     await until(closed.is_set, pilot)
 

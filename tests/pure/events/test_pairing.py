@@ -9,7 +9,7 @@ from itertools import permutations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from events.calls.call_values import Call, End, EndRole, UnpairedReason, function_key, idle_task
@@ -318,6 +318,7 @@ class _Observers(_Kernel):
         return exits
 
 
+@example(0, 5, True, 1390676)
 @given(st.sampled_from([0, 3, 10, 30]), st.sampled_from([0, 5, 20, 60]), st.booleans(), st.integers(0, 1 << 32))
 @settings(max_examples=200, deadline=None)
 def test_no_false_pair_where_several_probes_stand_on_one_function(

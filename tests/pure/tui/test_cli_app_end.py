@@ -19,10 +19,10 @@ from tui.cli.commands.app import _take_away
 def said(watch: Watch | None, capsys: pytest.CaptureFixture[str]) -> str:
     app = SimpleNamespace(
         watching=watch,
-        graphing=SimpleNamespace(last=lambda: None),
+        tracing=SimpleNamespace(last=lambda: None, busy=False),
         opening=SimpleNamespace(cancel=threading.Event()),
         connection=None,
-        hosting=None,
+        hosts=None,
     )
     assert _take_away(app) == 0
     return capsys.readouterr().err

@@ -227,7 +227,7 @@ def test_quitting_says_that_it_waits_for_the_end_and_leaves_nothing(
     monkeypatch.setattr(tracer, "settle_queue", lambda: until(said))
     monkeypatch.setattr(tracer, "hurry", lambda _: until(said) if not stopped else None, raising=False)
     opening = SimpleNamespace(cancel=threading.Event())
-    over = SimpleNamespace(graphing=graphing, watching=None, opening=opening, connection=None, hosting=None)
+    over = SimpleNamespace(tracing=graphing, watching=None, opening=opening, connection=None, hosts=None)
     if stopped:
         graphing.stop()
     assert _take_away(over) == 0  # type: ignore[arg-type]
