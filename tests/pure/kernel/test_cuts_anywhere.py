@@ -130,7 +130,7 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
             side.lost = False
             return side.open()
 
-        monkeypatch.setattr(output, "opened", opened)
+        monkeypatch.setattr(output, "take_target", opened)
         return main([*words, "-t", "ssh://box"])
 
     yield go

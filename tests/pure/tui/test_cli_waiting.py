@@ -48,7 +48,7 @@ def test_connecting_to_a_lab_prints_lines(
         waiting.show_progress(f"booting for {spec}")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(output, "opened", opened)
+    monkeypatch.setattr(output, "take_target", opened)
     for spec in ("ssh://far", "lab:7.2"):
         with pytest.raises(KeyboardInterrupt):
             output.connect(spec)

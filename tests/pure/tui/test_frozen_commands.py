@@ -94,7 +94,7 @@ def told(
         monkeypatch.setenv(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew
-        monkeypatch.setattr(output, "opened", lambda _: TargetChoice(far(kind, stop_at)))
+        monkeypatch.setattr(output, "take_target", lambda _: TargetChoice(far(kind, stop_at)))
         opener = lambda spec, *_: Connection(far(kind, stop_at if spec == "ssh://far" else 0))  # noqa: E731
         monkeypatch.setattr(
             tui.cli.commands.hosts, "Fleet", lambda *args, **more: Fleet(*args, **{**more, "opener": opener})

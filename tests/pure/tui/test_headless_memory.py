@@ -118,7 +118,7 @@ class EagerTracer(BusyTracer):
 def target(monkeypatch: pytest.MonkeyPatch) -> Iterator[EagerTarget]:
     """A target that every command opens, in small bounds."""
     made = EagerTarget()
-    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: TargetChoice(made))
+    monkeypatch.setattr(tui.cli.console.output, "take_target", lambda spec: TargetChoice(made))
     for module in (tui.cli.commands.run, tui.cli.commands.record, tui.cli.commands.event_export):
         monkeypatch.setattr(module, "HEADLESS", SMALL)
     monkeypatch.setattr(tui.cli.commands.hosts, "HEADLESS_HOSTS", SMALL)
@@ -178,7 +178,7 @@ def test_nothing_is_kept_of_what_was_given_out(words, target, tmp_path, command)
 @pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.matrix), ("--json",)])
 def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, target, monkeypatch, command):
     tracer = EagerTracer()
-    monkeypatch.setattr(tui.cli.console.output, "opened", lambda spec: TargetChoice(tracer))
+    monkeypatch.setattr(tui.cli.console.output, "take_target", lambda spec: TargetChoice(tracer))
     monkeypatch.setattr("tests.soak.busy_tracer._NO_EXIT", 1 << 60)
     monkeypatch.setattr("kernel.guards.row_bounds.HEADLESS_GRAPH", SMALL._replace(rows=HEADLESS_GRAPH.rows))
     made: list[Symbols] = []
