@@ -71,7 +71,7 @@ async def test_what_changed_stands_first() -> None:
         lines = app.text.split("\n")
         assert lines[0].split() == ["time", "task", "call", "latency", "ret", "what", "changed"]
         assert " ".join(lines[1].split()) == (
-            "12.304117 cat-812 vfs_read 3.21 us 512 f_pos 0 → 512 count 131072 f_mode 0x1d"
+            "12.304118 cat-812 vfs_read 3.21 us 512 f_pos 0 → 512 count 131072 f_mode 0x1d"
         )
         assert "812 ns" in lines[2]
         assert "-ENOENT" in lines[2]

@@ -22,6 +22,6 @@ def _host(rate: int, spec: str, *_: object) -> Connection:
 if __name__ == "__main__":
     events_per_second = int(sys.argv[1])
     busy = BusyTracer if sys.argv[2] == "graph" else BusyTarget
-    tui.cli.console.output.opened = lambda spec: TargetChoice(busy(events_per_second))
+    tui.cli.console.output.take_target = lambda spec: TargetChoice(busy(events_per_second))
     tui.cli.commands.hosts.Fleet = partial(Fleet, opener=partial(_host, events_per_second // 2))  # type: ignore[misc, assignment]
     sys.exit(main(sys.argv[2:]))

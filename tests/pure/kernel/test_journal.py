@@ -154,7 +154,7 @@ class Journaled(GraphTarget):
 def test_the_name_of_the_file_is_that_of_the_process():
     target = Journaled()
     open_graph(target, PLAN)
-    (found,) = leftovers.old_journals(target, ROOT)
+    (found,) = leftovers.read_journals(target, ROOT)
     assert found.process == target.owner == f"100_{base36(int(PROCESS.split('-')[1]))}"
 
 
@@ -191,7 +191,7 @@ def test_whenever_it_is_killed_the_next_start_puts_all_back(number, moment):
     assert settings(target) == before
     assert not told
     assert not target.traces
-    assert not [journal for journal in leftovers.old_journals(target, ROOT) if journal.steps]
+    assert not [journal for journal in leftovers.read_journals(target, ROOT) if journal.steps]
 
 
 def test_what_someone_changed_since_is_left_alone_and_told():
@@ -248,7 +248,7 @@ def test_only_files_of_tracefs_are_written_whatever_a_journal_says():
     lines.append(journal.line_of("+", (b"rmdir", f"{ROOT}/instances/theirs".encode(), b"", b"")))
     target.files[FILE] = f"{journal.FIRST_LINE}{BOOT}\n".encode() + b"".join(lines)
     target.die()
-    assert [found.steps for found in leftovers.old_journals(target, ROOT)] == [()]
+    assert [found.steps for found in leftovers.read_journals(target, ROOT)] == [()]
 
 
 def test_the_settings_of_one_that_only_looks_dead_stay():
