@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Container
 from dataclasses import replace
+from typing import Any, NoReturn
 
 from events.batch import Batch, Chunk
 from kernel.connection.open_target import Progress
 from kernel.connection.planner import Connection
-from kernel.errors import TargetUnusable
+from kernel.errors import TargetLost, TargetUnusable
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
 from probes.command import Armable
@@ -80,6 +81,34 @@ class FakeHost(FakeTarget):
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
+class OneConnection:
+    """One connection to a host, as a dialect: what is behind a later one is out of its reach."""
+
+    def __init__(self, host: ReturningHost) -> None:
+        self._host = host
+        self._pid = host.pid
+
+    @property
+    def loss(self) -> str:
+        return self._host.loss if self._pid == self._host.pid else "the line was cut"
+
+    def close(self) -> None:
+        if self._pid == self._host.pid:
+            self._host.close()
+
+    def lose(self, why: str) -> None:
+        if self._pid == self._host.pid:
+            self._host.lose(why)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._host, name)
+        return found if not callable(found) or self._pid == self._host.pid else self._ended
+
+    @staticmethod
+    def _ended(*_: object, **__: object) -> NoReturn:
+        raise TargetLost("the line is cut")
+
+
 class ReturningHost(Served, FakeHost):
     """Behind a line that can be cut, and made anew as soon as nothing is to be refused."""
 
@@ -93,14 +122,19 @@ class ReturningHost(Served, FakeHost):
         self.tried = 0
         self.heard = time.monotonic()
         self._be(100)
-        self.target = RemoteTarget(RemoteConnection(self, "agent"), f"ssh://{name}", again=self._again)
-        self.target._facts = self._facts
+        self.target = self._open()
 
     def cut(self, why: Exception | None = None) -> None:
         """The far side undoes all, nobody here hears of it; `why`: it can't be reached until that is taken away."""
         self.refuse = why
         self.vanish()
         self.lost = True
+
+    def be_there(self) -> None:
+        """Whoever opens it anew finds it, behind another connection: the one that was cut stays so."""
+        self.refuse, self.lost = None, False
+        self._be(self.pid + 100)
+        self.target = self._open()
 
     def boot(self, behind: int) -> None:
         """It is another boot of the same kernel: its clock began again."""
@@ -119,7 +153,12 @@ class ReturningHost(Served, FakeHost):
         self.lost = self.closed = False
         self.heard = time.monotonic()
         self._be(self.pid + 100)
-        return RemoteConnection(self, "agent")
+        return RemoteConnection(OneConnection(self), "agent")
+
+    def _open(self) -> RemoteTarget:
+        target = RemoteTarget(RemoteConnection(OneConnection(self), "agent"), f"ssh://{self.name}", again=self._again)
+        target._facts = self._facts
+        return target
 
 
 class AnyProbe(Connection):

@@ -141,7 +141,7 @@ def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, 
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     assert str(why) in fleet.hosts[0].why
     assert fleet.hosts[1].state is HostState.ARMED
-    one.refuse, one.lost = None, False
+    one.be_there()
     assert fleet.retry() == 1
     until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED)
 
