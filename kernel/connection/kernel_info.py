@@ -1,6 +1,6 @@
-"""What is known of a target: facts, types, functions and symbols, each read when first asked for.
+"""Facts, types, functions and symbols of a target, each read when first asked for.
 
-So is the code that reads them imported: the first rows of a recording need few of it.
+The code that reads them is imported just then as well: the first rows of a recording need little of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class KernelInfo:
-    """Of one target; closing it lets go of the target."""
+    """Knowledge about one target, read on demand; closing it closes the target."""
 
     def __init__(self, target: Target, damage: Damage | None = None) -> None:
         """Take a target; with a `damage` that raises nothing, types that lie are told once and read as empty ones."""
@@ -47,7 +47,7 @@ class KernelInfo:
 
     @cached_property
     def facts(self) -> TargetFacts:
-        """What the target can do. Raises TargetUnusable, TargetLost."""
+        """Facts about the target. Raises TargetUnusable, TargetLost."""
         try:
             return self.target.facts()
         except InputRefusal as error:
@@ -78,12 +78,12 @@ class KernelInfo:
 
     @property
     def holds_events(self) -> bool:
-        """It is a recording of events, not a kernel."""
+        """True: the target is a recording of events, not a kernel."""
         return holds_events(self.target)
 
     @property
     def cut_short(self) -> bool:
-        """It is a recording whose end is missing."""
+        """True: the target is a recording whose end is missing."""
         return isinstance(self.target, RecordingTarget) and self.target.recording.truncated
 
     def btf_of(self, module: str | None) -> Btf | None:
@@ -100,21 +100,21 @@ class KernelInfo:
         return self._modules[module] or self.btf
 
     def unread_module(self, function: str) -> str:
-        """The module whose types have to be read before a probe on this function is looked at; empty: none."""
+        """Return the module whose types must be read before a probe on a function is checked; empty: none."""
         module = self.function(function).module
         return module if self.btf is not None and module not in self._modules else ""
 
     def function(self, name: str) -> Function:
-        """One function; a name that nobody knows has no kinds and says so.
+        """Return one function; a name that no list has is a function without kinds.
 
-        One of a module has its prototype once the module's types were read.
+        The prototype of a function in a module is there once the types of the module were read.
         """
         function = self.catalog.function(name)
         types = self._modules.get(function.module)
         return replace(function, prototype=_prototype(types, name)) if types is not None else function
 
     def tree(self, function: str) -> CaptureTree:
-        """What a probe on a function can capture."""
+        """Return the tree of fields that a probe on a function can capture."""
         from probes.functions.capture_tree import CaptureTree
 
         return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine)
@@ -139,7 +139,7 @@ class KernelInfo:
         self.symbols_read = True
 
     def forget_symbols(self) -> None:
-        """The kernel was booted anew, its functions are elsewhere: symbols are read again when they are asked for."""
+        """Forget the symbols after a reboot, which moves functions; they are read again when asked for."""
         self._symbols_loaded = self.symbols_read = False
         self.__dict__.pop("symbols", None)
 
@@ -149,7 +149,7 @@ class KernelInfo:
         return self.symbols if self._symbols_loaded else None
 
     def namer(self) -> Namer:
-        """What gives values their names; addresses have names once the symbols are loaded."""
+        """Return the namer of values; addresses have names once the symbols are loaded."""
         return Namer(self.btf, lambda: self.loaded_symbols, self.facts.machine)
 
     def warm(self) -> None:
@@ -168,7 +168,7 @@ class KernelInfo:
 
 
 def _prototype(types: Btf, name: str) -> str:
-    """In C; empty where the types do not know it."""
+    """Return the prototype in C; empty: the types do not have the function."""
     from btf.render import prototype
 
     with contextlib.suppress(BtfError):

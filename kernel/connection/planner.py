@@ -43,10 +43,10 @@ def refused_if_damaged() -> Iterator[None]:
 
 
 class Connection(KernelInfo):
-    """What the screens and the commands ask of a kernel before anything is armed."""
+    """Questions of screens and commands to a kernel before anything is armed: verdicts, plans, completions."""
 
     def check(self, probe: Armable | str, group: str = "", look: bool = False) -> CheckResult:
-        """What this kernel will answer, and the lines it would get; nothing is written.
+        """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
 
         Args:
             probe: what is wanted.
@@ -76,7 +76,9 @@ class Connection(KernelInfo):
         return check_plan(probe, self.types_of(probe), self.facts, group, asked, around.existing)
 
     def check_typed(self, text: str) -> CheckResult:
-        """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
+        """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
+        it.
+        """
         from probes.check import CheckResult, check_typed
 
         try:
@@ -99,7 +101,7 @@ class Connection(KernelInfo):
         gone: Container[str] = (),
         kinds: Mapping[str, object] = MappingProxyType({}),
     ) -> Plan:
-        """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
+        """Return the plan of a probe for this kernel. Raises `probes.refusal.CannotLower`.
 
         Args:
             probe: what is wanted.
@@ -174,7 +176,7 @@ class Connection(KernelInfo):
         return replace(plan, events=tuple(events))
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
-        """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
+        """Return the verdict of this kernel on one more trigger of an armed event; nothing is written."""
         from probes.lowering.check_planned import trigger_refusal
 
         try:
@@ -187,7 +189,7 @@ class Connection(KernelInfo):
         return Verdict(text, refusal)
 
     def _settled(self, probe: Armable | str) -> Armable | str:
-        """A probe at an address gets its function's name; a text in the kernel's own syntax stays what it is."""
+        """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
         if not isinstance(probe, str):
             return with_function_name(probe, lambda: self.symbols)
         if not has_own_syntax(probe):
@@ -202,7 +204,7 @@ class Connection(KernelInfo):
         return probe if settled is known else settled
 
     def _recorded(self, probe: Armable | str) -> Plan | None:
-        """The plan of a probe that a recording holds: files and events of that machine can't be asked any more."""
+        """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
         if not isinstance(self.target, RecordingTarget):
             return None
         text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
@@ -210,7 +212,7 @@ class Connection(KernelInfo):
         return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
 
     def _around(self, probe: Armable | str) -> Environment:
-        """What lowering asks about; for function probes nothing is read."""
+        """Return the lookups that lowering needs; for function probes nothing is read."""
         try:
             known = parse_command(probe) if isinstance(probe, str) else probe
         except ParseError:
@@ -225,10 +227,10 @@ class Connection(KernelInfo):
         return self.surroundings.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:
-        """Whether only the symbols tell what it is about: `@variable`, an offset, a part such as `vfs_read.cold`,
+        """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
         another name of a traceable function.
 
-        They take some time to read; a text of which this is so is read aside
+        Symbols take some time to read; a text that needs them is checked in a worker
         (`tui.compose.specification.asks_target`).
         """
         if not isinstance(probe, Probe):
@@ -241,7 +243,7 @@ class Connection(KernelInfo):
         return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(ReasonKind.ALIAS)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:
-        """What lies behind a symbol; the table is read when first asked."""
+        """Return the symbol at an offset; the table is read when first asked for."""
         if self.symbols is None:
             return SymbolLanding(name, offset, 0, code=True)
         return symbol_at_offset(self.symbols, name, offset)
@@ -261,7 +263,7 @@ class Connection(KernelInfo):
 
 
 def kind_of(event: PlannedEvent) -> tuple[str, bool]:
-    """What probes that share an event have in common (append_trace_kprobe, append_trace_fprobe_event)."""
+    """Return the key that probes of one event share (append_trace_kprobe, append_trace_fprobe_event)."""
     return event.line[:1].replace("r", "p"), event.at_exit
 
 
@@ -275,12 +277,12 @@ def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object]) -> 
 
 
 def _can_be_numbered(probe: Armable) -> bool:
-    """Whether its events can have another name; those of others are what they are, or are named by what uses them."""
+    """Return whether events of a probe may get another name; names of others are fixed, or chosen by their user."""
     return isinstance(probe, Probe | UserProbe)
 
 
 def _chosen_name(probe: Armable) -> str:
-    """The event's name where the user chose it."""
+    """Return the event's name if the user chose it."""
     if isinstance(probe, UserProbe):
         return split_name(probe.name or "")[1]
     return probe.event if isinstance(probe, Probe) else ""

@@ -30,7 +30,7 @@ class GraphWatch(Watch):
 
     @property
     def support(self) -> GraphSupport:
-        """What this kernel's tracer can record; known once it runs."""
+        """Capabilities of the tracer on this kernel; known once it runs."""
         return self._tracing.support if self._tracing else GraphSupport("it does not run")
 
     @property
@@ -49,7 +49,7 @@ class GraphWatch(Watch):
         return super()._open()
 
     def another_session(self, ready: Callable[[Session], None]) -> Session:
-        """As that of a watch of probes: the tracer is started again."""
+        """Start the tracer again, in another session."""
         self._tracing = open_graph(self.connection.target, self.plan, ready=ready)
         return self._tracing.session
 
@@ -64,7 +64,7 @@ class GraphWatch(Watch):
         self.on_data()
 
     def _next(self) -> Sequence[Entry]:
-        """What came before the end is brought in after it."""
+        """Move queued batches into the store, also after the end."""
         if self._session is None and self._inbox:
             arrived, self._inbox = self._inbox, []
             return arrived

@@ -30,13 +30,13 @@ UNLIMITED = Limits(0, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Armed:
-    """One armed probe; equal only to itself."""
+    """An armed probe; equal only to itself."""
 
     plan: Plan
     formats: Mapping[int, EventFormat] = field(repr=False)
-    """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
+    """Formats of its events by id. A kernel may give the id of a removed event to the next new one."""
     measured: MeasuredRate | None = None
-    """How often its events happened just before; None: that is not known."""
+    """Rate of its events just before it was armed; None: unknown."""
     key: object = field(default_factory=object, repr=False)
     """Stays the same when it gets another filter, and when it is armed again as it was."""
 
@@ -48,7 +48,7 @@ def text_fields(probes: Iterable[Armed], path: str) -> frozenset[str]:
 
 
 class ArmedProbes:
-    """What of a session is about its probes. Calls may come from any thread."""
+    """Armed probes of a session, and all changes to them. Calls may come from any thread."""
 
     def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, pump: Pump, long_size: int) -> None:
         self.target = target
@@ -56,7 +56,7 @@ class ArmedProbes:
         self.pump = pump
         """Bytes of all CPUs; runs from the start."""
         self.follows_forks = False
-        """Whether threads and children of our processes are kept out of the instance by themselves."""
+        """True: threads and children of our processes are kept out of the instance automatically."""
         self._tracefs = tracefs
         self._lock = threading.RLock()
         self._arming = ArmSteps(target, tracefs, instance, long_size)
@@ -66,7 +66,7 @@ class ArmedProbes:
         self._resting = ParkedEvents(tracefs)
         self._losses = LossCounter(tracefs, instance)
         self.stillness = TracingPause(target, instance, pump, self._losses)
-        """For what empties the buffer."""
+        """Pause of the instance around operations that empty the buffer."""
         self._closed = False
 
     @property
@@ -172,7 +172,7 @@ class ArmedProbes:
                 raise
 
     def mode(self, armed: Armed) -> Mode:
-        """What an armed probe does; OFF where it is not armed any more."""
+        """Return the mode of a probe; OFF: the probe is not armed any more."""
         return self._armed[armed].mode if armed in self._armed else Mode.OFF
 
     def add_trigger(
@@ -221,11 +221,11 @@ class ArmedProbes:
                 self._arming.remove_trigger(event, text, self._armed[armed])
 
     def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
-        """The triggers of an armed probe, the oldest first; of one that is not armed none."""
+        """Return the triggers of an armed probe, the oldest first; a probe that is not armed has none."""
         return tuple(self._armed[armed].triggers) if armed in self._armed else ()
 
     def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
-        """Those of its triggers that it was given since it was armed, and is to keep."""
+        """Return the triggers that a person has added to a probe since it was armed, and that it is to keep."""
         return tuple(self._armed[armed].by_hand) if armed in self._armed else ()
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
@@ -246,7 +246,7 @@ class ArmedProbes:
             return failures + self._lay(armed.plan, self._armed.pop(armed))
 
     def _lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
-        """Have a probe's events off, and removed where that costs nobody an event; see
+        """Disable a probe's events, and remove those whose removal loses no event; see
         `kernel.session.parked_events`.
         """
         failures = self._resting.lay(plan, holding)
@@ -285,7 +285,7 @@ class ArmedProbes:
         return failures
 
     def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits) -> MeasuredRate | None:
-        """How often its events happen, where limits ask for it. Raises TooFast, TargetLost."""
+        """Measure the rate of the events of a plan, if limits ask for it. Raises TooFast, TargetLost."""
         taken = {event.path for armed in self._armed for event in armed.plan.events}
         # A synthetic event does not happen until its triggers are there.
         events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]

@@ -12,17 +12,17 @@ from probes.plans.plan import Plan
 
 
 class ArmedState(NamedTuple):
-    """What an armed probe has beside its plan."""
+    """State of an armed probe besides its plan."""
 
     key: object
-    """It is the same probe then; see `Armed.key`."""
+    """Key of the probe (`Armed.key`), the same after rearming."""
     mode: Mode
     triggers: tuple[tuple[int, str], ...]
-    """Those that were given by hand, the oldest first: which of the plan's events, and the text."""
+    """Triggers added by hand, the oldest first: index of the plan's event, and text."""
 
 
 class Rearmed(NamedTuple):
-    """What is there in its place."""
+    """Result of arming a probe again."""
 
     armed: Armed
     refused: tuple[tuple[str, KernelError], ...]
@@ -30,7 +30,7 @@ class Rearmed(NamedTuple):
 
 
 def told(session: AnySession, armed: Armed) -> ArmedState:
-    """What a probe of a session was told, before it goes."""
+    """Return the state of a probe of a session, before the probe goes."""
     numbers = {event.path: number for number, event in enumerate(armed.plan.events)}
     triggers = tuple((numbers[event.path], text) for event, text in session.by_hand(armed) if event.path in numbers)
     return ArmedState(armed.key, session.mode(armed), triggers)

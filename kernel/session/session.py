@@ -31,7 +31,7 @@ class Session(ArmedProbes):
     ) -> None:
         super().__init__(target, tracefs, instance, pump, header.long_size)
         self.group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
-        """For `probes.lowering.lower`."""
+        """Group of all events of this session, for `probes.lowering.lower`."""
         self.header = header
         """Layout of the sub-buffers."""
         self._undo = undo
@@ -55,7 +55,7 @@ class Session(ArmedProbes):
         return int(numbers[-1]) if numbers else 0
 
     def formats(self) -> Mapping[int, EventFormat]:
-        """Formats of all events that were ever armed, by id; a later event replaces an earlier one of the same id."""
+        """Return the formats of all events ever armed, by id; a later event replaces an earlier one of its id."""
         return MappingProxyType(dict(self._formats))
 
     def cmdlines(self) -> dict[int, str]:
@@ -63,7 +63,7 @@ class Session(ArmedProbes):
         return self._tracefs.saved_cmdlines()
 
     def counts(self) -> LossCounts:
-        """What was lost since the session began. Raises TargetLost."""
+        """Return the losses since the session began. Raises TargetLost."""
         with self._lock:
             events = [event for armed in self._armed for event in armed.plan.events]
             resting = [event for plan in self._resting.plans for event in plan.events]

@@ -1,7 +1,7 @@
-"""What is armed on one connection, and every change to it: the session is opened by the first `arm`.
+"""Set of armed probes of one target: arm, disarm, change filters. The first `arm` opens the session.
 
-All of it waits for the kernel and may be called from a worker. What the kernel made is drained before each change and
-put in order with it, so that events are read under the formats that they were made under.
+All of it waits for the kernel and may be called from a worker. Events already recorded are drained before each change
+and put in order with it, so that events are read under the formats that they were made under.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class ArmedSet:
     def __init__(self, connection: Connection, limits: Limits, bounds: RowBounds = SCREEN) -> None:
         self.connection = connection
         self.bounds = bounds
-        """How much of what comes is held."""
+        """Bounds of the memory for events."""
         self.limits = limits
-        """How fast a probe may be."""
+        """Limits of event rates."""
         self.guard = StormWatcher(limits.storm)
         """Stops what is faster; `Watch.counts` has it look."""
         self.usual_kb = 0
         """Size of the buffer of each CPU before it was changed; 0: it never was."""
         self.wanted_kb = 0
-        """What it was changed to."""
+        """Size of the buffer that was asked for, in KiB; 0: unchanged."""
         self.known = EventFields(connection.namer)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
@@ -79,7 +79,7 @@ class ArmedSet:
         """Batches, and what was armed between them, in the order in which the kernel made them."""
         self._closed = False
         self.closing = False
-        """Whether everything is just being taken away, which may take a slow kernel half a minute."""
+        """True while everything is being disarmed, which may take a slow kernel half a minute."""
 
     @property
     def histograms(self) -> Histograms:
@@ -103,7 +103,7 @@ class ArmedSet:
 
     @abstractmethod
     def _opened(self, session: AnySession) -> None:
-        """The session is there, and nothing was read of it."""
+        """Prepare for a session that is open, before anything is read of it."""
 
     @property
     def armed(self) -> tuple[Armed, ...]:
@@ -112,7 +112,7 @@ class ArmedSet:
 
     @property
     def session(self) -> AnySession | None:
-        """None until something was armed."""
+        """The session; None until a probe was armed."""
         return self._session
 
     @property
@@ -211,7 +211,7 @@ class ArmedSet:
         return failures
 
     def mark_gap(self) -> None:
-        """What was read until now is the last before a gap: no call goes over it."""
+        """Mark a gap behind the events read so far: no call reaches across it."""
         with self._lock:
             if self._session is not None:
                 self._take_queue(self._session)
@@ -343,7 +343,7 @@ class ArmedSet:
             session.pump.count_dropped(dropped)
 
     def _follow(self, session: AnySession) -> None:
-        """From here on this is the session; no more comes of the one before."""
+        """Follow this session from now on; the former one gives no more events."""
         self._session = session
 
     def _open(self) -> AnySession:

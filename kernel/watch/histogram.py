@@ -37,7 +37,7 @@ _CLOCK = re.compile(r"\[([\w-]+)\]")
 
 
 class HistogramReading(NamedTuple):
-    """One histogram as it is now."""
+    """Current content of a histogram."""
 
     kept: WatchedHistogram
     histogram: Histogram
@@ -47,16 +47,16 @@ class _Field(NamedTuple):
     """A field whose values are counted, under whatever name its event has."""
 
     key: object
-    """Of the armed probe."""
+    """Key of the armed probe (`Armed.key`)."""
     event: int
     """Number in its plan."""
     name: str
 
 
 class Histograms:
-    """Those of the probes of one watch; a watch has one such object (`ArmedSet.histograms`).
+    """Histograms of the probes of one watch (`ArmedSet.histograms`).
 
-    Every method waits for the kernel: it belongs into a worker. `phase` does not.
+    Every method waits for the kernel, and belongs into a worker; `phase` does not wait.
     """
 
     def __init__(self, watch: ArmedSet) -> None:
@@ -64,7 +64,7 @@ class Histograms:
         self.state = CountingState()
         """Replaced as a whole; any thread may look at it."""
         self._keeping: dict[object, HistogramTriggers] = {}
-        """By `Armed.key`: what was written, for a probe may get another filter, or come back in another session."""
+        """Triggers written for each `Armed.key`; a probe may get another filter, or another session."""
         self._fields: tuple[_Field, ...] = ()
         self._last: tuple[HistogramReading, ...] = ()
         self._failed: KernelError | None = None
@@ -155,7 +155,7 @@ class Histograms:
             self._settle(session)
 
     def _came_back(self) -> None:
-        """The connection is back, and the probes are armed again in another session."""
+        """Count again after a reconnect, with the probes armed in another session."""
         with self._changing:
             try:
                 session = self._session()
@@ -253,7 +253,7 @@ def _triggers(wanted: HistogramTriggers, *, timing: bool = True) -> list[tuple[P
 
 
 def _of(armed: Armed, fields: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Those that the probe's events have and the kernel can count: numbers and texts, no arrays."""
+    """Return the fields of events that the kernel can count: numbers and texts, no arrays."""
     formats = armed.formats.values()
     there = {(fmt.path, field.name) for fmt in formats for field in fmt.fields if field.count is None}
     return tuple(field for field in fields if field in there)

@@ -39,22 +39,24 @@ class Reconnected(NamedTuple):
 
     cut: Outage
     again: tuple[tuple[Armed, Armed], ...]
-    """What was armed, and what is now in its place."""
+    """Probes armed before, each with the one now in its place."""
     refused: tuple[str, ...]
-    """What could not be armed again, each with the reason."""
+    """Probes that could not be armed again, each with the reason."""
 
     @property
     def text(self) -> str:
-        """For how long there was no line, and what became of events, in a line for people."""
+        """Duration of the outage, and whether events are missing, in a line for people."""
         return self.cut.text if self.cut.missing else f"back after {self.cut.shown}: nothing was recorded"
 
 
 class ReconnectAbandoned(KernelError):
-    """Nobody tries any more."""
+    """The attempts to reconnect have ended without success."""
 
 
 def can_come_back(watch: Watch) -> bool:
-    """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
+    """Return whether a watch that has ended can be reconnected: its connection was lost, and another one can be
+    made.
+    """
     return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
 
 
@@ -64,7 +66,7 @@ def begun_anew(
     tell: Callable[[KernelError], None],
     wait: Callable[[float], object] = time.sleep,
 ) -> T:
-    """Do what begins with a line; where that is cut meanwhile do it anew. Raises what `act` raises, at last.
+    """Run `act`, and run it again while its connection is lost. Raises what `act` raised last.
 
     Args:
         act: leaves nothing behind where it raises.
@@ -90,7 +92,7 @@ def begun_anew(
 
 
 def can_be_cut(watch: Watch) -> bool:
-    """Whether the line of a watch is silent, and another one can be made in its place."""
+    """Return whether the connection of a watch is silent, and another one can be made in its place."""
     return watch.silent is not None and can_be_reached_again(watch.connection.target)
 
 
@@ -104,12 +106,14 @@ def cut_silent(watch: Watch) -> bool:
 
 
 def can_be_reached_again(target: Target) -> bool:
-    """Whether another line to a target can be made once this one is cut."""
+    """Return whether a lost connection to a target can be made again."""
     return isinstance(target, RemoteTarget) and target.can_come_back
 
 
 def what_becomes(target: Target) -> str:
-    """What becomes of our effects on a target whose line is gone, and what can be done; before it is closed."""
+    """Return what happens to our effects on a target whose connection is lost, and the remedy; call it before
+    closing.
+    """
     if isinstance(target, RemoteTarget) and target.has_ended:
         return (
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
@@ -118,7 +122,9 @@ def what_becomes(target: Target) -> str:
 
 
 class ReconnectAttempt:
-    """One line that was cut. `run` waits and belongs to a worker; all else may be called from any thread."""
+    """Attempts to reconnect one watch. `run` waits and belongs to a worker; other methods may be called from any
+    thread.
+    """
 
     def __init__(
         self,
@@ -138,11 +144,11 @@ class ReconnectAttempt:
         self.since = time.monotonic()
         self.tries = 0
         self.why = str(watch.error or "the line was cut")
-        """What went wrong last."""
+        """Reason of the last failure."""
         self.wants_to_ask = False
         """ssh has a question for a person: try with `asking`."""
         self.next_try = self.since
-        """When the next attempt begins, by time.monotonic(); in the past: one is under way."""
+        """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
         target = watch.connection.target
         self._heard = target.heard if isinstance(target, RemoteTarget) else self.since
         self._booted = False
@@ -151,7 +157,7 @@ class ReconnectAttempt:
         self._over = threading.Event()
         self._wake = threading.Event()
         self._tried = threading.Event()
-        """Nobody waits for an attempt that may ask."""
+        """Set: no caller waits for an attempt in which ssh may prompt."""
         self._tried.set()
         self._asking = False
         self._asked = threading.Lock()
@@ -165,12 +171,12 @@ class ReconnectAttempt:
 
     @property
     def note(self) -> str:
-        """What is going on, in a few words."""
+        """State of the attempts in a few words."""
         left = self.next_try - time.monotonic()
         return f"line cut {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
-        """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""
+        """Start the next attempt now; `asking`: ssh may prompt at the terminal until `wait_for_try` returns."""
         with self._asked:
             if asking and not self.finished:
                 self._asking = True
@@ -245,7 +251,7 @@ class ReconnectAttempt:
         return self._rearm()
 
     def _cut(self, session: Session) -> Outage:
-        """The gap, as of now. By the kernel's clock where it tells time, and was not begun anew meanwhile.
+        """Return the outage up to now, by the kernel's clock if it tells time and has not restarted.
 
         What was heard last was made before: from there on events are missing, and none is missing that came.
         """
@@ -316,7 +322,7 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
 
 
 def _switched_on(old: AnySession, armed: Armed, fresh: Armed, session: Session, refused: list[str]) -> bool:
-    """Have a probe do what it did in another session; where the kernel refuses it goes. Raises TargetLost."""
+    """Set the mode that a probe had in another session; disarm it if the kernel rejects that. Raises TargetLost."""
     try:
         session.switch(fresh, old.mode(armed))
     except TargetLost:

@@ -24,24 +24,24 @@ Key = TypeVar("Key", int, str)
 
 
 class RecordingControl:
-    """One recording at a time."""
+    """Control of the recording of a watch, one at a time."""
 
     def __init__(self, connection: Connection, homes: CgroupLookup, most_waiting: int = MOST_WAITING) -> None:
         """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
-        """What is written to; None: nothing is wanted."""
+        """Recorder in use; None: nothing is recorded."""
         self.error = ""
         """Why a recording ended by itself; empty: none did."""
         self._connection = connection
         self._homes = homes
         self._ready: Recorder | None = None
-        """One that was prepared; nothing is written to it yet."""
+        """Recorder that was prepared, and to which nothing is written yet."""
         self._most_waiting = most_waiting
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
         self._written = 0
-        """How much of what comes next the recording before has already; what ids mean stands in each of them."""
+        """Number of queued entries that the former recording has already; each recording holds its own formats."""
         self._before: LossCounts | None = None
-        """What was lost before it was asked for."""
+        """Losses before the recording began."""
 
     def prepare(self, path: Path) -> None:
         """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
@@ -153,7 +153,7 @@ class RecordingControl:
 
 
 def _since(before: LossCounts | None, now: LossCounts | None) -> LossCounts | None:
-    """What of some counts came since others; one that is smaller has begun anew since, as that of an event's hits."""
+    """Return counts minus earlier ones; a count that is smaller than before has restarted, as hits of an event do."""
     if before is None or now is None:
         return now
 

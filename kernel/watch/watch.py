@@ -1,7 +1,7 @@
-"""What is armed and what comes of it: a session, its pump, the store of its events, and a recording if one is wanted.
+"""A watch: the armed probes of one target, the pump of their session, the store of their events, and the recording.
 
 The screens and the commands share it. `arm`, `disarm`, `counts` and `close` wait for the kernel and may be called
-from a worker; `tick` moves what has come into the store, never waits, and belongs to the one thread that reads the
+from a worker; `tick` moves received batches into the store, never waits, and belongs to the one thread that reads the
 store.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Watch"]
 
 Kept = Batch | Mapping[int, EventFormat] | Armed
-"""What stands in a recording."""
+"""Entry of a recording."""
 
 
 class Watch(ArmedSet):
@@ -65,46 +65,46 @@ class Watch(ArmedSet):
         self.at_once = bounds.at_once
         """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
         self.store: Store | None = None
-        """None until something was armed."""
+        """Store of the events; None until a probe was armed."""
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
         self.homes = CgroupLookup(connection.target, bounds.tasks)
-        """In which cgroups the tasks are."""
+        """Cgroups of the tasks."""
         self.unshown = 0
         """Events that the store had to drop before they were shown, where all are to be."""
         self.forgotten_names = 0
-        """Of tasks, which the kernel had forgotten too."""
+        """Number of task names that were dropped, and that the kernel has forgotten as well."""
         self.clock = TimeOfDay(connection.target)
-        """When events were, once `measure_clock` was called, or as a recording has it."""
+        """Time of day of events, once `measure_clock` was called, or as a recording has it."""
         self.graph_plan = recorded_graph(connection.target)
         """Plan of the function_graph tracer, or of the recorded one; None: no tracer ran, or its plan is unknown."""
         self._tape = RecordingControl(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
-        """What each id of the kernel's means, as of the last tick."""
+        """Formats by event id, as of the last tick."""
         self._told = False
         self.line_note = "the line is gone"
-        """What is said of a line that is cut; whoever tries to mend it says how far that is."""
+        """Text about a lost connection; whoever reconnects says how far that is."""
         self.cuts: tuple[Outage, ...] = ()
-        """How often the line was cut and came back, the oldest first; of a recording, as far as it was read."""
+        """Outages, the oldest first; of a recording, as far as it was read."""
         self.end_mark: Outage | None = None
         """The cut after which the line was not made anew; None: there was none."""
         self._counted: LossCounts | None = None
         self._earlier: LossCounts | None = None
-        """What was lost before the line was cut, as far as it was known."""
+        """Losses before the last disconnect, as far as they are known."""
         self._accounting = threading.Lock()
         """Held, for a moment, while the session and what belongs to it change together."""
         self._entering = threading.Lock()
         """Held, for a moment, while what came is on its way into the store and the recording."""
 
     def take_error(self) -> KernelError | None:
-        """The error, the first time it is asked for."""
+        """Return the error once; later None."""
         error = None if self._told else self.error
         self._told = self._told or error is not None
         return error
 
     @property
     def ended(self) -> bool:
-        """Nothing more will come, and all that came has its row: a recording was read, or the line is gone."""
+        """True: no more events will come, and all have rows: a recording was read, or the connection is lost."""
         if self._session is None or self.store is None:
             return False
         return self._session.pump.done and not (self._inbox or self.behind or self.store.held)
@@ -115,7 +115,7 @@ class Watch(ArmedSet):
         return self.behind or bool(self._inbox) or (self.store is not None and self.store.held > 0)
 
     traces: ClassVar[bool] = False
-    """Whether it records something beside what is armed."""
+    """True: the session records something besides its probes."""
 
     @property
     def live(self) -> bool:
@@ -124,7 +124,7 @@ class Watch(ArmedSet):
 
     @property
     def silent(self) -> float | None:
-        """For how many seconds a far side has said nothing though it owes an answer; None: all is well."""
+        """Seconds since a remote host that owes an answer was last heard; None: no answer is overdue."""
         return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
 
     @property
@@ -135,8 +135,8 @@ class Watch(ArmedSet):
         )
 
     def hurry(self, ends: float) -> None:
-        """Have the command end at a time of time.monotonic(): a far side that is silent then is waited for no longer
-        than `kernel.remote.answer_limit` says.
+        """Have the command end at a time of time.monotonic(): from then on a silent remote host is waited for no
+        longer than `kernel.remote.answer_limit` says.
         """
         hurry = getattr(self.connection.target, "hurry", None)
         if hurry is not None:
@@ -144,7 +144,7 @@ class Watch(ArmedSet):
 
     @property
     def has_pace(self) -> bool:
-        """Whether its events a second can be told: there is a now, and its far side is not silent."""
+        """True: a rate can be told: the events are live, and the remote host is not silent."""
         return self.live and self.silent is None
 
     def tick(self, budget: float = 1.0) -> int:
@@ -174,7 +174,7 @@ class Watch(ArmedSet):
         return self.store.flush()
 
     def _next(self) -> Sequence[Entry]:
-        """Some of what has come, the oldest."""
+        """Return some of the received entries, the oldest first."""
         # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
         if not self._lock.acquire(blocking=False):
             self.behind = True
@@ -216,7 +216,9 @@ class Watch(ArmedSet):
         return new
 
     def _regroup(self, old: str, new: str) -> None:
-        """Have rows of before a cut under the names that their events have now, so that nothing grows with cuts."""
+        """Rename rows from before an outage to the present names of their events, so that nothing grows with
+        outages.
+        """
         if self.store is not None:
             self.store.regroup(old, new)
         self.known.regroup(old, new)
@@ -240,7 +242,7 @@ class Watch(ArmedSet):
             self._session.pump.close()
 
     def mark_end(self, offset: ClockOffset | None = None, now: int | None = None) -> None:
-        """Have the mark of a line that is lost and not made anew behind all that came; for the thread of `tick`.
+        """Add the mark of a lost connection that was not made again behind all events; for the thread of `tick`.
 
         Does nothing where it is there, or nothing was recorded that could be missing.
 
@@ -262,7 +264,7 @@ class Watch(ArmedSet):
             self.store.flush()
 
     def _last_cut(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
-        """The gap of a line that is lost, up to now; None: there is none that has no mark."""
+        """Return the outage of a lost connection up to now; None: no outage is without a mark."""
         store = self.store
         if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
             return None
@@ -289,7 +291,7 @@ class Watch(ArmedSet):
             self.guard.restart()
 
     def counts(self) -> LossCounts | None:
-        """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
+        """Read the losses so far from the kernel, and stop a probe that is too fast (see `guard`)."""
         return self._look(guarded=self.connection.target.is_kernel)
 
     def _look(self, *, guarded: bool) -> LossCounts | None:
@@ -317,7 +319,7 @@ class Watch(ArmedSet):
         self.clock.measure(self._session)
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
-        """As that of a holder; its hits are forgotten with it."""
+        """Disarm a probe, and forget its hits."""
         failures = super().disarm(armed)
         with self._accounting:
             if self._earlier is not None:
@@ -332,7 +334,9 @@ class Watch(ArmedSet):
         return open_session(self.connection.target, limit_bytes=self.bounds.queued)
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
-        """As that of a holder; who counts anew later begins at 0, whatever was counted before a cut."""
+        """Change the mode of a probe; counting that begins later starts at 0, whatever was counted before an
+        outage.
+        """
         session = self._session
         counted = session is not None and session.mode(armed) is Mode.COUNT
         failures = super().switch(armed, mode)
@@ -345,7 +349,7 @@ class Watch(ArmedSet):
         return failures
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, Outage]]) -> Outage:
-        """As that of a holder; what was lost until then still counts."""
+        """Exchange the session; losses until then still count."""
         cut = super().exchange(make)
         if cut.marked:
             self.cuts = (*self.cuts, cut)
@@ -416,7 +420,7 @@ class Watch(ArmedSet):
 
     @property
     def last_counts(self) -> LossCounts | None:
-        """What was lost so far, as of the last look at the kernel; None: there was none."""
+        """Losses as of the last read from the kernel; None: none was made."""
         return self._counted
 
     def stop_recording(self) -> Path | None:
@@ -428,13 +432,13 @@ class Watch(ArmedSet):
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
-        """What is armed and what each id means, both as of the last tick: what waits was made under no later ones."""
+        """Armed probes and formats as of the last tick: queued batches were made under no later ones."""
         with self._entering, self._lock:
             waiting = {id(entry) for entry in self._inbox}
             yield tuple(armed for armed in self.armed if id(armed) not in waiting), self._formats
 
     def _lost(self) -> LossCounts | None:
-        """What was lost so far; where the line is cut, as of the last look."""
+        """Return the losses so far; while disconnected, those of the last read."""
         if self._session is not None:
             with contextlib.suppress(KernelError):
                 return self._look(guarded=False)
@@ -442,7 +446,7 @@ class Watch(ArmedSet):
 
     @contextlib.contextmanager
     def _queued(self) -> Iterator[Sequence[Kept]]:
-        """What was read and is not in the store yet, as it is written; the ticks to come bring it there."""
+        """Return the entries that are read and not yet in the store, as they are written; later ticks store them."""
         with self._entering, self._lock:
             if self._session is not None and not self.connection.holds_events:
                 self._take_queue(self._session)
@@ -450,12 +454,12 @@ class Watch(ArmedSet):
             yield [self._marked(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
     def _end_of_recording(self) -> Batch | None:
-        """The mark behind all that is in a recording that ends now; None: the line stands, or it has its mark."""
+        """Return the mark at the end of a recording that ends now; None: connected, or the mark is there."""
         cut = self._last_cut()
         return self._marked(cut) if cut is not None else None
 
     def _marked(self, cut: Outage) -> Batch:
-        """A cut as the row that it is in the store and in a recording."""
+        """Return an outage as the row that stands for it in the store and in a recording."""
         return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
 
     def close(self) -> list[UndoFailure]:

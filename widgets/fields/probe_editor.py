@@ -83,13 +83,13 @@ class ProbeEditor(SignaturePane):
         super().show(signature, probe)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Where nothing can attach there is nothing to record; how to leave, and what to take instead, remains."""
+        """Disable actions on fields if nothing can attach; leaving and taking an alternative stay possible."""
         return action in ("leave", "instead") or not self.nothing_attaches
 
     # -- ticking ---------------------------------------------------------------------------------------------------
 
     def tick_of(self, row: TreeRow) -> Tick:
-        """A cross with the type that was chosen; a star for what comes with all arguments."""
+        """Return a cross with the chosen type; a star for fields that come with all arguments."""
         arg, probe = row.node.fetcharg, self.probe
         if probe is None or arg is None:
             return Tick(" ")

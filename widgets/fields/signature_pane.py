@@ -1,4 +1,4 @@
-"""What is shown of a function: its prototype, the ends of its calls, its arguments, or why nothing can attach."""
+"""Pane of a function: prototype, ends of its calls, arguments, or the reasons why nothing can attach."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class SignaturePane(Vertical):
     probe: reactive[Probe | None] = reactive(None, repaint=False)
     """The probe; what is ticked is drawn from it."""
     mechanism: reactive[str] = reactive("", repaint=False)
-    """How it will attach: `fprobe`, `kprobe`; with a word why where that matters."""
+    """Mechanism of the probe: `fprobe`, `kprobe`; with the reason where that matters."""
 
     def __init__(self) -> None:
         super().__init__()
         self._signature: SignatureText | None = None
         self.nothing_attaches = False
-        """Whether it is known that no probe can sit on this function."""
+        """True: no probe can attach to this function."""
         self._tree = FieldTree(())
         self._prototype, self._when, self._pane = Prototype(), WhenBar(), FieldPane()
         self.why = AttachPane()
-        """In the place of the fields where nothing can attach, or when it is asked for."""
+        """Pane in the place of the fields if nothing can attach, or on request."""
         self._say = FieldHint()
         self._hint = Static(_HINT, classes="hint", markup=False)
         self._has_function(False)
@@ -123,7 +123,7 @@ class SignaturePane(Vertical):
 
     @abstractmethod
     def tick_of(self, row: TreeRow) -> Tick:
-        """What stands in front of a field."""
+        """Return the sign in front of a field."""
 
     def _explain(self, row: TreeRow | None) -> None:
         self._say.explain(row, self._signature.trouble if self._signature else "")

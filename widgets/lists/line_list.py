@@ -47,19 +47,19 @@ class LineList(LineView, can_focus=True):
         """A row was taken: by Enter or a double click."""
 
     def start(self, rows: Rows) -> None:
-        """The cursor is on the first row."""
+        """Move the cursor to the first row."""
         self.set_reactive(LineList.cursor, rows.first)
         super().start(rows)
         self._tell()
 
     def rows_changed(self) -> None:
-        """The cursor stays on its row, or goes to the nearest that is there."""
+        """Keep the cursor on its row, or move it to the nearest one."""
         super().rows_changed()
         last = max(self._rows.first, self._rows.next - 1)
         self.cursor = min(max(self.cursor, self._rows.first), last)
 
     def marked(self, row: int) -> bool:
-        """Whether a row has the cursor."""
+        """Return whether a row has the cursor."""
         return row == self.cursor
 
     def on_resize(self) -> None:
@@ -77,7 +77,7 @@ class LineList(LineView, can_focus=True):
             self.post_message(self.Highlighted(self, self.cursor))
 
     def show_cursor(self) -> None:
-        """Have the cursor's row on the screen."""
+        """Scroll until the row of the cursor is visible."""
         if self._has(self.cursor):
             self.show_row(self.cursor)
 
@@ -110,7 +110,7 @@ class LineList(LineView, can_focus=True):
             self.post_message(self.Selected(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """A click moves the cursor, a double click takes the row."""
+        """Move the cursor on a click; take the row on a double click."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y < self._header_lines:
             return
@@ -122,8 +122,8 @@ class LineList(LineView, can_focus=True):
                 self.double_clicked(row)
 
     def double_clicked(self, row: int) -> None:  # noqa: ARG002 - it is the cursor's
-        """For lists where this does something else than Enter."""
+        """Act on a double click; for lists where that differs from Enter."""
         self.action_select()
 
     def clicked(self, row: int, column: int) -> None:
-        """For lists whose columns do something; `column` counts from the left edge of the line."""
+        """Act on a click on a column; `column` counts from the left edge of the line."""

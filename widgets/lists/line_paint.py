@@ -1,4 +1,4 @@
-"""From pieces of text to strips of a screen, with what was drawn already kept."""
+"""Paint pieces of text as strips of the screen, with a cache of rows already painted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOOKS: Final = {
     "hue4": "bold $text-warning",
     "hue5": "",
 }
-"""How a piece can look, in the words of Textual's styles; rules of a style sheet for each would cost every widget."""
+"""Looks of pieces in Textual's styles; a style sheet with a rule for each would cost every widget."""
 COMPONENTS: Final = ("cursor", "header")
 """Looks that differ between widgets, or with the focus; each is a component class `line-list--LOOK`."""
 _KEPT: Final = 256
@@ -66,7 +66,7 @@ class LinePainter:
         self._strips.clear()
 
     def row(self, rows: Rows, row: int, columns: int, cursor: bool) -> Strip:
-        """One row, with the mark of the cursor in its first column."""
+        """Return a row with the mark of the cursor in its first column."""
         if columns != self._columns:
             self._columns = columns
             self._strips.clear()
@@ -80,13 +80,13 @@ class LinePainter:
         return strip
 
     def line(self, pieces: Iterable[Piece], columns: int, cursor: bool = False, look: str = "") -> Strip:
-        """A line of exactly that many columns; `look` is for pieces that have none and for what is filled."""
+        """Return a line of exactly `width` columns; `look` is that of pieces without one, and of the filling."""
         segments = [Segment(text, self._style(own or look, cursor)) for text, own in pieces if text]
         used = sum(width(segment.text) for segment in segments)
         return Strip(segments, used).adjust_cell_length(columns, self._style(look, cursor))
 
     def blank(self, columns: int) -> Strip:
-        """A line with nothing on it."""
+        """Return an empty line."""
         return Strip.blank(columns, self._style("", False))
 
     def _style(self, look: str, cursor: bool) -> Style:

@@ -96,7 +96,7 @@ class LineView(ScrollView):
         return self._origin + self.scroll_offset.y
 
     def header(self, columns: int) -> Iterable[Piece]:  # noqa: ARG002 - for those who have one
-        """The line that stays above the rows."""
+        """Return the line above the rows, which does not scroll."""
         return ()
 
     def wanted_columns(self) -> int:
@@ -104,17 +104,17 @@ class LineView(ScrollView):
         return 0
 
     def marked(self, row: int) -> bool:  # noqa: ARG002 - nothing is, here
-        """Whether a row has the cursor."""
+        """Return whether a row has the cursor."""
         return False
 
     def rows_changed(self) -> None:
-        """The source has other rows now, or they look different: forget what was drawn and paint again."""
+        """Forget all painted rows and paint again: the source has other rows, or they look different."""
         self._painter.forget()
         self.sync_extent()
         self.refresh()
 
     def repaint_row(self, row: int) -> None:
-        """One row looks different."""
+        """Repaint one row."""
         self._painter.forget(row)
         self._refresh_row(row)
 
@@ -145,7 +145,7 @@ class LineView(ScrollView):
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Return a line of the screen."""
         columns, width, top = self._seen
         row = top + y - self._header_lines
         if y < self._header_lines:
@@ -161,7 +161,7 @@ class LineView(ScrollView):
         return self._rows.first <= row < self._rows.next
 
     def _is_drawn(self, row: int) -> bool:
-        """For those who hold some rows back."""
+        """Return whether a row is drawn; for views that hold some rows back."""
         return self._has(row)
 
     def _refresh_row(self, row: int) -> None:

@@ -61,7 +61,7 @@ class TablePane(Vertical):
         self._step_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """The table, and below it the search line when it is asked for."""
+        """Yield the table, and below it the search line, hidden until it is asked for."""
         yield self.table
         with Horizontal(classes="search"):
             yield Label("/ ", classes="prompt", markup=False)

@@ -39,7 +39,7 @@ class TailList(LineList):
     """
 
     following: reactive[bool] = reactive(True, repaint=False)
-    """Whether the newest rows are shown."""
+    """True while the newest rows are shown."""
 
     class Followed(Message):
         """The table follows now, or it does not."""
@@ -111,7 +111,7 @@ class TailList(LineList):
             self.set_reactive(LineList.cursor, -1)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Who goes to a row that is new sees what came."""
+        """Follow the newest row if the cursor is on it."""
         if self._still and new >= self._left_at:
             self._still = False
             self.refresh()
@@ -223,11 +223,11 @@ class TailList(LineList):
         super().action_page(step)
 
     def action_last(self) -> None:
-        """To the newest row, and follow."""
+        """Go to the newest row, and follow."""
         self._resume()
 
     def clicked(self, row: int, column: int) -> None:  # noqa: ARG002 - any column
-        """A click holds the picture: who reads a row does not want it to run away."""
+        """Hold the picture on a click: a row that is read should not scroll away."""
         if self.following:
             self._stop(self.top)
             self.cursor = row

@@ -19,7 +19,7 @@ _SIDEWAYS: Final = 8
 
 
 class FoundRow(Protocol):
-    """One step of a search (`events.search.search.SearchStep`)."""
+    """Step of a search (`events.search.search.SearchStep`)."""
 
     @property
     def seq(self) -> int | None:
@@ -27,7 +27,7 @@ class FoundRow(Protocol):
 
     @property
     def next(self) -> int:
-        """Where the next step starts."""
+        """Row at which the next step starts."""
 
     @property
     def done(self) -> bool:
@@ -38,7 +38,7 @@ class TableRows(Rows, Protocol):
     """Rows with columns."""
 
     search: str
-    """What is highlighted."""
+    """Text that is highlighted."""
 
     def total(self, available: int) -> int:
         """Columns that a row takes where so many are there; may be more."""
@@ -53,7 +53,7 @@ class TableRows(Rows, Protocol):
         """Format rows anew: what a name stands for has changed."""
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Take one bounded step of a search for a text."""
 
 
 class EmptyTable:
@@ -64,11 +64,11 @@ class EmptyTable:
     search = ""
 
     def total(self, available: int) -> int:  # noqa: ARG002 - by the protocol, as below
-        """Nothing."""
+        """Return 0."""
         return 0
 
     def header(self, columns: int) -> Iterable[Piece]:  # noqa: ARG002
-        """No titles."""
+        """Return no titles."""
         return ()
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:  # noqa: ARG002
@@ -76,11 +76,11 @@ class EmptyTable:
         return ()
 
     def prepare(self, first: int, after: int) -> bool:  # noqa: ARG002
-        """Nothing is drawn."""
+        """Do nothing."""
         return False
 
     def forget(self) -> None:
-        """Nothing is known."""
+        """Do nothing."""
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:  # noqa: ARG002
         """Never called."""
@@ -130,7 +130,7 @@ class TailTable(TailList):
         self.rows = rows
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """One bounded step of a search for a text."""
+        """Take one bounded step of a search for a text."""
         return self._table.find(text, start, direction, budget)
 
     def names_changed(self) -> None:
@@ -140,7 +140,7 @@ class TailTable(TailList):
         self.refresh()
 
     def wanted_columns(self) -> int:
-        """What the columns take, with the mark of the cursor."""
+        """Return the width of the columns with the mark of the cursor."""
         return 1 + self._table.total(self.columns - 1)
 
     def header(self, columns: int) -> Iterable[Piece]:
@@ -170,14 +170,14 @@ class TailTable(TailList):
             self.post_message(self.DetailRequested(self.cursor).set_sender(self))
 
     def action_sideways(self, step: int) -> None:
-        """To the right, or to the left."""
+        """Scroll to the right, or to the left."""
         if self.turn is not None:
             self.turn(step)
         else:
             self.scroll_to(x=self.scroll_offset.x + step * _SIDEWAYS, animate=False, force=True)
 
     def show_columns(self, start: int, after: int) -> None:
-        """Have some columns of the rows on the screen, as far as they fit."""
+        """Scroll until some columns of the rows are visible, as far as they fit."""
         left = self.scroll_offset.x
         left = min(max(left, after + 1 - self.columns), start)
         self.scroll_to(x=max(0, left), animate=False, force=True)

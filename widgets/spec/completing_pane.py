@@ -58,7 +58,7 @@ class CompletingPane(Vertical):
     def __init__(self, complete: Complete) -> None:
         super().__init__()
         self.complete = complete
-        """What may stand at a place of the text."""
+        """Function that returns the completions at a place of the text."""
         self.editor = SpecEditor(self.press)
         self.found_list = CompletionList()
         self._offered: TextState | None = None
@@ -93,12 +93,12 @@ class CompletingPane(Vertical):
         self._tell()
 
     def _anchor(self, place: int) -> Offset:
-        """The cell of the pane's upper edge that is above a place of the text."""
+        """Return the cell of the pane's upper edge that is above a place of the text."""
         editor = self.editor
         return Offset(editor.content_region.x + editor.cell_of(place).x, self.region.y)
 
     def on_resize(self) -> None:
-        """The list stays above the pane, which may have grown by a verdict."""
+        """Move the list above the pane, which may have grown by a verdict."""
         if self.found_list.opened:
             self.found_list.place(self._anchor(self.found_list.found.start))
 
@@ -127,7 +127,7 @@ class CompletingPane(Vertical):
             self.action_offer()
 
     def press(self, key: str) -> bool:
-        """A key for the list of completions, before it is one for the text or for others."""
+        """Take a key for the list of completions, before the text or others get it."""
         if key in ("enter", "tab", *_LIST_KEYS):
             self.see()
         if (key == "enter" and self.found_list.picked) or (key == "tab" and self.found_list.found.items):
@@ -182,7 +182,7 @@ class CompletingPane(Vertical):
             self.close_list()
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """The list is there only while something is typed."""
+        """Close the list when the keyboard leaves the text."""
         if event.widget is self.editor:
             self.close_list()
 
@@ -194,4 +194,4 @@ _LIST_KEYS: Mapping[str, Callable[[CompletingPane], None]] = {
     "pagedown": lambda pane: pane.action_page(1),
     "escape": CompletingPane.close_list,
 }
-"""What keys do while the list is open."""
+"""Actions of keys while the list is open."""

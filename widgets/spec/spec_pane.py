@@ -56,7 +56,7 @@ class SpecPane(CompletingPane):
     """
 
     shown: reactive[Specification] = reactive(Specification(), repaint=False)
-    """What is told of the text, the last answer to `Edited`; the filter in it is what was last agreed on."""
+    """Verdict on the text, as the last answer to `Edited`; its filter is the last one that was accepted."""
 
     class Edited(Message):
         """The user changed the text."""
@@ -75,7 +75,7 @@ class SpecPane(CompletingPane):
         """The user wants another filter; empty: none."""
 
     class ArmRequested(Message):
-        """What the text says is to be armed."""
+        """Request to arm the specification."""
 
     class LinesWanted(Message):
         """The lines for other kernels are on the screen now, and may not be known."""
@@ -94,7 +94,7 @@ class SpecPane(CompletingPane):
         self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """The text with its verdict, the lines below, the filter, the completions."""
+        """Yield the text with its verdict, the lines below, the filter, and the completions."""
         yield self._lines
         with Horizontal():
             yield Label("filter ", classes="prompt", markup=False)
@@ -116,7 +116,7 @@ class SpecPane(CompletingPane):
 
     @property
     def lowered(self) -> bool:
-        """Whether the lines for the kernel are on the screen."""
+        """True while the lines for the kernel are visible."""
         return self._tail.lowered
 
     def action_lowered(self) -> None:
