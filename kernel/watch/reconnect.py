@@ -118,7 +118,7 @@ def what_becomes(target: Target) -> str:
         return (
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
         )
-    return "the far side takes its probes away by itself; `clean` there looks again"
+    return "the remote host removes its probes by itself; `clean` there checks again"
 
 
 class ReconnectAttempt:
@@ -143,7 +143,7 @@ class ReconnectAttempt:
         self.watch = watch
         self.since = time.monotonic()
         self.tries = 0
-        self.why = str(watch.error or "the line was cut")
+        self.why = str(watch.error or "the connection was lost")
         """Reason of the last failure."""
         self.wants_to_ask = False
         """ssh has a question for a person: try with `asking`."""
@@ -173,7 +173,7 @@ class ReconnectAttempt:
     def note(self) -> str:
         """State of the attempts in a few words."""
         left = self.next_try - time.monotonic()
-        return f"line cut {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
+        return f"disconnected {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
         """Start the next attempt now; `asking`: ssh may prompt at the terminal until `wait_for_try` returns."""

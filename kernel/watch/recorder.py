@@ -194,7 +194,9 @@ class Recorder:
                 self._error = error
                 return
             except Exception as error:  # the thread ends then, reported as a disk error
-                self._error = OSError(errno.EIO, f"what came can't be written ({type(error).__name__}: {error})")
+                self._error = OSError(
+                    errno.EIO, f"received events can't be written ({type(error).__name__}: {error})"
+                )
                 self._error.__cause__ = error
                 return
 

@@ -82,7 +82,7 @@ class Watch(ArmedSet):
         self._formats: dict[int, EventFormat] = {}
         """Formats by event id, as of the last tick."""
         self._told = False
-        self.line_note = "the line is gone"
+        self.line_note = "the connection was lost"
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.cuts: tuple[Outage, ...] = ()
         """Outages, the oldest first; of a recording, as far as it was read."""

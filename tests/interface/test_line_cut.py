@@ -92,7 +92,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
     async with live(side) as (app, pilot):
         assert keys(app) == set()
         side.cut()
-        await until(lambda: "line cut" in shown(app), pilot)
+        await until(lambda: "disconnected" in shown(app), pilot)
         await until(lambda: "F8 gives up" in shown(app), pilot)
         text = shown(app)
         assert "armed 0" in text and "vfs_read" in text, "what came stays"
@@ -100,7 +100,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         assert not isinstance(app.screen, ErrorDialog)
         side.refuse = None
         await until(lambda: "armed 1" in shown(app), pilot)
-        assert "line cut" not in screen_text(app)[0]
+        assert "disconnected" not in screen_text(app)[0]
         assert "events of that time are lost" in said(app)
         assert app.watching is not None
         side.event(2000, id_of(app.watching.armed[0]))
@@ -144,7 +144,7 @@ async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         assert "no route to box" in shown(app)
         await pilot.press("escape")
         await until(lambda: keys(app) == {"reconnect"}, pilot)
-        assert "the line is gone" in shown(app)
+        assert "the connection was lost" in shown(app)
         side.refuse = None
         await pilot.press("f7")
         await until(lambda: "armed 1" in shown(app), pilot)
@@ -174,13 +174,13 @@ async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest
     """No probe need be armed beside it."""
     async with live(Side()) as (app, _):
         graph = GraphWatch(app.watching.planner, GraphPlan())
-        errors = iter([TargetLost("the line was cut")])
+        errors = iter([TargetLost("the connection was lost")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
         app.tracing.watching = graph
         for _ in range(2):
             app._ticked()
         (told,) = (one for one in app.said if one.title == "the call graph has ended")
-        assert told.text == "the line was cut; F4 opens the target anew"
+        assert told.text == "the connection was lost; F4 opens the target anew"
 
 
 async def test_a_silent_line_is_made_anew_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

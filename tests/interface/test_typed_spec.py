@@ -199,14 +199,14 @@ def screen(app: Probewright) -> str:
 
 async def test_a_line_that_is_cut_while_one_types_is_told(kernel_only, monkeypatch):  # noqa: F811
     def cut(*_: object) -> None:
-        raise TargetLost("the line is cut")
+        raise TargetLost("the connection was lost")
 
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
         monkeypatch.setattr(Planner, "check_typed", cut)
         await typed(pilot, "t sched_switch")
-        await until(lambda: spec.shown.notes == ("the line is cut",), pilot)
+        await until(lambda: spec.shown.notes == ("the connection was lost",), pilot)
         assert spec.editor.value == "t sched_switch"
 
 

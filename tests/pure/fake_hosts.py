@@ -91,7 +91,7 @@ class OneConnection:
 
     @property
     def loss(self) -> str:
-        return self._host.loss if self._pid == self._host.pid else "the line was cut"
+        return self._host.loss if self._pid == self._host.pid else "the connection was lost"
 
     def close(self) -> None:
         if self._pid == self._host.pid:
@@ -107,7 +107,7 @@ class OneConnection:
 
     @staticmethod
     def _ended(*_: object, **__: object) -> NoReturn:
-        raise TargetLost("the line is cut")
+        raise TargetLost("the connection was lost")
 
 
 class ReturningHost(Served, FakeHost):

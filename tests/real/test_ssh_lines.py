@@ -204,7 +204,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(
 
 @pytest.mark.parametrize("how", [pytest.param("time", marks=pytest.mark.matrix), "signal"])
 def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_path: Path, how: str) -> None:
-    """The agent is stopped; as it goes on it finds nobody, and takes its probes away by itself."""
+    """The agent is stopped; as it goes on it finds nobody, and removes its probes by itself."""
     env = command.ssh_to(guest_72, tmp_path)
     path = tmp_path / "frozen.pwr"
     words = ["record", f"{READ} if count == 4242", "-o", str(path), "-t", f"ssh://root@127.0.0.1:{guest_72.port}"]
@@ -219,8 +219,8 @@ def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_pat
         done = command.finish(process)
     finally:
         guest_72.run(agents.format("CONT"))
-    assert done.status == 3 and "gave no answer for" in done.err, done
-    assert "takes its probes away by itself; `clean` there looks again" in done.err
+    assert done.status == 3 and "did not answer for" in done.err, done
+    assert "removes its probes by itself; `clean` there checks again" in done.err
     assert not Recording.open(path).truncated
     assert until(lambda: is_clean(guest_72)), left(guest_72)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kernel.watch.reconnect import ReconnectAttempt
     from kernel.watch.watch import Watch
 
-GONE = "the line is gone"
+GONE = "the connection was lost"
 _LOOK_EVERY = 1.0
 """Seconds between two reports of the attempt's progress."""
 

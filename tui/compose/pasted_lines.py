@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui.compose.specification import TypedText
     from widgets.spec.spec_editor import SpecEditor
 
-_READING: Final = "reading what was pasted"
+_READING: Final = "reading the pasted lines"
 """Operation that keys typed ahead wait for."""
 
 

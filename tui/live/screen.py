@@ -261,7 +261,7 @@ class LiveScreen(Screen[None]):
         """Begin to write a recording to a file that is asked for, or end it after a question."""
         watching = self.views.watch
         if watching is not None and not watching.info.target.is_kernel:
-            self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
+            self.notify("this is already a recording file; o exports its events", markup=False)
             return
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
@@ -276,7 +276,7 @@ class LiveScreen(Screen[None]):
         watching = self.views.watch
         table = self.views.current.table_name
         if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
-            self.notify("there are no events that could be given out", markup=False)
+            self.notify("there are no events to export", markup=False)
         else:
             self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table))
 

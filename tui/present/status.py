@@ -100,7 +100,7 @@ def note_of_gap(watch: Watch) -> str:
     """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
     from events.store.outage_mark import total_outage_text
 
-    return f"line cut for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
+    return f"disconnected for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
 
 
 def note_of(watch: Watch) -> str:

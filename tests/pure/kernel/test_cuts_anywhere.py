@@ -47,7 +47,7 @@ class Counting(Clocked):
         self.messages += 1
         if self.messages == self.cut_at:
             self.cut()
-            raise TargetLost(f"the line was cut at {what}")
+            raise TargetLost(f"the connection was lost at {what}")
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         self.message(f"read {path}")
@@ -226,7 +226,7 @@ def test_what_is_given_out_ends_with_the_cut_of_a_line_that_stays_away(tmp_path,
         rows = [json.loads(line) for line in told.splitlines()]
         assert len(rows) > 1 and [row["event"] for row in rows].index(OUTAGE_EVENT) == len(rows) - 1, more
         values = rows[-1]["values"]
-        assert "not made anew" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
+        assert "not reconnected" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
 
 
 def test_events_are_printed_wherever_the_line_is_cut(tmp_path, command, capsys) -> None:

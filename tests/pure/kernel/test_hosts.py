@@ -175,7 +175,7 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     until(fleet, lambda: fleet.hosts[0].watch.store.next_seq == 1)
     lan.hosts["one"].lost = True
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert "the line is cut" in fleet.hosts[0].why and fleet.hosts[0].remedy
+    assert "the connection was lost" in fleet.hosts[0].why and fleet.hosts[0].remedy
     lan.hosts["two"].event(fleet.now())
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 3)

@@ -84,7 +84,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     before = host.done.lines
     one.cut(AWAY)
     until(fleet, lambda: host.state is HostState.CUT and one.tried > 2)
-    assert host.trying is not None and "line cut" in host.trying.note
+    assert host.trying is not None and "disconnected" in host.trying.note
     assert "line is cut" in host.why and fleet.settled and fleet.armed
     two.event(fleet.now(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
@@ -242,7 +242,7 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
     assert names(fleet) == [("one", "vfs_read"), ("one", OUTAGE_EVENT)], "once"
     cut = outage_of_record(shown(fleet)[1].record)
     assert cut is not None and cut == outage_of_batch(cut.batch(0)) and cut.back is None and cut.lost is not None
-    assert cut.lost >= event.record.ts and "and was not made anew" in cut.text
+    assert cut.lost >= event.record.ts and "and not reconnected" in cut.text
     assert host.watch.cuts == (), "which say how often it came back"
 
 
@@ -273,7 +273,7 @@ def test_an_order_in_the_midst_of_which_the_line_is_cut_is_given_again(fleet, on
         if b"vfs_open vfs_open" in step.data and not begun.is_set():
             begun.set()
             one.cut()
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     one.before = cut
     fleet.arm(ArmRequest(("f vfs_write", "f vfs_open")))

@@ -51,7 +51,7 @@ class Fed(Stream):
 
     def read(self, timeout: float) -> Batch | None:
         if self._side.lost and self.queue.empty():
-            raise TargetLost("the line was cut")
+            raise TargetLost("the connection was lost")
         return super().read(timeout)
 
 
@@ -588,7 +588,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     ReconnectAttempt(watch).run()
     monkeypatch.setattr(abandoned_processes, "UNDOING", 0.0)
     (line,) = failure_lines(watch.close())
-    assert f"probewright-{first}_" in line and f"process {first} of before the cut lives" in line
+    assert f"probewright-{first}_" in line and f"process {first} from before the outage still runs" in line
     assert set(side.traces) == there
     monkeypatch.setattr(abandoned_processes, "UNDOING", 60.0)
     monkeypatch.setattr(abandoned_processes.time, "sleep", lambda _: side.vanish())

@@ -548,7 +548,7 @@ def test_what_cannot_be_written_ends_a_recording_as_a_full_disk_does(watch, targ
     target.event(2000, number)
     assert rows(watch, 2) == ["vfs_read"] * 2
     assert watch.recorder is None
-    assert "x.pwr: what came can't be written (ValueError: no such codec)" in watch.recording_error
+    assert "x.pwr: received events can't be written (ValueError: no such codec)" in watch.recording_error
     assert watch.live
 
 

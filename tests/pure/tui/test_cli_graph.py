@@ -123,7 +123,7 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     """Names of tasks are asked for meanwhile, and nobody answers."""
 
     def cut(*_: object, **__: object) -> dict[int, str]:
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
     everything = printed(capsys)
     watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "x"))))
@@ -182,7 +182,7 @@ def test_json_has_a_row_for_a_gap_and_for_lost_events(tmp_path, capsys, kind, ga
     assert len(cuts) == gaps and sum(one["kind"] == "lost" for one in found) == losses
     for one in cuts:
         assert one["back"] - one["lost"] == SECONDS * 10**9 and one["seconds"] == SECONDS
-        assert one["note"].startswith("the line was cut for 4.0 s")
+        assert one["note"].startswith("disconnected for 4.0 s")
     assert [one["events"] for one in found if one["kind"] == "lost"] == [1] * losses
     for place, cut in ((place, one) for place, one in enumerate(found) if one["kind"] == "line_cut"):
         roots = [(at, one["ts"]) for at, one in enumerate(found) if one.get("level") == 0]

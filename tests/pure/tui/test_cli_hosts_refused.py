@@ -115,11 +115,11 @@ def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     ended = False
     guest = RemoteTarget(RemoteConnection(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
-    assert "`clean` there looks again" in what_becomes(guest), "its line alone is cut"
+    assert "`clean` there checks again" in what_becomes(guest), "its line alone is cut"
     ended = True
     said = "the guest has ended, and nothing is left of it; `-t lab:6.12` starts a new one"
     assert what_becomes(guest) == said
-    assert "`clean` there looks again" in what_becomes(
+    assert "`clean` there checks again" in what_becomes(
         RemoteTarget(RemoteConnection(FakeHost("far"), "agent"), "ssh://far")
     )
 

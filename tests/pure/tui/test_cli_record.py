@@ -145,7 +145,7 @@ def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, mon
 
 def test_of_a_recording_that_could_not_be_begun_no_file_stays(tmp_path, monkeypatch):
     def cut(*_: object) -> None:
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
     watch = Watch(Anything(KernelInfo(Target())))
     watch.arm(probe("vfs_read"))

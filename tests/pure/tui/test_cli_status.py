@@ -98,7 +98,7 @@ def of_a_shell(words: str, redirected: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("words", ["list vfs_read", "run 'f vfs_read%return count' --json", "graph vfs_write"])
 def test_a_disk_that_is_full_is_told(words):
     done = of_a_shell(words, ">/dev/full")
-    said = "probewright: standard output: No space left on device; not all was given out\n"
+    said = "probewright: standard output: No space left on device; some output was not written\n"
     assert (done.returncode, done.stderr[-len(said) :]) == (1, said)
 
 

@@ -118,7 +118,7 @@ def test_a_command_ends_whenever_its_far_side_stands_still(name, kind, told) -> 
     for at in sorted({1, questions // 2 + 1, questions}):
         status, said, _ = told(kind, name, at)
         assert status == 3, f"{at} of {questions}: {status}\n{said}"
-        lines = [line for line in said.splitlines() if "no answer for" in line]
+        lines = [line for line in said.splitlines() if "did not answer for" in line]
         assert lines and "Traceback" not in said, f"{at} of {questions}: {said}"
         assert several or len(lines) == 1, f"{at} of {questions}: {said}"
 
@@ -143,10 +143,10 @@ def test_a_greeting_is_waited_for_from_when_nobody_is_asked_any_more(monkeypatch
     monkeypatch.setattr(bootstrap, "_PATIENCE", 0.1)
     door = Door(looks=3)
     try:
-        with pytest.raises(TargetLost, match="said nothing for"):
+        with pytest.raises(TargetLost, match="sent nothing for"):
             read_greeting(door)
         assert door.looks <= 0, "as long as somebody may type it was waited"
-        with pytest.raises(TargetLost, match="said nothing for"):
+        with pytest.raises(TargetLost, match="sent nothing for"):
             read_until(door.process, b"\nnever\n")
     finally:
         with door.process:  # its pipes are closed

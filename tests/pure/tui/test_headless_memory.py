@@ -78,7 +78,7 @@ class Eager(BusyStream):
             gc.collect()
             self.held.append(tracemalloc.get_traced_memory()[0])
             if len(self.held) == 2:
-                raise TargetLost("the line is cut")
+                raise TargetLost("the connection was lost")
         self._now += int(PERIOD * 1e9)
         return self._now
 

@@ -189,7 +189,7 @@ def test_where_the_kernel_does_not_let_them_be_read_no_file_is_begun(host, comma
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--view", "histograms"), "--view is what --export gives out"),
+        (("--view", "histograms"), "--view names the table that --export writes"),
         (("--view", "histograms", "--export", "perfetto:x"), "perfetto holds events"),
         (("--view", "histograms", "--export", "csv", "--filter", "count > 1"), "this table is of none"),
         (("--view", "calls", "--export", "csv", "--count", "3"), "--for says when"),

@@ -294,7 +294,7 @@ def test_folded_stacks_say_that_they_have_no_place_for_it(taped, tmp_path, capsy
     path, gap = taped
     assert main([str(path), "--export", f"folded:{tmp_path / 'x.folded'}"]) == 1
     told = capsys.readouterr().err
-    assert f"the line was cut for {gap.shown}: folded stacks have no place for that" in told
+    assert f"disconnected for {gap.shown}: folded stacks have no place for that" in told
 
 
 def test_a_log_record_has_the_gap(taped) -> None:
@@ -322,7 +322,7 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
     status = status_of(watch.info, watch, None, tracing=False)
     assert [text for text, _ in status.losses.runs(quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
     assert first_rows(watch.info.target).gap == gap.seconds, "from the first paint on"
-    assert f"line cut for {gap.shown}" in _head(watch, Summary(watch.store))
+    assert f"disconnected for {gap.shown}" in _head(watch, Summary(watch.store))
     told = {field.name: field.value for field in detail_of(watch, watch.store.record(1))}
     assert told == {"lost": str(gap.lost), "back": str(gap.back), "seconds": str(gap.seconds), "note": gap.text}
     capsys.readouterr()

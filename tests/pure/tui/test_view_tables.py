@@ -269,8 +269,8 @@ def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
     every = shown.counts[1]
     (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "line_cut")
     assert shown.counts == (shown.next - shown.first - 1, every)
-    assert "the line was cut for " in shown.call(place).note and shown.call(place).latency is None
-    assert shown.find("the line was cut", shown.first, 1, 60.0).seq == place
+    assert "disconnected for " in shown.call(place).note and shown.call(place).latency is None
+    assert shown.find("disconnected for", shown.first, 1, 60.0).seq == place
     title, fields = detail_of_call(watch, *shown.records(place))
     assert "line_cut" in title and any(one.name == "seconds" for one in fields)
     texts = [shown.call(row) for row in range(shown.first, shown.next)]
@@ -301,12 +301,12 @@ def test_hot_spots_are_the_sums_of_the_calls(command):
     [
         (
             ("--export", "perfetto"),
-            "perfetto holds events; the table of a view is given out as jsonl and csv, in one",
+            "perfetto holds events; the table of a view is exported as jsonl and csv, in one",
         ),
         (("--export", "csv:x/"), "a row of files or a collector holds events"),
         (("--export", "csv", "--clock", "utc"), "a table has the kernel's own times"),
         (("--export", "csv", "--filter", "nosuch > 1"), "--filter at 1: no field nosuch"),
-        ((), "--view is what --export gives out"),
+        ((), "--view names the table that --export writes"),
     ],
 )
 def test_what_has_no_table_is_told(command, words, told):

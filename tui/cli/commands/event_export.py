@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not planner.info.holds_events:
             name = planner.info.target.name
             return print_refusal(
-                f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
+                f"{name} holds no events; `probewright run SPEC --export` exports those of a kernel", UNUSABLE
             )
         if arguments.view:
             from tui.cli.exports.view_export import write_recording_view

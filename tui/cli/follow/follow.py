@@ -282,7 +282,7 @@ def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: 
         (watch.store.late, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
         (unvalued, "calls printed without values: their events were dropped before"),
-        (unshown, "events came too fast to be given out: they are left out"),
+        (unshown, "events arrived too fast to be written: they are left out"),
         (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
     for number, what in losses:

@@ -114,7 +114,7 @@ def print_outages(watch: Watch) -> None:
     if len(watch.cuts) == 1 and watch.info.holds_events:
         print_message(watch.cuts[0].text)
     elif gap := total_outage_text(watch.cuts):
-        print_message(f"the line was cut: events of {gap} lost")
+        print_message(f"disconnected: events of {gap} lost")
 
 
 def print_message(text: str) -> None:
