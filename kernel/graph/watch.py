@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from kernel.graph.function_graph import GraphTracing, open_graph
 from kernel.guards.row_bounds import SCREEN, RowBounds
@@ -23,8 +23,8 @@ class GraphWatch(Watch):
 
     traces = True
 
-    def __init__(self, connection: Connection, plan: GraphPlan, bounds: RowBounds = SCREEN) -> None:
-        super().__init__(connection, bounds)
+    def __init__(self, planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> None:
+        super().__init__(planner, bounds)
         self.graph_plan = self.plan = plan
         self._tracing: GraphTracing | None = None
 
@@ -40,7 +40,7 @@ class GraphWatch(Watch):
 
     def _open(self) -> AnySession:
         if self._session is None and not self._closed:
-            tracing = open_graph(self.connection.target, self.plan, limit_bytes=self.bounds.queued)
+            tracing = open_graph(self.info.target, self.plan, limit_bytes=self.bounds.queued)
             session = tracing.session
             session.pump.on_data = self._tell
             self._tracing, self._session = tracing, session
@@ -50,7 +50,7 @@ class GraphWatch(Watch):
 
     def another_session(self, ready: Callable[[Session], None]) -> Session:
         """Start the tracer again, in another session."""
-        self._tracing = open_graph(self.connection.target, self.plan, ready=ready)
+        self._tracing = open_graph(self.info.target, self.plan, ready=ready)
         return self._tracing.session
 
     def settle_queue(self) -> None:

@@ -16,7 +16,7 @@ from events.batch import Batch
 from events.format import EventFormat
 from events.store.outage_mark import Outage
 from kernel.cleanup.undo import UndoFailure
-from kernel.connection.planner import Connection, kind_of
+from kernel.connection.planner import Planner, kind_of
 from kernel.errors import ConnectionGone, KernelError, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
@@ -54,8 +54,9 @@ Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup
 class ArmedSet:
     """See the module; `kernel.watch.watch.Watch` reads what comes."""
 
-    def __init__(self, connection: Connection, limits: Limits, bounds: RowBounds = SCREEN) -> None:
-        self.connection = connection
+    def __init__(self, planner: Planner, limits: Limits, bounds: RowBounds = SCREEN) -> None:
+        self.planner = planner
+        self.info = planner.info
         self.bounds = bounds
         """Bounds of the memory for events."""
         self.limits = limits
@@ -66,7 +67,7 @@ class ArmedSet:
         """Size of the buffer of each CPU before it was changed; 0: it never was."""
         self.wanted_kb = 0
         """Size of the buffer that was asked for, in KiB; 0: unchanged."""
-        self.known = EventFields(connection.namer)
+        self.known = EventFields(planner.info.namer)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for."""
@@ -164,8 +165,8 @@ class ArmedSet:
                 plans = [*others, *(armed.plan for armed in session.armed)]
                 taken = _paths(plans)
                 kinds = {event.path: kind_of(event) for armed in session.armed for event in armed.plan.events}
-                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session), kinds)
-                plan = self.connection.with_triggers(plan, triggers)
+                plan = self.planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
+                plan = self.planner.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._take_queue(session)
                 armed = session.arm(plan, limits, mode)
@@ -174,7 +175,7 @@ class ArmedSet:
         finally:
             self.on_data()  # also where it was refused: what was in the queue waits for a tick
         if self.known.wants_symbols(armed) or self.known.with_stacks:
-            self.connection.load_symbols()
+            self.info.load_symbols()
         return armed
 
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
@@ -236,7 +237,7 @@ class ArmedSet:
         wanted = replace(probe, filter=text)
         with self._lock:
             session = self._open()
-            lowered = self.connection.lower(wanted, session.group)
+            lowered = self.planner.lower(wanted, session.group)
             filters = [event.filter for event in lowered.events]
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
             session.pump.settle()  # what passed the filter of before comes before the mark
@@ -302,7 +303,7 @@ class ArmedSet:
                 self._inbox.append(self._session.add_trigger(armed, event, text))
                 self.known.add_trigger(event, text)
         if event.path in self.known.with_stacks:
-            self.connection.load_symbols()
+            self.info.load_symbols()
         self.on_data()
 
     def leave_session(self) -> None:
@@ -320,7 +321,7 @@ class ArmedSet:
         with self._lock:
             old = self._session
             if old is None or self._closed:
-                raise ConnectionGone(f"{self.connection.target.name} was left meanwhile")
+                raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
             session, cut = make(old)
             old.pump.close()
             self._take_queue(old)
@@ -348,9 +349,9 @@ class ArmedSet:
 
     def _open(self) -> AnySession:
         if self._closed:
-            raise TargetUnusable(f"{self.connection.target.name} was left meanwhile")
+            raise TargetUnusable(f"{self.info.target.name} was left meanwhile")
         if self._session is None:
-            self._session = open_session(self.connection.target, self.bounds.queued)
+            self._session = open_session(self.info.target, self.bounds.queued)
             self._session.pump.on_data = self._tell
             self.known.group = self._session.group
             self._opened(self._session)

@@ -23,7 +23,7 @@ from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
 from kernel.cleanup.abandoned_processes import remove_effects_of_predecessors
 from kernel.cleanup.undo import UndoFailure
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import LossCounts
@@ -55,11 +55,11 @@ class Watch(ArmedSet):
 
     def __init__(
         self,
-        connection: Connection,
+        planner: Planner,
         bounds: RowBounds = SCREEN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
-        super().__init__(connection, limits, bounds)
+        super().__init__(planner, limits, bounds)
         self.behind = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.at_once = bounds.at_once
@@ -68,17 +68,17 @@ class Watch(ArmedSet):
         """Store of the events; None until a probe was armed."""
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
-        self.homes = CgroupLookup(connection.target, bounds.tasks)
+        self.homes = CgroupLookup(planner.info.target, bounds.tasks)
         """Cgroups of the tasks."""
         self.unshown = 0
         """Events that the store had to drop before they were shown, where all are to be."""
         self.forgotten_names = 0
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
-        self.clock = TimeOfDay(connection.target)
+        self.clock = TimeOfDay(planner.info.target)
         """Time of day of events, once `measure_clock` was called, or as a recording has it."""
-        self.graph_plan = recorded_graph(connection.target)
+        self.graph_plan = recorded_graph(planner.info.target)
         """Plan of the function_graph tracer, or of the recorded one; None: no tracer ran, or its plan is unknown."""
-        self._tape = RecordingControl(connection, self.homes, bounds.unwritten)
+        self._tape = RecordingControl(planner.info, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """Formats by event id, as of the last tick."""
         self._told = False
@@ -120,25 +120,23 @@ class Watch(ArmedSet):
     @property
     def live(self) -> bool:
         """Something is armed on a kernel that runs."""
-        return bool(self.armed) and not self.ended and self.connection.target.is_kernel
+        return bool(self.armed) and not self.ended and self.info.target.is_kernel
 
     @property
     def silent(self) -> float | None:
         """Seconds since a remote host that owes an answer was last heard; None: no answer is overdue."""
-        return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
+        return getattr(self.info.target, "silent", None) if self.live and self.error is None else None
 
     @property
     def lost(self) -> KernelError | None:
         """Why no more events will come, also where only an answer that stayed away tells; None while they may."""
-        return self.error or (
-            getattr(self.connection.target, "line_error", None) if self._session is not None else None
-        )
+        return self.error or (getattr(self.info.target, "line_error", None) if self._session is not None else None)
 
     def hurry(self, ends: float) -> None:
         """Have the command end at a time of time.monotonic(): from then on a silent remote host is waited for no
         longer than `kernel.remote.answer_limit` says.
         """
-        hurry = getattr(self.connection.target, "hurry", None)
+        hurry = getattr(self.info.target, "hurry", None)
         if hurry is not None:
             hurry(ends)
 
@@ -202,7 +200,7 @@ class Watch(ArmedSet):
             elif isinstance(entry, Batch):
                 if entry.booted:
                     self.clock.cut(booted=True)
-                if self.connection.holds_events and (cut := outage_of_batch(entry)) is not None:
+                if self.info.holds_events and (cut := outage_of_batch(entry)) is not None:
                     self.cuts = (*self.cuts, cut)
             elif isinstance(entry, NewGroup):
                 self.clock.cut(booted=False)  # the machine may have slept, also where no event is missing
@@ -269,11 +267,11 @@ class Watch(ArmedSet):
         if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
             return None
         recorded = self.traces or any(mode is not Mode.OFF for mode in self.modes)
-        if self.connection.holds_events or not recorded:
+        if self.info.holds_events or not recorded:
             return None
         if now is None:
             offset, now = self.clock.offset(store, max(store.latest, 0), store.next_seq), time.time_ns()
-        return last_cut(self.connection.target, store.latest, offset, now)
+        return last_cut(self.info.target, store.latest, offset, now)
 
     def forget(self) -> None:
         """Show only what comes from now on; see `recall`. What is armed stays, and so do the formats."""
@@ -292,7 +290,7 @@ class Watch(ArmedSet):
 
     def counts(self) -> LossCounts | None:
         """Read the losses so far from the kernel, and stop a probe that is too fast (see `guard`)."""
-        return self._look(guarded=self.connection.target.is_kernel)
+        return self._look(guarded=self.info.target.is_kernel)
 
     def _look(self, *, guarded: bool) -> LossCounts | None:
         with self._accounting:
@@ -331,7 +329,7 @@ class Watch(ArmedSet):
 
         `ready` is called with it when everything is there that it records by itself, and is about to be switched on.
         """
-        return open_session(self.connection.target, limit_bytes=self.bounds.queued)
+        return open_session(self.info.target, limit_bytes=self.bounds.queued)
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """Change the mode of a probe; counting that begins later starts at 0, whatever was counted before an
@@ -448,7 +446,7 @@ class Watch(ArmedSet):
     def _queued(self) -> Iterator[Sequence[Kept]]:
         """Return the entries that are read and not yet in the store, as they are written; later ticks store them."""
         with self._entering, self._lock:
-            if self._session is not None and not self.connection.holds_events:
+            if self._session is not None and not self.info.holds_events:
                 self._take_queue(self._session)
             waiting = [entry for entry in self._inbox if not isinstance(entry, NewGroup)]
             yield [self._marked(entry) if isinstance(entry, Outage) else entry for entry in waiting]
@@ -474,7 +472,7 @@ class Watch(ArmedSet):
             self._closed = self.closing = True
             session, self._session = self._session, None
             try:
-                return (session.close() if session else []) + remove_effects_of_predecessors(self.connection.target)
+                return (session.close() if session else []) + remove_effects_of_predecessors(self.info.target)
             finally:
                 self.closing = False
 

@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from events.store.outage_mark import OUTAGE_EVENT
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import ConnectionGone, TargetLost, TargetUnusable
 from kernel.graph.watch import GraphWatch
 from kernel.watch import reconnect
@@ -36,7 +37,7 @@ class Opened(Opening):
         self._side = side
 
     def run(self) -> None:
-        self._connection = Anything(self._side.target)
+        self._info = KernelInfo(self._side.target)
 
 
 @asynccontextmanager
@@ -45,15 +46,17 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
     opening = Opened(side)
     opening.start()
     app = Probewright(opening)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching is not None, pilot)
-        assert app.watching is not None
-        armed = await asyncio.to_thread(app.watching.arm, probe("vfs_read"))
-        app.refresh_loop.count()
-        await pilot.press("f3")
-        side.event(1000, id_of(armed))
-        await until(lambda: "vfs_read" in shown(app), pilot)
-        yield app, pilot
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernel.connection.planner.Planner", Anything)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(lambda: app.watching is not None, pilot)
+            assert app.watching is not None
+            armed = await asyncio.to_thread(app.watching.arm, probe("vfs_read"))
+            app.refresh_loop.count()
+            await pilot.press("f3")
+            side.event(1000, id_of(armed))
+            await until(lambda: "vfs_read" in shown(app), pilot)
+            yield app, pilot
 
 
 async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> None:
@@ -170,7 +173,7 @@ async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyP
 async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe need be armed beside it."""
     async with live(Side()) as (app, _):
-        graph = GraphWatch(app.watching.connection, GraphPlan())
+        graph = GraphWatch(app.watching.planner, GraphPlan())
         errors = iter([TargetLost("the line was cut")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
         app.tracing.watching = graph

@@ -21,8 +21,8 @@ import widgets
 from btf.damage import Damage
 from events.batch import Batch
 from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
 from kernel.recording.target import FACT_BLOBS
@@ -65,8 +65,8 @@ def _of_file(spec: str) -> Iterator[Subject]:
         opening.cancel.set()
         if app.watching is not None:
             app.watching.close()
-        if app.connection is not None:
-            app.connection.close()
+        if app.planner is not None:
+            app.planner.info.close()
 
 
 @contextmanager
@@ -143,9 +143,9 @@ class _Reaching(Opening):
 
     def run(self) -> None:
         try:
-            connection = Connection(self._agent.target(), Damage(is_raised=False))
-            connection.warm()
-            self._connection = connection
+            info = KernelInfo(self._agent.target(), Damage(is_raised=False))
+            info.warm()
+            self._info = info
         except KernelError as error:
             self._error = error
 
@@ -171,8 +171,8 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
         agent.end()
         if app.watching is not None:
             app.watching.close()
-        if app.connection is not None:
-            app.connection.close()
+        if app.planner is not None:
+            app.planner.info.close()
 
 
 @contextmanager

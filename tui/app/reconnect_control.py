@@ -166,7 +166,7 @@ class ReconnectControl:
         for refused in event.back.refused:
             self._notices.notify(refused, title="not armed again", severity="error")
         if event.back.cut.booted:
-            self._app.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
+            self._app.run_worker(event.watching.info.load_symbols, thread=True, group="symbols")
         self._changed()
 
     def lost(self, event: ConnectionLost) -> None:

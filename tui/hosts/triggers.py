@@ -49,7 +49,7 @@ class HostsTriggerScreen(TriggerDialog):
                 if watch.session is not None and any(text == trigger for _, trigger in watch.session.triggers(armed)):
                     is_present = True
                     continue
-                verdicts = [watch.connection.trigger_verdict(armed.plan, event, text) for event in armed.plan.events]
+                verdicts = [watch.planner.trigger_verdict(armed.plan, event, text) for event in armed.plan.events]
                 errors += [verdict.error for verdict in verdicts]
         if None in errors:
             return TriggerVerdict(True)

@@ -116,13 +116,13 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
     """Return a function that runs a command on a far side."""
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
-    monkeypatch.setattr(output, "Connection", Anything)
 
-    def probes(specs: list[str], connection: Anything) -> list[object]:
-        connection.target.list("/sys/kernel/tracing")
+    def probes(specs: list[str], planner: Anything) -> list[object]:
+        planner.info.target.list("/sys/kernel/tracing")
         return [probe(spec.split()[1]) for spec in specs]
 
     for module in (record, run):
+        monkeypatch.setattr(module, "Planner", Anything)
         monkeypatch.setattr(module, "probes_of", probes)
 
     def go(side: Counting, words: Sequence[str]) -> int:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from events.recording.reader import Recording
 from kernel.cleanup.undo import UndoFailure, failure_lines
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.graph.watch import GraphWatch
 from kernel.remote import answer_limit, bootstrap
@@ -143,11 +144,11 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     target = FakeTarget()
     said: list[float] = []
     target.hurry = said.append  # type: ignore[attr-defined]
-    connection = Connection(target)
-    for watch in (Watch(connection), GraphWatch(connection, GraphPlan(("vfs_read",)))):
+    planner = Planner(KernelInfo(target))
+    for watch in (Watch(planner), GraphWatch(planner, GraphPlan(("vfs_read",)))):
         watch.close()
     assert not said
-    disarm_all(Watch(connection))
+    disarm_all(Watch(planner))
     assert said
 
 

@@ -442,7 +442,8 @@ def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(
     made = PlannedEvent("pw_1_a", "read", "e:pw_1_a/read raw_syscalls/sys_enter", "-:pw_1_a/read", more=("e:more",))
     plan = Plan(parse_armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
     watch = SimpleNamespace(
-        connection=SimpleNamespace(target=FakeHost("one")),
+        planner=None,
+        info=SimpleNamespace(target=FakeHost("one")),
         armed=(),
         hold_recording=lambda: None,
         record_together=lambda: None,

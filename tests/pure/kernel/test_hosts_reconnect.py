@@ -11,6 +11,7 @@ import pytest
 
 import kernel.hosts.host
 from events.store.outage_mark import OUTAGE_EVENT, outage_of_batch, outage_of_record
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN
@@ -333,7 +334,7 @@ def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[H
         message()
         reached.append(Counting("one"))
         reached[-1].before = lambda _: message()
-        return AnyProbe(reached[-1])
+        return AnyProbe(KernelInfo(reached[-1]))
 
     host = Host("ssh://one", "one", Limits(), SCREEN, patience)
     host.open(opener, time.time_ns, threading.Event())

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 import kernel.watch.recorder
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.target import Effect, Step
 from kernel.watch.recorder import Recorder
@@ -27,7 +27,7 @@ def on(monkeypatch):
     """Have the command find this target behind any word."""
 
     def use(target):
-        monkeypatch.setattr(clean, "connect", lambda _: Connection(target))
+        monkeypatch.setattr(clean, "connect", lambda _: KernelInfo(target))
 
     return use
 

@@ -15,8 +15,9 @@ import kernel.remote.protocol.agent_client
 import kernel.remote.protocol.shell_client
 import tui.cli.commands.hosts
 import tui.cli.console.early
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import TargetChoice
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
@@ -95,7 +96,7 @@ def told(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew
         monkeypatch.setattr(output, "take_target", lambda _: TargetChoice(far(kind, stop_at)))
-        opener = lambda spec, *_: Connection(far(kind, stop_at if spec == "ssh://far" else 0))  # noqa: E731
+        opener = lambda spec, *_: Planner(KernelInfo(far(kind, stop_at if spec == "ssh://far" else 0)))  # noqa: E731
         monkeypatch.setattr(
             tui.cli.commands.hosts, "Fleet", lambda *args, **more: Fleet(*args, **{**more, "opener": opener})
         )

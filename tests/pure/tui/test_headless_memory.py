@@ -31,8 +31,9 @@ from events.batch import Batch, Chunk
 from events.names.kallsyms import Symbols
 from events.record import Record
 from kernel.agent.ring_reader import PERIOD
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import TargetChoice
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS, HEADLESS_GRAPH
 from kernel.hosts.fleet import Fleet
@@ -89,9 +90,9 @@ class EagerTarget(BusyTarget):
         super().__init__(rate=40_000, name=name, calls_of_task=1)
         self.saved = 64
 
-    def another(self, spec: str, *_: object) -> Connection:
+    def another(self, spec: str, *_: object) -> Planner:
         """Return one of several hosts; the first is this one."""
-        return Connection(self if spec.endswith("one") else EagerTarget("two"))
+        return Planner(KernelInfo(self if spec.endswith("one") else EagerTarget("two")))
 
     def new_stream(self, ids: Callable[[], tuple[int, ...]]) -> BusyStream:
         self.eager = Eager(ids, self.rate, self.calls_of_task)
@@ -198,7 +199,7 @@ def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, tar
 
 
 def test_nothing_is_kept_of_calls_that_were_shown(target):
-    watch = Watch(Connection(target), SMALL)
+    watch = Watch(Planner(KernelInfo(target)), SMALL)
     watch.arm(parse_armable(SPEC))
     assert watch.store is not None
     calls = CallTexts(watch, watch.store, SMALL.calls)
@@ -258,7 +259,7 @@ class BurstTarget(BusyTarget):
 
 def test_arming_again_and_again_where_nobody_ticks_holds_no_more() -> None:
     """A worker arms for as long as the kernel takes, and the one that reads waits."""
-    watch = Watch(Connection(BurstTarget(20_000)), SMALL)
+    watch = Watch(Planner(KernelInfo(BurstTarget(20_000))), SMALL)
     first = watch.arm(parse_armable(SPEC))
     for _ in range(60):
         watch.session.pump.wait(0.05)  # type: ignore[union-attr]

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from events.export.catalogue import TABLE_FORMATS, format_named
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import SCREEN
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
@@ -47,7 +48,7 @@ def path(request, tmp_path_factory):
 
 
 def watched(path) -> Watch:
-    watch = Watch(Connection(open_target(str(path))), SCREEN)
+    watch = Watch(Planner(KernelInfo(open_target(str(path)))), SCREEN)
     watch.begin()
     while not watch.ended:
         watch.tick()
@@ -331,7 +332,7 @@ def test_rows_of_which_no_event_is_kept_are_told(monkeypatch):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_events_that_come_meanwhile_turn_no_progress_back(view):
-    watch = Watch(Connection(open_target(str(HERE))), SCREEN)
+    watch = Watch(Planner(KernelInfo(open_target(str(HERE)))), SCREEN)
     watch.begin()
     while watch.store is None or not len(watch.store):
         watch.tick(0.0)
