@@ -34,7 +34,7 @@ def screen_on(guest: Guest, folder: Path) -> list[str]:
 
 
 def address(guest: Guest) -> str:
-    """Return the same name for each guest of a kernel: they share a boot, and with it the cached symbols and types."""
+    """Return one name for all guests of a kernel: they share a boot, and with it cached symbols and types."""
     return f"ssh://root@{guest.kernel.release.replace('+', '-')}"
 
 
