@@ -331,7 +331,7 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     assert first <= gap["lost"] <= gap["back"]
     assert mark["comm"] == "" and "late" not in mark
     assert (hosts["one"]["gaps"], len(hosts["two"]["gaps"]), hosts["two"]["state"]) == ([], 1, "closed")
-    assert told.err.count("probewright: two: cut: the line is cut; trying again") == 1
+    assert told.err.count("probewright: two: cut: the connection was lost; trying again") == 1
     assert "probewright: two: disconnected for " in told.err
 
 
