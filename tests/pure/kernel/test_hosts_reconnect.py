@@ -85,7 +85,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     one.cut(AWAY)
     until(fleet, lambda: host.state is HostState.CUT and one.tried > 2)
     assert host.trying is not None and "disconnected" in host.trying.note
-    assert "line is cut" in host.why and fleet.settled and fleet.armed
+    assert "connection was lost" in host.why and fleet.settled and fleet.armed
     two.event(fleet.now(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
     fleet.look()
@@ -153,7 +153,7 @@ def test_nobody_tries_where_no_time_is_given(fleets, one):
     assert fleet.wait(60)
     one.cut()
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert one.tried == 0 and "line is cut" in fleet.hosts[0].why
+    assert one.tried == 0 and "connection was lost" in fleet.hosts[0].why
 
 
 def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
