@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
+from unittest.mock import patch
 
 import btf
 import events
@@ -34,7 +35,7 @@ from tests.graph_recordings import graph_recording
 from tests.interface.test_line_cut import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
-from tests.pure.kernel.test_watch import probe
+from tests.pure.kernel.test_watch import Anything, probe
 from tui.app.app import Probewright
 from tui.hosts.control import BorrowedOpening
 from tui.opening import Opening
@@ -128,7 +129,8 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
                 side.cut()
 
     try:
-        yield Subject(app, disturb)
+        with patch("kernel.connection.planner.Planner", Anything):
+            yield Subject(app, disturb)
     finally:
         if app.watching is not None:
             app.watching.close()
