@@ -69,7 +69,7 @@ class Instance:
     """A trace instance: a folder with a buffer, options and event switches of its own."""
 
     def __init__(self, target: Target, path: str) -> None:
-        self._target = target
+        self.target = target
         self.path = path
 
     def file(self, name: str) -> str:
@@ -77,7 +77,7 @@ class Instance:
 
     def read(self, name: str) -> str:
         """Return the text of one of its files. Raises FileRefused."""
-        return decode(self._target.read(self.file(name)))
+        return decode(self.target.read(self.file(name)))
 
     def write(self, name: str, text: str, *, append: bool = False) -> Step:
         """Return the step that writes one of its files."""
@@ -118,7 +118,7 @@ class Instance:
     def stats(self) -> dict[int, CpuStats]:
         """Return counts by CPU number; CPUs that have no buffer (never online) are left out."""
         stats: dict[int, CpuStats] = {}
-        for name in self._target.list(self.file("per_cpu")):
+        for name in self.target.list(self.file("per_cpu")):
             number = whole_number(name[3:]) if name.startswith("cpu") else None
             if number is not None:
                 try:
@@ -132,12 +132,12 @@ class Tracefs(Instance):
     """Root of tracefs: itself an instance, with the global files."""
 
     def instance(self, name: str) -> Instance:
-        return Instance(self._target, self.file(f"instances/{name}"))
+        return Instance(self.target, self.file(f"instances/{name}"))
 
     def instances(self) -> Sequence[str]:
         """Return the names of all instances; empty if they can't be listed."""
         try:
-            return self._target.list(self.file("instances"))
+            return self.target.list(self.file("instances"))
         except FileRefused:
             return ()
 

@@ -15,8 +15,8 @@ from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused
 from kernel.guards.limits import TooFast
 from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
 from kernel.session.rearm import ArmedState
-from kernel.session.session import Armed
 from kernel.watch.watch import Watch
 from probes.command import Armable, UserProbe
 from probes.hist.unfiltered import trigger_note
@@ -146,7 +146,7 @@ def resize(watch: Watch, kb: int) -> Remedied:
 def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     """Let a probe record, or only count; waits for the kernel."""
     name = armed.plan.probe.subject
-    before = watch.session.mode(armed) if watch.session is not None else mode
+    before = watch.session.probes.mode(armed) if watch.session is not None else mode
     try:
         failures = watch.switch(armed, mode)
     except KernelError as error:
@@ -210,7 +210,7 @@ def remove_trigger(watch: Watch, armed: Armed, event: PlannedEvent, text: str) -
     if watch.session is None:
         return Remedied("nothing is armed", failed=True)
     try:
-        watch.session.remove_trigger(armed, event, text)
+        watch.session.probes.remove_trigger(armed, event, text)
     except KernelError as error:
         return Remedied(f"{text}: {error}", failed=True)
     return Remedied(

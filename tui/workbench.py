@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from kernel.connection.planner import Connection
     from kernel.guards.loss_counts import LossCounts
-    from kernel.session.session import Armed
+    from kernel.session.armed import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.app.keyboard import Keyboard

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from events.format import FieldKind
 
 if TYPE_CHECKING:
-    from kernel.session.armed_probes import Armed
+    from kernel.session.armed import Armed
     from kernel.target import Target
 
 

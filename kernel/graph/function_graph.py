@@ -185,7 +185,7 @@ def open_graph(
         header = HeaderPage.parse(instance.header_page(), facts.byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
-        session.follows_forks = follows_forks
+        session.probes.follows_forks = follows_forks
         ready(session)
         formats = _record(session, tracefs, undo, plan)
         return GraphTracing(session, plan, tracer_support, MappingProxyType(formats))

@@ -32,6 +32,9 @@ class Limits:
     """Highest rate of an armed probe before it is stopped."""
 
 
+UNLIMITED: Final = Limits(0, 0)
+
+
 class MeasuredRate(NamedTuple):
     """Event rates of a probe, measured for a moment before it was armed."""
 

@@ -11,12 +11,12 @@ from events.format import EventFormat
 from events.recording.reader import Recording, RecordingError
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
-from kernel.guards.limits import Limits
+from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.plans import readable_plans, recorded_plans
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
-from kernel.session.session import UNLIMITED, Armed
+from kernel.session.armed import Armed
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.verdict import Refusal, Verdict
@@ -61,20 +61,12 @@ class ReplayPump:
         return entries
 
 
-class ReplaySession:
-    """Session on a recording (see the module); methods as in `kernel.session.session.Session`."""
+class ReplayProbes:
+    """Probes of a recording; methods as in `kernel.session.armed_probes.ArmedProbes`."""
 
-    def __init__(self, target: RecordingTarget) -> None:
-        self._recording = target.recording
-        self.group = "recorded"
-        self.pump = ReplayPump(self._recording.timeline())
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self._armed = list(self.recorded)
-        try:
-            self.header = self._recording.header
-            """Layout of the sub-buffers."""
-            self._cmdlines = self._recording.cmdlines
-        except RecordingError as error:
-            raise TargetUnusable(str(error)) from error
 
     @cached_property
     def recorded(self) -> tuple[Armed, ...]:
@@ -136,6 +128,34 @@ class ReplaySession:
         """Raise TargetUnusable."""
         raise TargetUnusable("what was recorded has the filter that it was recorded with")
 
+    def _formats(self, plan: Plan) -> Mapping[int, EventFormat]:
+        paths = {event.path for event in plan.events}
+        return {number: fmt for number, fmt in self._recording.formats.items() if fmt.path in paths}
+
+    def _refusal(self, plan: Plan, candidates: list[Armed]) -> Refusal:
+        if candidates:
+            hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in candidates)}"
+        else:
+            names = sorted({armed.plan.probe.subject for armed in self.recorded})
+            hint = f"It holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
+        return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.subject, hint)
+
+
+class ReplaySession:
+    """Session on a recording (see the module); methods as in `kernel.session.session.Session`."""
+
+    def __init__(self, target: RecordingTarget) -> None:
+        self._recording = target.recording
+        self.group = "recorded"
+        self.pump = ReplayPump(self._recording.timeline())
+        self.probes = ReplayProbes(self._recording)
+        try:
+            self.header = self._recording.header
+            """Layout of the sub-buffers."""
+            self._cmdlines = self._recording.cmdlines
+        except RecordingError as error:
+            raise TargetUnusable(str(error)) from error
+
     def resize(self, kb: int) -> int:  # noqa: ARG002 - there is no buffer
         """Raise TargetUnusable."""
         raise TargetUnusable("a recording has no buffer")
@@ -164,18 +184,6 @@ class ReplaySession:
 
     def close(self) -> list[UndoFailure]:
         return []
-
-    def _formats(self, plan: Plan) -> Mapping[int, EventFormat]:
-        paths = {event.path for event in plan.events}
-        return {number: fmt for number, fmt in self._recording.formats.items() if fmt.path in paths}
-
-    def _refusal(self, plan: Plan, candidates: list[Armed]) -> Refusal:
-        if candidates:
-            hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in candidates)}"
-        else:
-            names = sorted({armed.plan.probe.subject for armed in self.recorded})
-            hint = f"It holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
-        return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.subject, hint)
 
 
 def _covers(recorded: Plan, wanted: Plan) -> bool:

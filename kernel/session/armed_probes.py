@@ -4,75 +4,58 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from events.format import EventFormat
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
-from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error
-from kernel.guards.loss_counts import LossCounter
+from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
+from kernel.guards.loss_counts import LossCounter, LossCounts
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
 from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
+from kernel.session.armed import Armed
 from kernel.session.instance_settings import exclude_own_processes
 from kernel.session.parked_events import Parked, ParkedEvents
 from kernel.session.pause_tracing import TracingPause
-from kernel.session.shared_events import refuse_conflicts, removals, shared_events
+from kernel.session.shared_events import leave_shared_events, refuse_conflicts
 from kernel.session.stack_triggers import records_stacks
-from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 from probes.plans.plan import Plan, PlannedEvent
-
-UNLIMITED = Limits(0, 0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Armed:
-    """An armed probe; equal only to itself."""
-
-    plan: Plan
-    formats: Mapping[int, EventFormat] = field(repr=False)
-    """Formats of its events by id. A kernel may give the id of a removed event to the next new one."""
-    measured: MeasuredRate | None = None
-    """Rate of its events just before it was armed; None: unknown."""
-    key: object = field(default_factory=object, repr=False)
-    """Stays the same when it gets another filter, and when it is armed again as it was."""
-
-
-def text_fields(probes: Iterable[Armed], path: str) -> frozenset[str]:
-    """Return the names of the fields of an armed event that are texts, which processes may choose."""
-    formats = (fmt for armed in probes for fmt in armed.formats.values())
-    return frozenset(name for fmt in formats if fmt.path == path for name in fmt.texts)
 
 
 class ArmedProbes:
     """Armed probes of a session, and all changes to them. Calls may come from any thread."""
 
-    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, pump: Pump, long_size: int) -> None:
-        self.target = target
-        self.instance = instance
-        self.pump = pump
-        """Bytes of all CPUs; runs from the start."""
+    def __init__(
+        self, tracefs: Tracefs, instance: Instance, stillness: TracingPause, losses: LossCounter, long_size: int
+    ) -> None:
         self.follows_forks = False
         """True: threads and children of our processes are kept out of the instance automatically."""
+        self.lock = threading.RLock()
+        """Held during each change to the instance."""
+        self._target = instance.target
+        self._instance = instance
         self._tracefs = tracefs
-        self._lock = threading.RLock()
-        self._arming = ArmSteps(target, tracefs, instance, long_size)
+        self._stillness = stillness
+        self._losses = losses
+        self._arming = ArmSteps(instance.target, tracefs, instance, long_size)
         self._armed: dict[Armed, ProbeSteps] = {}
         self._stuck: list[ProbeSteps] = []
         self._formats: dict[int, EventFormat] = {}
         self._resting = ParkedEvents(tracefs)
-        self._losses = LossCounter(tracefs, instance)
-        self.stillness = TracingPause(target, instance, pump, self._losses)
-        """Pause of the instance around operations that empty the buffer."""
         self._closed = False
 
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
         return tuple(self._armed)
+
+    def formats(self) -> Mapping[int, EventFormat]:
+        """Return the formats of all events ever armed, by id; a later event replaces an earlier one of its id."""
+        return MappingProxyType(dict(self._formats))
 
     def arm(
         self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
@@ -91,7 +74,7 @@ class ArmedProbes:
             FileRefused: a file of the new events could not be read; undone as well.
             TargetLost: the far side undoes what it was told to guard.
         """
-        with self._lock:
+        with self.lock:
             if self._closed:
                 raise TargetUnusable("the session is closed")
             refuse_conflicts(plan, [armed.plan for armed in self._armed])
@@ -99,7 +82,7 @@ class ArmedProbes:
             holding = woken.holding if woken else self._arming.holding()
             filtered = woken.plan if woken else plan
             try:
-                exclude_own_processes(self.target, self.instance, append=self.follows_forks)
+                exclude_own_processes(self._target, self._instance, append=self.follows_forks)
                 if woken:
                     self._arming.change_filters(woken.plan, plan, holding)
                     filtered = plan
@@ -110,14 +93,15 @@ class ArmedProbes:
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
                 triggers = [(event, text) for event in plan.events for text in event.triggers]
-                with self.stillness.around(text for _, text in triggers):
+                with self._stillness.around(text for _, text in triggers):
                     for event, text in triggers:
                         self._arming.add_trigger(event, text, holding)
                 with self._until_stacks_come(holding, mode):
                     self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
-                self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
+                plans = [*(one.plan for one in self._armed), plan]
+                leave_shared_events(self._tracefs, self._instance, plans, len(self._armed), holding)
                 self._lay(filtered, holding)  # by the plan whose filters the kernel has
                 raise
             self._armed[armed] = holding
@@ -131,7 +115,7 @@ class ArmedProbes:
         """
         alone = mode is Mode.RECORD and all(other.mode is not Mode.RECORD for other in self._armed.values())
         stacks = any(records_stacks(text) for _, text in holding.triggers)
-        return self.stillness.hold() if alone and stacks else contextlib.nullcontext()
+        return self._stillness.hold() if alone and stacks else contextlib.nullcontext()
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters, where it is; gives it as it is now.
@@ -144,7 +128,7 @@ class ArmedProbes:
             ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
             TargetLost: the far side takes all away.
         """
-        with self._lock:
+        with self.lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
             refuse_conflicts(plan, [one.plan for one in self._armed if one is not armed])
@@ -160,7 +144,7 @@ class ArmedProbes:
         same probe. Returns the steps that failed; close() tries them again. Raises ProbeRefused, FileRefused,
         TargetLost: it does what it did.
         """
-        with self._lock:
+        with self.lock:
             now = next((one for one in self._armed if one.key is armed.key), None)
             if now is None:
                 return []
@@ -183,10 +167,10 @@ class ArmedProbes:
         `by_hand`: where the probe is armed anew the trigger is wanted again (`kernel.session.rearm`).
         Gives formats of what the trigger may put into the buffer. Raises ProbeRefused, FileRefused, TargetLost.
         """
-        with self._lock:
+        with self.lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
-            with self.stillness.around([text]):
+            with self._stillness.around([text]):
                 self._arming.add_trigger(event, text, self._armed[armed])
             if by_hand and (event, text) in self._armed[armed].triggers:
                 self._armed[armed].by_hand.append((event, text))
@@ -196,7 +180,7 @@ class ArmedProbes:
 
     def add_event(self, armed: Armed, event: PlannedEvent) -> None:
         """Make an event that a probe's triggers fire, once; it goes with it. Raises ProbeRefused, TargetLost."""
-        with self._lock:
+        with self.lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
             holding = self._armed[armed]
@@ -211,12 +195,12 @@ class ArmedProbes:
     def zero_histogram(self, event: PlannedEvent, text: str) -> None:
         """Set the counts of a hist trigger that is there to 0. Raises FileRefused, TargetLost."""
         head, link, condition = text.partition(" if ")
-        with self._lock:
-            self.target.perform(self.instance.trigger(event.path, f"{head}:clear{link}{condition}"))
+        with self.lock:
+            self._target.perform(self._instance.trigger(event.path, f"{head}:clear{link}{condition}"))
 
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
-        with self._lock:
+        with self.lock:
             if armed in self._armed:
                 self._arming.remove_trigger(event, text, self._armed[armed])
 
@@ -233,14 +217,16 @@ class ArmedProbes:
 
         Returns the steps that failed; close() tries them again. A probe that is not armed any more is no error.
         """
-        with self._lock:
+        with self.lock:
             if armed not in self._armed:
                 return []
             missed: dict[str, int | None] = {}
             with contextlib.suppress(KernelError):
                 missed = self._losses.missed(armed.plan.events)
             plans = [one.plan for one in self._armed]
-            failures = self._leave_shared(plans, list(self._armed).index(armed), self._armed[armed])
+            failures = leave_shared_events(
+                self._tracefs, self._instance, plans, list(self._armed).index(armed), self._armed[armed]
+            )
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events, missed)
             return failures + self._lay(armed.plan, self._armed.pop(armed))
@@ -251,7 +237,7 @@ class ArmedProbes:
         """
         failures = self._resting.lay(plan, holding)
         if any(other.mode is Mode.RECORD for other in self._armed.values()):
-            self.stillness.read_all()
+            self._stillness.read_all()
             return failures
         return failures + self._remove_resting(self._resting.all())
 
@@ -265,25 +251,6 @@ class ArmedProbes:
             self._losses.remember(events, missed)
         return failures
 
-    def _leave_shared(self, plans: list[Plan], number: int, holding: ProbeSteps) -> list[UndoFailure]:
-        """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
-
-        `plans` are those that are armed, in this order; the `number`-th is the one that goes, all of it or what there
-        is of it.
-        """
-        failures: list[UndoFailure] = []
-        for one in shared_events(plans, number):
-            step = self._tracefs.define(one.event.remove)
-            try:
-                for step in removals(self._tracefs, one):
-                    self.target.perform(step)
-            except KernelError as error:
-                failures.append(UndoFailure(step, error))
-            with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
-                holding.enabled.forget(self.instance.enable(one.event.path, False))
-                holding.defined.forget(self._tracefs.define(one.event.remove))
-        return failures
-
     def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits) -> MeasuredRate | None:
         """Measure the rate of the events of a plan, if limits ask for it. Raises TooFast, TargetLost."""
         taken = {event.path for armed in self._armed for event in armed.plan.events}
@@ -292,25 +259,44 @@ class ArmedProbes:
         # An event that another probe has too would count both.
         if not limits.max_rate or not events or any(event.path in taken for event in events):
             return None
-        found = measured(self.instance, events, holding.counted, holding.name)
+        found = measured(self._instance, events, holding.counted, holding.name)
         if found is not None:
-            reader, slowdown = getattr(self.target, "reader", None), getattr(self.target, "slowdown", 1)
+            reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
             found = found._replace(reader=reader, slowdown=slowdown)
         if found is not None and exceeds_limits(plan, found, limits):
             raise too_fast_error(plan, found, limits)
         return found
+
+    def counts(self, pump: Pump) -> LossCounts:
+        """Return the losses since the session began, with those of its pump. Raises TargetLost."""
+        with self.lock:
+            events = [event for armed in self._armed for event in armed.plan.events]
+            resting = [event for plan in self._resting.plans for event in plan.events]
+            counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
+            return self._losses.counts(
+                events, pump, [event for armed in counting for event in armed.plan.events], resting
+            )
+
+    def close(self) -> list[UndoFailure]:
+        """Disarm everything, for good; every step is tried. A second call tries what failed in the first."""
+        with self.lock:
+            self._closed = True
+            holdings = [one.holding for one in self._resting.all()] + list(self._armed.values()) + self._stuck
+            self._armed.clear()
+            self._stuck.clear()
+            return self._remove(holdings)
 
     def _remove(self, holdings: list[ProbeSteps]) -> list[UndoFailure]:
         """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
         if not holdings:
             return []
         failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
-        self.stillness.read_all()
+        self._stillness.read_all()
         # An event that several probes share goes when the triggers of all of them are gone.
         path = self._tracefs.define("").path
         for holding in reversed(holdings):
             failures += holding.defined.run(down_to=holding.defined.first(path))
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
-        self.stillness.look()
+        self._stillness.look()
         self._stuck += [holding for holding in holdings if holding.stuck]
         return failures

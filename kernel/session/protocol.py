@@ -16,7 +16,7 @@ from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.session import start
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.target import Target
 from probes.plans.plan import Plan, PlannedEvent
 
@@ -47,15 +47,9 @@ class AnyPump(Protocol):
         """
 
 
-class AnySession(Protocol):
-    """Methods of a session that `Watch` uses."""
+class AnyProbes(Protocol):
+    """Armed probes of a session, and all changes to them."""
 
-    @property
-    def group(self) -> str: ...
-    @property
-    def header(self) -> HeaderPage: ...
-    @property
-    def pump(self) -> AnyPump: ...
     @property
     def armed(self) -> tuple[Armed, ...]: ...
     def arm(self, plan: Plan, limits: Limits = ..., mode: Mode = ..., key: object | None = ...) -> Armed: ...
@@ -67,6 +61,19 @@ class AnySession(Protocol):
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None: ...
     def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]: ...
     def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]: ...
+
+
+class AnySession(Protocol):
+    """Methods of a session that `Watch` uses."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def header(self) -> HeaderPage: ...
+    @property
+    def pump(self) -> AnyPump: ...
+    @property
+    def probes(self) -> AnyProbes: ...
     def resize(self, kb: int) -> int: ...
     @property
     def buffer_kb(self) -> int: ...

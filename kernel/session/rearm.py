@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kernel.errors import KernelError, TargetLost
+from kernel.guards.limits import UNLIMITED
 from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.session.session import UNLIMITED, Armed
 from probes.plans.plan import Plan
 
 
@@ -32,8 +33,10 @@ class Rearmed(NamedTuple):
 def told(session: AnySession, armed: Armed) -> ArmedState:
     """Return the state of a probe of a session, before the probe goes."""
     numbers = {event.path: number for number, event in enumerate(armed.plan.events)}
-    triggers = tuple((numbers[event.path], text) for event, text in session.by_hand(armed) if event.path in numbers)
-    return ArmedState(armed.key, session.mode(armed), triggers)
+    triggers = tuple(
+        (numbers[event.path], text) for event, text in session.probes.by_hand(armed) if event.path in numbers
+    )
+    return ArmedState(armed.key, session.probes.mode(armed), triggers)
 
 
 def arm_again(session: AnySession, plan: Plan, was: ArmedState) -> Rearmed:
@@ -41,11 +44,11 @@ def arm_again(session: AnySession, plan: Plan, was: ArmedState) -> Rearmed:
 
     How fast it may be was asked when it was armed first.
     """
-    fresh = session.arm(plan, UNLIMITED, was.mode, was.key)
+    fresh = session.probes.arm(plan, UNLIMITED, was.mode, was.key)
     refused: list[tuple[str, KernelError]] = []
     for number, text in was.triggers:
         try:
-            session.add_trigger(fresh, plan.events[number], text)
+            session.probes.add_trigger(fresh, plan.events[number], text)
         except TargetLost:
             raise
         except KernelError as error:

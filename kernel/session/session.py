@@ -7,33 +7,39 @@ told from what a living one holds (`kernel.cleanup.leftovers`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 
-from events.format import EventFormat, HeaderPage
+from events.format import HeaderPage
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.guards.loss_counts import LossCounts
+from kernel.guards.loss_counts import LossCounter, LossCounts
 from kernel.pump import Pump
-from kernel.session.arm_steps import Mode
-from kernel.session.armed_probes import UNLIMITED, Armed, ArmedProbes
+from kernel.session.armed_probes import ArmedProbes
+from kernel.session.pause_tracing import TracingPause
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 
-__all__ = ["UNLIMITED", "Armed", "Session"]
 
-
-class Session(ArmedProbes):
+class Session:
     """Made by `open_session`; close it, or use it in a with block. Calls may come from any thread."""
 
     def __init__(
         self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, pump: Pump, header: HeaderPage
     ) -> None:
-        super().__init__(target, tracefs, instance, pump, header.long_size)
+        self.target = target
+        self.instance = instance
+        self.pump = pump
+        """Bytes of all CPUs; runs from the start."""
         self.group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
         """Group of all events of this session, for `probes.lowering.lower`."""
         self.header = header
         """Layout of the sub-buffers."""
+        losses = LossCounter(tracefs, instance)
+        self.stillness = TracingPause(target, instance, pump, losses)
+        """Pause of the instance around operations that empty the buffer."""
+        self.probes = ArmedProbes(tracefs, instance, self.stillness, losses, header.long_size)
+        """Armed probes, and all changes to them."""
+        self._tracefs = tracefs
         self._undo = undo
 
     def resize(self, kb: int) -> int:
@@ -42,7 +48,7 @@ class Session(ArmedProbes):
         To grow loses nothing of what is in it; to shrink loses what has no room (ring_buffer_resize). It goes with
         the instance. Raises FileRefused (no memory: it stays as it was), TargetLost.
         """
-        with self._lock:
+        with self.probes.lock:
             before = self.buffer_kb
             self.target.perform(self.instance.write("buffer_size_kb", str(kb)))
             return before
@@ -54,35 +60,21 @@ class Session(ArmedProbes):
         numbers = re.findall(r"\d+", self.instance.read("buffer_size_kb"))
         return int(numbers[-1]) if numbers else 0
 
-    def formats(self) -> Mapping[int, EventFormat]:
-        """Return the formats of all events ever armed, by id; a later event replaces an earlier one of its id."""
-        return MappingProxyType(dict(self._formats))
-
     def cmdlines(self) -> dict[int, str]:
         """Names of tasks, as far as the kernel remembers them: pid -> comm. Raises FileRefused, TargetLost."""
         return self._tracefs.saved_cmdlines()
 
     def counts(self) -> LossCounts:
         """Return the losses since the session began. Raises TargetLost."""
-        with self._lock:
-            events = [event for armed in self._armed for event in armed.plan.events]
-            resting = [event for plan in self._resting.plans for event in plan.events]
-            counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
-            return self._losses.counts(
-                events, self.pump, [event for armed in counting for event in armed.plan.events], resting
-            )
+        return self.probes.counts(self.pump)
 
     def close(self) -> list[UndoFailure]:
         """Disarm everything and remove the instance; every step is tried. Empty: nothing is left.
 
         Safe to call twice: a second call tries what failed in the first.
         """
-        with self._lock:
-            self._closed = True
-            holdings = [one.holding for one in self._resting.all()] + list(self._armed.values()) + self._stuck
-            self._armed.clear()
-            self._stuck.clear()
-            failures = self._remove(holdings)
+        with self.probes.lock:
+            failures = self.probes.close()
             # An open trace_pipe_raw keeps the instance as a held file does.
             self.pump.close()
             return failures + self._undo.run()

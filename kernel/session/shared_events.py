@@ -9,12 +9,15 @@ while still enabled (trace_uprobe.c, 6.1 to 7.3), which crashes the kernel at th
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kernel.errors import ProbeRefused
+from kernel.cleanup.undo import UndoFailure
+from kernel.errors import KernelError, ProbeRefused
+from kernel.session.arm_steps import ProbeSteps
 from kernel.target import Step
-from kernel.tracefs import Tracefs
+from kernel.tracefs import Instance, Tracefs
 from probes.command import UserProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.static_events import Latency, StaticEvent
@@ -76,6 +79,33 @@ def shared_events(plans: Sequence[Plan], number: int) -> list[SharedEvent]:
         if sum(probes) > len(event.lines):
             events.append(SharedEvent(event, sum(probes[:number])))
     return events
+
+
+def leave_shared_events(
+    tracefs: Tracefs, instance: Instance, plans: Sequence[Plan], number: int, holding: ProbeSteps
+) -> list[UndoFailure]:
+    """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
+
+    Args:
+        tracefs: of the kernel.
+        instance: of the session.
+        plans: those that are armed, in this order; the `number`-th is the one that goes, all of it or what there is
+            of it.
+        number: see `plans`.
+        holding: steps of the plan that goes.
+    """
+    failures: list[UndoFailure] = []
+    for one in shared_events(plans, number):
+        step = tracefs.define(one.event.remove)
+        try:
+            for step in removals(tracefs, one):
+                tracefs.target.perform(step)
+        except KernelError as error:
+            failures.append(UndoFailure(step, error))
+        with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+            holding.enabled.forget(instance.enable(one.event.path, False))
+            holding.defined.forget(tracefs.define(one.event.remove))
+    return failures
 
 
 def removals(tracefs: Tracefs, shared_event: SharedEvent) -> list[Step]:

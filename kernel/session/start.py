@@ -39,7 +39,7 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
-        session.follows_forks = follows_forks
+        session.probes.follows_forks = follows_forks
         pump.start()
         return session
     except BaseException as error:

@@ -22,9 +22,10 @@ from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.pump import Pump, newest
 from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession, open_session
 from kernel.session.rearm import ArmedState, Rearmed, arm_again, told
-from kernel.session.session import Armed, Session
+from kernel.session.session import Session
 from kernel.watch.counting_states import Phase
 from kernel.watch.event_fields import EventFields
 from kernel.watch.storm_guard import StormWatcher
@@ -99,7 +100,7 @@ class ArmedSet:
     def modes(self) -> tuple[Mode, ...]:
         """Modes of the armed probes, the oldest first. Never waits."""
         session = self._session
-        return tuple(session.mode(armed) for armed in session.armed) if session is not None else ()
+        return tuple(session.probes.mode(armed) for armed in session.probes.armed) if session is not None else ()
 
     @abstractmethod
     def _opened(self, session: AnySession) -> None:
@@ -108,7 +109,7 @@ class ArmedSet:
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
-        return self._session.armed if self._session else ()
+        return self._session.probes.armed if self._session else ()
 
     @property
     def session(self) -> AnySession | None:
@@ -161,14 +162,14 @@ class ArmedSet:
                 session = self._open()
                 # An event's name means one thing for as long as its events may be seen.
                 others = [plan for plan in self.known.plans if plan.probe != probe]
-                plans = [*others, *(armed.plan for armed in session.armed)]
+                plans = [*others, *(armed.plan for armed in session.probes.armed)]
                 taken = _paths(plans)
-                kinds = {event.path: kind_of(event) for armed in session.armed for event in armed.plan.events}
+                kinds = {event.path: kind_of(event) for armed in session.probes.armed for event in armed.plan.events}
                 plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session), kinds)
                 plan = self.connection.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._take_queue(session)
-                armed = session.arm(plan, limits, mode)
+                armed = session.probes.arm(plan, limits, mode)
                 self._inbox.append(armed)
                 self.known.add(armed)
         finally:
@@ -180,7 +181,7 @@ class ArmedSet:
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
         """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
         kept = [plan for plan in self.known.plans if plan.probe == probe]
-        kept += [armed.plan for armed in session.armed]
+        kept += [armed.plan for armed in session.probes.armed]
         return _paths(self.known.plans) - _paths(kept)
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
@@ -188,7 +189,7 @@ class ArmedSet:
         with self._lock:
             if self._session is None:
                 return []
-            failures = self._session.disarm(armed)
+            failures = self._session.probes.disarm(armed)
             self._take_queue(self._session)
             if any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
@@ -206,7 +207,7 @@ class ArmedSet:
                 # An entry of before must not be paired with an exit of now.
                 self._take_queue(session)
                 self._inbox.append(_PROBE_CHANGED)
-            failures = session.switch(armed, mode)
+            failures = session.probes.switch(armed, mode)
         self.on_data()
         return failures
 
@@ -241,7 +242,7 @@ class ArmedSet:
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
             session.pump.settle()  # what passed the filter of before comes before the mark
             self._take_queue(session)
-            changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
+            changed = session.probes.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.
                 self._inbox.append(_PROBE_CHANGED)
@@ -256,7 +257,7 @@ class ArmedSet:
         Raises ProbeRefused, FileRefused, TargetUnusable: it is armed again as it was; TargetLost.
         """
         session = self._session
-        if session is None or armed not in session.armed:
+        if session is None or armed not in session.probes.armed:
             raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
         was = told(session, armed)
         self.disarm(armed)
@@ -299,7 +300,7 @@ class ArmedSet:
         with self._lock:
             if self._session is not None:
                 self._take_queue(self._session)
-                self._inbox.append(self._session.add_trigger(armed, event, text))
+                self._inbox.append(self._session.probes.add_trigger(armed, event, text))
                 self.known.add_trigger(event, text)
         if event.path in self.known.with_stacks:
             self.connection.load_symbols()
@@ -324,12 +325,12 @@ class ArmedSet:
             session, cut = make(old)
             old.pump.close()
             self._take_queue(old)
-            self._inbox += [*([cut] if cut.marked else []), NewGroup(old.group, session.group), *session.armed]
+            self._inbox += [*([cut] if cut.marked else []), NewGroup(old.group, session.group), *session.probes.armed]
             session.pump.on_data = self._tell
             self._follow(session)
-            for armed in session.armed:
+            for armed in session.probes.armed:
                 self.known.add(armed)
-                for event, text in session.triggers(armed):
+                for event, text in session.probes.triggers(armed):
                     self.known.add_trigger(event, text)
             self.guard.restart()
         self.on_data()
@@ -354,7 +355,7 @@ class ArmedSet:
             self._session.pump.on_data = self._tell
             self.known.group = self._session.group
             self._opened(self._session)
-            for armed in self._session.armed:
+            for armed in self._session.probes.armed:
                 self.known.add(armed)
         return self._session
 

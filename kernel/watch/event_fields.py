@@ -19,7 +19,7 @@ from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 if TYPE_CHECKING:
-    from kernel.session.session import Armed
+    from kernel.session.armed import Armed
 
 _UNKNOWN = PlanColumn("", "")
 """Column of a field that is in no plan."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from events.summary.hist_text import Histogram, may_be_forged, parse_hist, sections
 from kernel.errors import FileRefused, KernelError
-from kernel.session.armed_probes import text_fields
+from kernel.session.armed import text_fields
 from kernel.session.session import Session
 from kernel.watch.armed_set import ArmedSet
 from probes.hist.kept import is_session_trigger
@@ -39,12 +39,12 @@ def events_with_tables(watch: ArmedSet) -> tuple[PlannedEvent, ...]:
     if not isinstance(session, Session):
         return ()
     current = {
-        event.path: event for armed in session.armed for event in armed.plan.events
+        event.path: event for armed in session.probes.armed for event in armed.plan.events
     }  # with the present filters
     events = {
         event.path: current.get(event.path, event)
-        for armed in session.armed
-        for event, text in session.triggers(armed)
+        for armed in session.probes.armed
+        for event, text in session.probes.triggers(armed)
         if event.recorded and text.strip().startswith("hist") and not is_session_trigger(text)
     }
     return tuple(events.values())
@@ -79,7 +79,7 @@ def histograms_of(session: Session, path: str, text: str) -> tuple[Histogram, ..
         path: path of the event.
         text: content of the file.
     """
-    texts = text_fields(session.armed, path)
+    texts = text_fields(session.probes.armed, path)
     if may_be_forged(text, texts):
         triggers = session.instance.read(f"events/{path}/trigger").splitlines()
         if len(sections(text)) > sum(line.startswith("hist:") for line in triggers):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from events.summary.hist_text import Histogram
 from kernel.errors import KernelError, TargetLost, TargetUnusable
-from kernel.session.session import Armed, Session
+from kernel.session.armed import Armed
+from kernel.session.session import Session
 from kernel.watch.counting_states import (
     CountingState,
     Phase,
@@ -170,7 +171,9 @@ class Histograms:
         if self._seen is not session:
             # By the session, not by a call: whoever reads may meet the new one before `on_comeback` is called.
             self.state, self._seen = self.state.reconnect(), session
-        self.state = self.state.seen(SessionProbe(one.key, one.plan, session.mode(one)) for one in session.armed)
+        self.state = self.state.seen(
+            SessionProbe(one.key, one.plan, session.probes.mode(one)) for one in session.probes.armed
+        )
 
     def _settle(self, session: Session) -> None:
         """Perform steps until there is none. Raises TargetLost, or the first refusal when all is given back."""
@@ -192,7 +195,7 @@ class Histograms:
             raise first
 
     def _perform(self, session: Session, step: Step) -> None:
-        armed = {one.key: one for one in session.armed}
+        armed = {one.key: one for one in session.probes.armed}
         if isinstance(step, SwitchMode):
             if step.key in armed:
                 self.watch.switch(armed[step.key], step.mode)
@@ -200,11 +203,11 @@ class Histograms:
             self._write(session, [armed[key] for key in step.keys if key in armed])
         elif isinstance(step, ZeroCounts):
             for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
-                session.zero_histogram(event, text)
+                session.probes.zero_histogram(event, text)
         elif isinstance(step, RemoveTriggers) and step.key in armed:
             written = self._keeping.get(step.key)
             for event, text in reversed(_triggers(written)) if written is not None else ():
-                session.remove_trigger(armed[step.key], event, text)
+                session.probes.remove_trigger(armed[step.key], event, text)
 
     def _write(self, session: Session, probes: Sequence[Armed]) -> None:
         """Write the triggers, in a pause of the instance (`kernel.session.pause_tracing`) with a gap in what is
@@ -218,12 +221,14 @@ class Histograms:
             for armed in probes:
                 mine = [one for one in self._fields if one.key is armed.key]
                 fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
-                wanted = plan_histograms(armed.plan, session.name(armed), clock[1] if clock else "global", fields)
+                wanted = plan_histograms(
+                    armed.plan, session.probes.name(armed), clock[1] if clock else "global", fields
+                )
                 self._keeping[armed.key] = wanted
                 if wanted.synthetic is not None:
-                    session.add_event(armed, wanted.synthetic)
+                    session.probes.add_event(armed, wanted.synthetic)
                 for event, text in _triggers(wanted):
-                    session.add_trigger(armed, event, text, by_hand=False)
+                    session.probes.add_trigger(armed, event, text, by_hand=False)
 
     def _read(self, session: Session) -> Iterator[HistogramReading]:
         texts: dict[str, tuple[Histogram, ...]] = {}

@@ -20,9 +20,10 @@ from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, KernelEr
 from kernel.remote.silence import words
 from kernel.remote.target import RemoteTarget
 from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
 from kernel.session.rearm import arm_again, told
-from kernel.session.session import Armed, Session
+from kernel.session.session import Session
 from kernel.target import Target
 from kernel.watch.watch import Watch
 from probes.plans.instance_groups import has_chosen_name, replace_group, with_group
@@ -244,7 +245,7 @@ class ReconnectAttempt:
             raise ConnectionGone(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
         session = self.watch.session
-        named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.armed)
+        named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.probes.armed)
         with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
             # Before anything is armed: it may have events under names that are wanted.
             target.predecessors.take_away(target, abandoned_processes.UNDOING if named else 0.0)
@@ -280,7 +281,7 @@ class ReconnectAttempt:
                     session.resize(self.watch.wanted_kb)
                 if not known:
                     session.stillness.begin()
-                for armed in old.armed:
+                for armed in old.probes.armed:
                     fresh = _defined_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
@@ -290,7 +291,9 @@ class ReconnectAttempt:
             except BaseException:
                 session.close()
                 raise
-            recorded = bool(self.watch.traces) or any(old.mode(armed) is not Mode.OFF for armed in old.armed)
+            recorded = bool(self.watch.traces) or any(
+                old.probes.mode(armed) is not Mode.OFF for armed in old.probes.armed
+            )
             return session, known[0]._replace(missing=recorded)
 
         cut = self.watch.exchange(make)
@@ -324,11 +327,11 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
 def _switched_on(old: AnySession, armed: Armed, fresh: Armed, session: Session, refused: list[str]) -> bool:
     """Set the mode that a probe had in another session; disarm it if the kernel rejects that. Raises TargetLost."""
     try:
-        session.switch(fresh, old.mode(armed))
+        session.probes.switch(fresh, old.probes.mode(armed))
     except TargetLost:
         raise
     except KernelError as error:
         refused.append(f"{armed.plan.probe.subject}: {error}")
-        session.disarm(fresh)
+        session.probes.disarm(fresh)
         return False
     return True

@@ -25,7 +25,7 @@ from kernel.errors import FileRefused
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import FACT_BLOBS
 from kernel.safe_files.new_file import create_or_device
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from probes.facts.json_values import facts_to_dict
 from probes.plans.json_values import plan_to_dict
 from probes.plans.plan import Plan

@@ -15,8 +15,8 @@ from events.format import EventFormat
 from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.guards.loss_counts import LossCounts
+from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.session.session import Armed
 from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.recorder import MOST_WAITING, Recorder
 

@@ -14,7 +14,7 @@ from kernel.errors import KernelError
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.storm_rates import StormGuard, WatchedProbe, sample_rates
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 
 if TYPE_CHECKING:
     from kernel.session.protocol import AnySession
@@ -73,9 +73,9 @@ class StormWatcher:
             seen: events by `group/event` that reached the store so far.
             switch: changes a probe's mode.
         """
-        enabled = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
+        enabled = [armed for armed in session.probes.armed if session.probes.mode(armed) is not Mode.OFF]
         with self._lock:
-            probes = [_watched_probe(armed, session.mode(armed)) for armed in enabled]
+            probes = [_watched_probe(armed, session.probes.mode(armed)) for armed in enabled]
             storms = self._storms.look(sample_rates(counts, seen, self._clock()), probes)
         for storm in storms:  # without the lock: the screen must not wait for the kernel
             failures: object = ()
@@ -83,8 +83,8 @@ class StormWatcher:
             with contextlib.suppress(KernelError):  # the pump reports a lost connection
                 failures = switch(enabled[storm.number], Mode.OFF)
             undo_failures = tuple(failures) if isinstance(failures, list) else ()
-            current = next((armed for armed in session.armed if armed.key is key), None)
-            if current is not None and session.mode(current) is Mode.OFF:
+            current = next((armed for armed in session.probes.armed if armed.key is key), None)
+            if current is not None and session.probes.mode(current) is Mode.OFF:
                 with self._lock:
                     self._unreported.append(StoppedProbe(current, storm.rate, self.limit, undo_failures))
 

@@ -30,8 +30,9 @@ from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.recording.plans import recorded_graph
 from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.session.session import Armed, Session
+from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.watch.armed_set import ArmedSet, Entry, NewGroup
 from kernel.watch.cgroup_lookup import CgroupLookup
@@ -338,7 +339,7 @@ class Watch(ArmedSet):
         outage.
         """
         session = self._session
-        counted = session is not None and session.mode(armed) is Mode.COUNT
+        counted = session is not None and session.probes.mode(armed) is Mode.COUNT
         failures = super().switch(armed, mode)
         if counted and mode is not Mode.COUNT:
             # Of kprobes the kernel counts hits in every mode.

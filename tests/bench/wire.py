@@ -81,7 +81,7 @@ def _ours(guest: Guest, line: SlowLine, work: str) -> float:
     with contextlib.closing(far) as target, open_session(target, buffer_kb=8192) as session:
         path = f"{session.group}/read"
         made = PlannedEvent(session.group, "read", f"p:{path} {LINE}", f"-:{path}", filter=FILTER)
-        session.arm(Plan(Probe(ProbePlace("vfs_read")), (made,)))
+        session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (made,)))
         before = line.carried
         guest.run(work, 120)
         came = _settled(session)

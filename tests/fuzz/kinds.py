@@ -194,7 +194,7 @@ def _recording(data: bytes) -> None:
     session = ReplaySession(target)
     session.counts()
     session.cmdlines()
-    armed = session.armed
+    armed = session.probes.armed
     store = Store(Decoder({}, session.header), 1 << 24)
     for one in armed:
         store.use(one.formats)

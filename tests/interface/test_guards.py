@@ -209,7 +209,7 @@ async def test_what_is_too_fast_is_asked_about(living, key, mode):
         await pilot.press(key)
         await until(lambda: app.watching.armed, pilot)
         (armed,) = app.watching.armed
-        assert app.watching.session.mode(armed) is mode
+        assert app.watching.session.probes.mode(armed) is mode
         await until(lambda: app.screen is app.places.live, pilot)
     app.watching.close()
     assert not found.traces
@@ -248,10 +248,10 @@ async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
         await until(lambda: found.files[size] == b"1410", pilot)
         (armed,) = app.watching.armed
         await pilot.press("c")
-        await until(lambda: app.watching.session.mode(armed) is Mode.COUNT, pilot)
+        await until(lambda: app.watching.session.probes.mode(armed) is Mode.COUNT, pilot)
         await until(lambda: "count only" in "\n".join(screen_text(app)), pilot)
         await pilot.press("r")
-        await until(lambda: app.watching.session.mode(armed) is Mode.RECORD, pilot)
+        await until(lambda: app.watching.session.probes.mode(armed) is Mode.RECORD, pilot)
     app.watching.close()
     assert not found.traces
 
@@ -288,10 +288,10 @@ async def test_a_storm_is_told(living):
         app.watching.guard.limit = 1000
         end = time.monotonic() + 60
         (armed,) = app.watching.armed
-        while app.watching.session.mode(armed) is not Mode.OFF and time.monotonic() < end:
+        while app.watching.session.probes.mode(armed) is not Mode.OFF and time.monotonic() < end:
             found.overrun += 100_000
             await pilot.pause(0.3)
         await until(lambda: any("was stopped" in one.text for one in app.said), pilot)
-        assert app.watching.session.mode(armed) is Mode.OFF
+        assert app.watching.session.probes.mode(armed) is Mode.OFF
     app.watching.close()
     assert not found.traces

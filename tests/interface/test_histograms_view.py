@@ -60,7 +60,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
 
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel") and said(app, "0 hits since it began"), pilot)
-        assert app.watching.session.mode(armed) is Mode.COUNT
+        assert app.watching.session.probes.mode(armed) is Mode.COUNT
         living.hit(event.path)
         await until(lambda: said(app, "in the kernel: 1 hits since it began"), pilot)
         for answer, hits in (("enter", 1), ("y", 0)):  # it can't be taken back, so Enter means no
@@ -78,7 +78,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         assert app.screen._list.option_count == 1
         await pilot.press("escape", "s", "k")
         await until(lambda: said(app, "● following"), pilot)
-        assert app.watching.session.mode(armed) is Mode.RECORD
+        assert app.watching.session.probes.mode(armed) is Mode.RECORD
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid.execname"]
         await pilot.press("k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)

@@ -302,7 +302,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
 def has_trigger(host, wanted):
     """Whether the probe of a host has a trigger."""
     watch = host.watch
-    return any(there == wanted for armed in watch.armed for _, there in watch.session.triggers(armed))
+    return any(there == wanted for armed in watch.armed for _, there in watch.session.probes.triggers(armed))
 
 
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):

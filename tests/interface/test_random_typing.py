@@ -85,7 +85,7 @@ class State(NamedTuple):
 def state_of(app: Probewright, folder: Path) -> State:
     watching = app.watching
     assert watching is not None and watching.session is not None
-    modes = {str(one.plan.probe): watching.session.mode(one) for one in watching.armed}
+    modes = {str(one.plan.probe): watching.session.probes.mode(one) for one in watching.armed}
     return State(len(watching.store or ()), modes, sorted(folder.rglob("*")), watching.recorder is not None)
 
 

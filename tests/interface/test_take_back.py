@@ -140,15 +140,15 @@ async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read", "vfs_write")
         before = [armed.plan for armed in app.watching.armed]
-        assert app.watching.session.switch(app.watching.armed[1], Mode.COUNT) == []
+        assert app.watching.session.probes.switch(app.watching.armed[1], Mode.COUNT) == []
         await pilot.press("D")
         await until(lambda: not app.watching.armed and app.undo, pilot)
         await pilot.press("u")
         await until(lambda: len(app.watching.armed) == 2, pilot)
         await until(lambda: says(app, "armed again: vfs_read, vfs_write"), pilot)
         session = app.watching.session
-        assert [armed.plan for armed in session.armed] == before
-        assert [session.mode(armed) for armed in session.armed] == [Mode.RECORD, Mode.COUNT]
+        assert [armed.plan for armed in session.probes.armed] == before
+        assert [session.probes.mode(armed) for armed in session.probes.armed] == [Mode.RECORD, Mode.COUNT]
         assert not app.undo
     app.watching.close()
     assert not found.traces
@@ -277,9 +277,11 @@ async def test_a_remedy_is_taken_back(living, key, mode):
             assert not app.undo
             return
         await until(lambda: app.undo, pilot)
-        assert mode is None or app.watching.session.mode(app.watching.armed[0]) is mode
+        assert mode is None or app.watching.session.probes.mode(app.watching.armed[0]) is mode
         await pilot.press("u")
-        await until(lambda: not app.undo and app.watching.session.mode(app.watching.armed[0]) is Mode.RECORD, pilot)
+        await until(
+            lambda: not app.undo and app.watching.session.probes.mode(app.watching.armed[0]) is Mode.RECORD, pilot
+        )
         await until(lambda: app.watching.session.buffer_kb == size, pilot)
         assert app.watching.armed[0].plan == before.plan
     app.watching.close()

@@ -71,7 +71,7 @@ def main() -> None:
         with open_session(target) as session:
             path = f"{session.group}/read"
             event = PlannedEvent(session.group, "read", f"f:{path} vfs_read count", f"-:{path}")
-            session.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
+            session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
             end, size = time.monotonic() + 300, 0
             while not size and time.monotonic() < end:
                 size = sum(len(chunk.data) for batch in session.pump.drain() for chunk in batch.chunks)

@@ -49,12 +49,12 @@ def live(target: Target, tell: Callable[[], object], record: Callable[[Session],
     tell_steps(target, tell)
     session = open_session(target)
     ends = [event(session, "read", "f", "vfs_read", "$arg3"), event(session, "done", "f", "vfs_read%return")]
-    armed = session.arm(Plan(Probe(ProbePlace("vfs_read")), tuple(ends)))
+    armed = session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), tuple(ends)))
     counted = event(session, "open", "p", "vfs_open", triggers=("hist:keys=common_pid",))
-    session.arm(Plan(Probe(ProbePlace("vfs_open")), (counted,)))
+    session.probes.arm(Plan(Probe(ProbePlace("vfs_open")), (counted,)))
     line = f"s:synthetic/{SYNTHETIC} u64 took"
     synthetic = PlannedEvent("synthetic", SYNTHETIC, line, f"-:synthetic/{SYNTHETIC}", recorded=False)
-    session.arm(Plan(Probe(ProbePlace("x")), (synthetic,)))
+    session.probes.arm(Plan(Probe(ProbePlace("x")), (synthetic,)))
     drain = record(session)
     with open_graph(target, GRAPH, buffer_kb=64):
         for _ in range(_PASSES):
@@ -62,7 +62,7 @@ def live(target: Target, tell: Callable[[], object], record: Callable[[Session],
             tell()
             session.pump.wait(0.1)
     drain()
-    session.disarm(armed)
+    session.probes.disarm(armed)
     session.close()
 
 
@@ -89,7 +89,7 @@ def main() -> None:
 
     def record(session: Session) -> Callable[[], object]:
         recorder = Recorder(Path(sys.argv[2]), Connection(target))
-        recorder.begin(session.header, session.armed)
+        recorder.begin(session.header, session.probes.armed)
         print("recording", flush=True)
 
         def drain() -> None:

@@ -152,7 +152,7 @@ def look(target: LocalTarget) -> None:
 
 def live(target: LocalTarget, line: str, other: int) -> None:
     with open_session(target) as session:
-        armed = session.arm(plan(session, "rd", line))
+        armed = session.probes.arm(plan(session, "rd", line))
         ours = our_reads(session)
         batches = batches_with(session, other, 100)
         found = pids(session, batches)
@@ -165,7 +165,7 @@ def live(target: LocalTarget, line: str, other: int) -> None:
         # The control: let us in, and our own reading is seen. Each pass is bounded, so it ends all the same.
         target.perform(session.instance.write("set_event_notrace_pid", " "))
         let_in = our_reads(session, 500)
-        failures = session.disarm(armed)
+        failures = session.probes.disarm(armed)
         ANSWERS["live"] = {
             "formats": {str(number): found.path for number, found in armed.formats.items()},
             "ours": ours,
@@ -179,7 +179,7 @@ def live(target: LocalTarget, line: str, other: int) -> None:
             "cmdline": session.cmdlines().get(other, ""),
             "after": Tracefs(target, target.facts().tracefs).read("dynamic_events"),
         }
-        again = session.arm(plan(session, "again", line))
+        again = session.probes.arm(plan(session, "again", line))
         ANSWERS["ids"] = [next(iter(armed.formats)), next(iter(again.formats))]
         ANSWERS["close"] = len(session.close())
 
@@ -195,7 +195,7 @@ def refusals(target: LocalTarget) -> None:
             ("f vfs_read file->f_poss", {}),
         ):
             try:
-                session.arm(plan(session, "bad", line, **more))
+                session.probes.arm(plan(session, "bad", line, **more))
                 found.append([line, "armed"])
             except ProbeRefused as error:
                 refusal = error.verdict.error
@@ -230,17 +230,17 @@ def losses(line: str) -> None:
     target = Sleeper()
     target.asleep.set()
     with open_session(target, buffer_kb=16) as session:
-        armed = session.arm(plan(session, "rd", line))
+        armed = session.probes.arm(plan(session, "rd", line))
         until(lambda: session.counts().lost > 0)
         target.perform(session.instance.enable(f"{session.group}/rd", False))
         lost = session.counts().overrun
         stats = {cpu: stats.overrun for cpu, stats in session.instance.stats().items()}
-        session.disarm(armed)
-        session.arm(plan(session, "other", "p vfs_open"))
+        session.probes.disarm(armed)
+        session.probes.arm(plan(session, "other", "p vfs_open"))
         ANSWERS["losses"] = {"lost": lost, "stats": stats, "after": session.counts().overrun}
     with open_session(LocalTarget()) as session:
-        session.arm(plan(session, "slow", "r1 do_sys_poll"))
-        session.arm(plan(session, "fast", line))
+        session.probes.arm(plan(session, "slow", "r1 do_sys_poll"))
+        session.probes.arm(plan(session, "fast", line))
         # Two of them in it at once is one too many for `r1`; each stays there until its input ends.
         wait = "import select; one = select.poll(); one.register(0); one.poll()"
         sleepers = [subprocess.Popen(["python3", "-S", "-c", wait], stdin=subprocess.PIPE) for _ in range(3)]
@@ -249,7 +249,7 @@ def losses(line: str) -> None:
             sleeper.communicate()
         missed = session.counts().nmissed
         ANSWERS["nmissed"] = {path.split("/")[1]: count for path, count in missed.items()}
-        stack = session.arm(plan(session, "stack", line, triggers=("stacktrace",)))
+        stack = session.probes.arm(plan(session, "stack", line, triggers=("stacktrace",)))
         ANSWERS["stack_formats"] = sorted(found.path for found in stack.formats.values() if found.system == "ftrace")
         ANSWERS["stack_close"] = [str(failure.error) for failure in session.close()]
 
@@ -264,7 +264,7 @@ class BigPages(LocalTarget):
 
 def big_pages(line: str, other: int) -> None:
     with open_session(BigPages()) as session:
-        session.arm(plan(session, "rd", line))
+        session.probes.arm(plan(session, "rd", line))
         batches = batches_with(session, other, 50)
         sizes = {len(chunk.data) % 65536 for batch in batches for chunk in batch.chunks}
         found = pids(session, batches)
@@ -276,12 +276,12 @@ def dead_and_alive(target: LocalTarget, line: str) -> None:
     child = os.fork()
     if not child:
         session = open_session(LocalTarget())
-        session.arm(plan(session, "rd", line))
+        session.probes.arm(plan(session, "rd", line))
         os.write(done, b"x")
         time.sleep(600)
     os.read(ready, 1)
     with open_session(target) as living:
-        living.arm(plan(living, "rd", line))
+        living.probes.arm(plan(living, "rd", line))
         before = [found.name for found in leftovers.find(target)]
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

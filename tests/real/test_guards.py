@@ -210,7 +210,7 @@ def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch)
         # Past all checks of ours: the kernel drops the old filter where it can't read the new one.
         events = [*armed.plan.events[:-1], replace(armed.plan.events[-1], filter=text)]
         with pytest.raises(ProbeRefused):
-            watch.session.change_filters(armed, replace(armed.plan, events=tuple(events)))
+            watch.session.probes.change_filters(armed, replace(armed.plan, events=tuple(events)))
         for event in armed.plan.events:
             assert watch.session.instance.read(f"events/{event.path}/filter").strip() == "count == 5"
 
@@ -245,14 +245,14 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     storm = watch.arm(parse_probe(hot), at_any_rate=True)
     watch.guard.limit = 50  # `BUSY` is faster on whatever machine
     work = Work(guest, BUSY)
-    assert follow(watch, lambda: watch.session.mode(storm) is Mode.OFF)
+    assert follow(watch, lambda: watch.session.probes.mode(storm) is Mode.OFF)
     work.stop()
     (told,) = watch.guard.take()
     assert told.armed is storm
     assert told.rate > 50
     assert told.failures == ()
-    assert watch.session.mode(storm) is Mode.OFF
-    assert watch.session.mode(quiet) is Mode.RECORD
+    assert watch.session.probes.mode(storm) is Mode.OFF
+    assert watch.session.probes.mode(quiet) is Mode.RECORD
     (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
     bring_in(watch)
     before = dict(watch._seen())
@@ -264,7 +264,7 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert after.get(stopped.path, 0) == before.get(stopped.path, 0)
     watch.guard.limit = limits.STORM
     watch.switch(storm, Mode.RECORD)
-    assert watch.session.mode(storm) is Mode.RECORD
+    assert watch.session.probes.mode(storm) is Mode.RECORD
     reads(guest, READS)
     bring_in(watch)
     assert watch._seen().get(stopped.path, 0) >= before.get(stopped.path, 0) + READS
@@ -285,7 +285,7 @@ def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(w
     for record in ours:
         names = [row.value.partition("+")[0] for row in stack_rows(watch, record)]
         assert names[:2] == ["vfs_read", "ksys_read"]
-    watch.session.remove_trigger(armed, event, "stacktrace")
+    watch.session.probes.remove_trigger(armed, event, "stacktrace")
     said = watch.session.instance.read(f"events/{event.path}/trigger")
     assert "stacktrace" not in said
     assert "common_pid" in said

@@ -157,7 +157,7 @@ os.fork()
 session = open_session(LocalTarget())
 path = f"{session.group}/read"
 event = PlannedEvent(session.group, "read", f"p:{path} vfs_read", f"-:{path}")
-session.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
+session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (event,)))
 with open(f"/tmp/out{os.getpid()}", "w", buffering=1) as out:
     while True:
         if session.pump.drain():

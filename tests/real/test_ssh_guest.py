@@ -151,8 +151,8 @@ def test_files_of_the_kernel(target: RemoteTarget, guest_72: Guest) -> None:
 def test_events_of_others_and_none_of_our_own(target: RemoteTarget, guest_72: Guest) -> None:
     """vfs_read and the tcp path are what we and the ssh server live on: without the filter this would never end."""
     with open_session(target) as session:
-        session.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
-        session.arm(plan(session, "send", "p tcp_sendmsg"))
+        session.probes.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
+        session.probes.arm(plan(session, "send", "p tcp_sendmsg"))
         for _ in range(20):
             target.read("/proc/uptime")
         ours = set(target.our_pids())
@@ -173,7 +173,7 @@ def test_events_of_others_and_none_of_our_own(target: RemoteTarget, guest_72: Gu
 def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: RemoteTarget, guest_72: Guest) -> None:
     """Nobody asks but the stream itself, and its probe is never hit."""
     with open_session(target) as session:
-        session.arm(plan(session, "never", "p kernel_restart"))
+        session.probes.arm(plan(session, "never", "p kernel_restart"))
         heard = target.heard
         assert until(lambda: target.heard > heard), "a quiet line is asked for a word"
         guest_72.run(f"kill -STOP {target.owner.partition('_')[0]}")
@@ -187,7 +187,7 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: RemoteT
 
 def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: RemoteTarget, guest_72: Guest) -> None:
     with open_session(target, buffer_kb=64) as session:
-        session.arm(plan(session, "read", "p vfs_read"))
+        session.probes.arm(plan(session, "read", "p vfs_read"))
         guest_72.run("dd if=/dev/zero of=/dev/null bs=1 count=60000")
         found: list[tuple[int, str]] = []
 
@@ -203,11 +203,11 @@ def test_no_event_is_lost_when_another_probe_goes(target: RemoteTarget, guest_72
     """To remove an event that was on empties our buffer; see `kernel.session.parked_events`."""
     count = 60_000
     with open_session(target, buffer_kb=8192) as session, ThreadPoolExecutor(1) as worker:
-        session.arm(with_filter(plan(session, "read", "p vfs_read count=%dx:u64"), "count == 77"))
+        session.probes.arm(with_filter(plan(session, "read", "p vfs_read count=%dx:u64"), "count == 77"))
         reads = worker.submit(guest_72.run, f"dd if=/dev/zero of=/dev/null bs=77 count={count}")
         for number in range(6):
-            other = session.arm(plan(session, f"other{number}", "p vfs_rmdir"))
-            assert session.disarm(other) == []
+            other = session.probes.arm(plan(session, f"other{number}", "p vfs_rmdir"))
+            assert session.probes.disarm(other) == []
         reads.result()
         came = 0
 
@@ -224,14 +224,14 @@ def test_no_event_is_lost_when_another_probe_goes(target: RemoteTarget, guest_72
 
 def test_a_refusal_is_the_kernels_own(target: RemoteTarget) -> None:
     with open_session(target) as session, pytest.raises(ProbeRefused) as caught:
-        session.arm(plan(session, "bad", "f vfs_read file->f_poss"))
+        session.probes.arm(plan(session, "bad", "f vfs_read file->f_poss"))
     assert caught.value.verdict.error is not None
     assert caught.value.verdict.error.code == "NO_BTF_FIELD"
 
 
 def test_close_leaves_nothing(target: RemoteTarget, guest_72: Guest) -> None:
     session = open_session(target)
-    session.arm(plan(session, "read", "p vfs_read"))
+    session.probes.arm(plan(session, "read", "p vfs_read"))
     assert "pw_" in left(guest_72)
     target.close()  # not even the session: what is guarded is undone on the far side
     assert is_clean(guest_72), left(guest_72)
@@ -242,8 +242,8 @@ def test_a_cut_line_leaves_nothing(guest_72: Guest, dialect: str) -> None:
     target = reach(guest_72, dialect)
     try:
         session = open_session(target)
-        session.arm(plan(session, "read", "p vfs_read"))
-        session.arm(plan(session, "exit", "f vfs_read%return $retval"))
+        session.probes.arm(plan(session, "read", "p vfs_read"))
+        session.probes.arm(plan(session, "exit", "f vfs_read%return $retval"))
         found = left(guest_72)
         assert "exit" in found and "probewright-" in found
         os.kill(the_master(), signal.SIGKILL)
@@ -268,7 +268,7 @@ def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: s
         "options, python = json.loads(sys.argv[2]), sys.argv[3] == 'agent'\n"
         "target = open_ssh(Address('127.0.0.1', 'root'), options=options, python=python)\n"
         "session = open_session(target)\n"
-        "session.arm(plan(session, 'read', 'p vfs_read'))\n"
+        "session.probes.arm(plan(session, 'read', 'p vfs_read'))\n"
         "print('armed', flush=True); sys.stdin.read()\n"
     )
     top = str(Path(__file__).parents[2])
@@ -294,7 +294,7 @@ def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: s
 def test_kill_9_of_the_far_process_is_cleaned_up_at_the_next_start(guest_72: Guest, dialect: str) -> None:
     target = reach(guest_72, dialect)
     session = open_session(target)
-    session.arm(plan(session, "read", "p vfs_read"))
+    session.probes.arm(plan(session, "read", "p vfs_read"))
     group = session.group
     guest_72.run(f"kill -9 {target.owner.split('_')[0]}")
     with pytest.raises(TargetLost):
@@ -308,6 +308,6 @@ def test_kill_9_of_the_far_process_is_cleaned_up_at_the_next_start(guest_72: Gue
         assert [leftovers.remove(again, leftover) for leftover in found] == [[]]
         assert not leftovers.find(again)
         with open_session(again) as living:
-            living.arm(plan(living, "read", "p vfs_read"))
+            living.probes.arm(plan(living, "read", "p vfs_read"))
             assert not leftovers.find(again), "what lives is left alone"
     assert is_clean(guest_72), left(guest_72)

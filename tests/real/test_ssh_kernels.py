@@ -23,14 +23,14 @@ def test_events_arrive(guest: Guest) -> None:
         assert facts.machine == ("aarch64" if guest.kernel.arch == "arm64" else "x86_64")
         assert target.btf()[:2] == b"\x9f\xeb"
         with open_session(target) as session:
-            armed = session.arm(plan(session, "read", "p vfs_read"))
+            armed = session.probes.arm(plan(session, "read", "p vfs_read"))
             assert falls_silent(session)
             guest.workload(True)
             found = seen(session, 11)
             guest.workload(False)
             assert len(found) > 10
             assert not set(target.our_pids()) & {pid for pid, _ in found}
-            assert session.disarm(armed) == []
+            assert session.probes.disarm(armed) == []
             assert session.close() == []
     assert is_clean(guest), left(guest)
 

@@ -305,7 +305,7 @@ def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: flo
         target = far.enter_context(contextlib.closing(reach(through(line, guest_72))))
         session = far.enter_context(open_session(target, buffer_kb=64))
         # Random bytes, which nobody can pack.
-        session.arm(
+        session.probes.arm(
             plan(
                 session,
                 "read",
@@ -347,7 +347,7 @@ def test_through_a_jump_host(guest_72: Guest, tmp_path: Path, monkeypatch: pytes
         monkeypatch.setenv("PATH", jump.client(far=behind, gate={})["PATH"])
         with contextlib.closing(open_ssh(Address("far"))) as target, open_session(target) as session:
             assert target.facts().release == guest_72.kernel.release
-            session.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
+            session.probes.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
             guest_72.run("dd if=/dev/zero of=/dev/null bs=4711 count=5")
             assert len(seen(session, 5)) >= 5
             assert session.close() == []

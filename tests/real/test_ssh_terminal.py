@@ -24,7 +24,7 @@ from kernel.session.start import open_session
 from tests.real.test_ssh_guest import plan
 target = open_ssh(Address("127.0.0.1", "root"), options=json.loads(sys.argv[2]))
 session = open_session(target)
-session.arm(plan(session, "read", "p vfs_read"))
+session.probes.arm(plan(session, "read", "p vfs_read"))
 print("armed", flush=True)
 try:
     time.sleep(3600)

@@ -20,8 +20,8 @@ from tui.notifications import Notices
 if TYPE_CHECKING:
     from textual.worker import Worker
 
+    from kernel.session.armed import Armed
     from kernel.session.rearm import ArmedState
-    from kernel.session.session import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from probes.plans.plan import Plan

@@ -46,7 +46,9 @@ class HostsTriggerScreen(TriggerDialog):
         errors = []
         for watch in self._watches():
             for armed in watch.armed:
-                if watch.session is not None and any(text == trigger for _, trigger in watch.session.triggers(armed)):
+                if watch.session is not None and any(
+                    text == trigger for _, trigger in watch.session.probes.triggers(armed)
+                ):
                     is_present = True
                     continue
                 verdicts = [watch.connection.trigger_verdict(armed.plan, event, text) for event in armed.plan.events]

@@ -13,7 +13,7 @@ from tui.live.view_switch import ViewSwitch
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:
-    from kernel.session.session import Armed
+    from kernel.session.armed import Armed
 
 
 class ArmedControl:

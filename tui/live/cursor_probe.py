@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from kernel.session.session import Armed
+    from kernel.session.armed import Armed
 
 STACKS: Final = ("ftrace/kernel_stack", "ftrace/user_stack")
 """Events that the kernel adds to those of probes; they name no probe."""

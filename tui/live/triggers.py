@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
 from tui import kernel_jobs
@@ -47,7 +47,7 @@ class TriggerScreen(TriggerDialog):
     def _there(self) -> tuple[tuple[PlannedEvent, str], ...]:
         """Return the triggers that a person asked for; counting in the kernel removes its own."""
         session = self._watching.session
-        found = session.triggers(self._armed) if session is not None else ()
+        found = session.probes.triggers(self._armed) if session is not None else ()
         return tuple(one for one in found if not is_session_trigger(one[1]))
 
     def _takers(self, text: str) -> list[PlannedEvent]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from kernel.guards.loss_counts import LossCounts
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlannedEvent, titles_of
 from tui.present.status import losses_of
@@ -51,7 +51,7 @@ def _probe(watching: Watch, armed: Armed, counts: LossCounts | None, name: str) 
     missed = [number for path in paths if (number := counts.nmissed.get(path)) is not None] if counts else []
     return ProbeLoss(
         name,
-        session.mode(armed).value if session is not None else "",
+        session.probes.mode(armed).value if session is not None else "",
         pace,
         sum(hits) if hits else None,
         sum(missed) if missed else None,

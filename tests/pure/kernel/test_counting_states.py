@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.target import Step
 from kernel.watch import reconnect
 from kernel.watch.counting_states import CountingState, Phase, SessionProbe, next_step
@@ -175,7 +175,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     def remove_by_hand(self, name: str) -> None:
         if name in self.probes and self.probes[name].by_hand:
             text = next(iter(self.probes[name].by_hand))
-            self.watch.session.remove_trigger(self.armed(name), self.entry(name), text)
+            self.watch.session.probes.remove_trigger(self.armed(name), self.entry(name), text)
             del self.probes[name].by_hand[text]
 
     @connected
@@ -192,7 +192,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     def switch(self, name: str, mode: Mode) -> None:
         """Someone else does: a guard, a key."""
         if name in self.probes:
-            one, now = self.probes[name], self.watch.session.mode(self.armed(name))
+            one, now = self.probes[name], self.watch.session.probes.mode(self.armed(name))
             assert self.watch.switch(self.armed(name), mode) == []
             if mode is not now:
                 one.mode, one.since = mode, None
@@ -239,7 +239,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
                 one.since = 0
         for name, one in self.probes.items():
             # What could not be taken back from before is told by a step's failure, and stays to be tried again.
-            assert one.since is not None or self.watch.session.mode(self.armed(name)) is one.mode
+            assert one.since is not None or self.watch.session.probes.mode(self.armed(name)) is one.mode
 
     # -- what has to be so --------------------------------------------------------------------------------------
 

@@ -165,16 +165,16 @@ def test_an_entry_without_the_keys_of_its_trigger_has_one_key_all_the_same():
 def test_those_of_people_are_read_and_none_of_our_own(capsys):
     target = HistKernel()
     with open_session(target) as session:
-        armed = session.arm(plan(session.group))
+        armed = session.probes.arm(plan(session.group))
         watch = OneSession(session)
         assert events_with_tables(watch) == () and list(read_tables(watch)) == []
         entry, leave = armed.plan.events
-        session.add_trigger(armed, entry, "hist:keys=common_pid.execname")
-        session.add_trigger(armed, entry, "hist:name=mine:keys=count")
-        session.add_trigger(armed, leave, f"hist:{KEYS}")
-        session.add_trigger(armed, leave, "stacktrace")
+        session.probes.add_trigger(armed, entry, "hist:keys=common_pid.execname")
+        session.probes.add_trigger(armed, entry, "hist:name=mine:keys=count")
+        session.probes.add_trigger(armed, leave, f"hist:{KEYS}")
+        session.probes.add_trigger(armed, leave, "stacktrace")
         Histograms(watch).begin([armed], [(entry.path, "count")])
-        assert session.mode(armed) is Mode.COUNT
+        assert session.probes.mode(armed) is Mode.COUNT
         for _ in range(3):
             target.hit(entry.path)
         found = [
@@ -199,7 +199,7 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
         print_tables(watch, as_json=False)
         assert "can't be read" in capsys.readouterr().err
         target.lost = False
-        session.disarm(armed)
+        session.probes.disarm(armed)
         assert list(read_tables(watch)) == []
     assert list(read_tables(SimpleNamespace(session=None))) == []
     assert not target.traces

@@ -11,7 +11,8 @@ from kernel.cleanup import leftovers
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.guards.rate_meter import KEYS
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed, Session
+from kernel.session.armed import Armed
+from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step
 from kernel.watch.histogram import Histograms
@@ -39,10 +40,10 @@ class OneSession:
 
     @property
     def armed(self) -> tuple[Armed, ...]:
-        return self.session.armed
+        return self.session.probes.armed
 
     def switch(self, armed: Armed, mode: Mode) -> object:
-        return self.session.switch(armed, mode)
+        return self.session.probes.switch(armed, mode)
 
 
 def plan(group: str, where: str = "") -> Plan:
@@ -107,11 +108,11 @@ def test_a_histogram_is_known_again_in_the_kernels_list(listed, same):
 def test_they_count_instead_of_recording_and_go_with_the_probe():
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(plan(session.group))
+        armed = session.probes.arm(plan(session.group))
         entry, leave = (event.path for event in armed.plan.events)
         kept = Histograms(OneSession(session))
         kept.begin([armed])
-        assert session.mode(armed) is Mode.COUNT
+        assert session.probes.mode(armed) is Mode.COUNT
         assert target.files[f"{OURS}/events/{entry}/enable"] == b"0"
         assert len(triggers(target, entry)) == len(triggers(target, leave)) == 3
         synthetic = f"synthetic/{session.group}__0_latency"
@@ -125,11 +126,11 @@ def test_they_count_instead_of_recording_and_go_with_the_probe():
         target.files[f"{OURS}/events/{synthetic}/hist"] = (latency + TOTALS.format(hits=5)).encode()
         assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 7), (TASK, 6), (LATENCY, 5)]
         kept.end()
-        assert session.mode(armed) is Mode.RECORD and target.files[f"{OURS}/events/{entry}/enable"] == b"1"
+        assert session.probes.mode(armed) is Mode.RECORD and target.files[f"{OURS}/events/{entry}/enable"] == b"1"
         assert triggers(target, entry) == triggers(target, leave) == [""]
         kept.begin([armed], recording=True)
-        assert session.mode(armed) is Mode.RECORD and len(triggers(target, entry)) == 2
-        session.disarm(armed)
+        assert session.probes.mode(armed) is Mode.RECORD and len(triggers(target, entry)) == 2
+        session.probes.disarm(armed)
         assert kept.counting == () and synthetic not in target.files[f"{ROOT}/dynamic_events"].decode()
     assert not target.traces and not target.guarded
 
@@ -139,7 +140,7 @@ def test_others_are_read_and_stand_still_while_the_kernel_empties_the_buffer(ref
     """Each trigger with times empties it, whoever has events in it."""
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(plan(session.group))
+        armed = session.probes.arm(plan(session.group))
         watch = OneSession(session)
         recording = f"{OURS}/tracing_on"
         asked: list[bytes] = []
@@ -162,11 +163,11 @@ def test_others_are_read_and_stand_still_while_the_kernel_empties_the_buffer(ref
 def test_a_probe_that_got_another_filter_is_counted_on_and_records_again():
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(plan(session.group, "count > 1"))
+        armed = session.probes.arm(plan(session.group, "count > 1"))
         kept = Histograms(OneSession(session))
         kept.begin([armed])
         events = tuple(replace(event, filter="count > 5") for event in armed.plan.events)
-        changed = session.change_filters(armed, replace(armed.plan, events=events))
+        changed = session.probes.change_filters(armed, replace(armed.plan, events=events))
         assert kept.counting == (changed,)
         for event in events:
             target.files[f"{OURS}/events/{event.path}/hist"] = b""
@@ -175,9 +176,9 @@ def test_a_probe_that_got_another_filter_is_counted_on_and_records_again():
             kept.read()
             texts = [text for event in events for text in triggers(target, event.path) if KEYS not in text]
             assert len(texts) == 4 and all("count > 5" in text and "count > 1" not in text for text in texts)
-        assert session.mode(changed) is Mode.COUNT
+        assert session.probes.mode(changed) is Mode.COUNT
         kept.end()
-        assert session.mode(changed) is Mode.RECORD
+        assert session.probes.mode(changed) is Mode.RECORD
         assert all(triggers(target, event.path) == [""] for event in events)
         kept.begin([changed])  # its synthetic event is there
         assert kept.counting == (changed,)
@@ -187,7 +188,7 @@ def test_a_probe_that_got_another_filter_is_counted_on_and_records_again():
 def _life(target: FakeTarget) -> None:
     with open_session(target) as session, contextlib.ExitStack() as stack:
         stack.callback(session.close)  # what failed there is tried once more
-        armed = session.arm(plan(session.group))
+        armed = session.probes.arm(plan(session.group))
         kept = Histograms(OneSession(session))
         kept.begin([armed])
         kept.end()
@@ -230,18 +231,18 @@ def test_probes_that_share_an_event_are_counted_and_leave_nothing():
         for place in ("vfs_read", "vfs_write"):
             event = PlannedEvent(group, "shared", f"p:{group}/shared {place}", f"-:{group}/shared")
             plans.append(Plan(Probe(ProbePlace(place)), (event,)))
-        probes = [session.arm(one) for one in plans]
+        probes = [session.probes.arm(one) for one in plans]
         kept = Histograms(OneSession(session))
         kept.begin(probes)
         target.hit(f"{group}/shared")
         assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 1)]
-        session.disarm(probes[0])
+        session.probes.disarm(probes[0])
         target.hit(f"{group}/shared")
         assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 2)]
-        session.arm(plans[0])
-        kept.begin(session.armed)
-        for armed, key in zip(session.armed, ("common_pid", "common_cpu"), strict=True):
-            session.add_trigger(armed, armed.plan.events[0], f"hist:keys={key}")
+        session.probes.arm(plans[0])
+        kept.begin(session.probes.armed)
+        for armed, key in zip(session.probes.armed, ("common_pid", "common_cpu"), strict=True):
+            session.probes.add_trigger(armed, armed.plan.events[0], f"hist:keys={key}")
         assert session.close() == []
     assert not target.traces and not target.guarded
 
@@ -264,14 +265,14 @@ def named(group: str, letter: str, place: str) -> Plan:
 def test_synthetic_events_of_a_probe_that_was_disarmed_are_in_nobodys_way():
     target = HistKernel()
     with open_session(target) as session:
-        first = session.arm(named(session.group, "a", "vfs_read"))
-        session.arm(named(session.group, "b", "vfs_write"))
+        first = session.probes.arm(named(session.group, "a", "vfs_read"))
+        session.probes.arm(named(session.group, "b", "vfs_write"))
         for last in (False, True):
             kept = Histograms(OneSession(session))
-            kept.begin(session.armed)
+            kept.begin(session.probes.armed)
             assert len(kept.read()) == 6
             kept.end()
             if not last:
-                session.disarm(first)  # its events are still defined, for the other one records
-                session.arm(named(session.group, "c", "vfs_open"))
+                session.probes.disarm(first)  # its events are still defined, for the other one records
+                session.probes.arm(named(session.group, "c", "vfs_open"))
     assert not target.traces and not target.guarded

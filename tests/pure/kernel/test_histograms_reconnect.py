@@ -10,7 +10,7 @@ import pytest
 
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.target import Step
 from kernel.watch.histogram import Histograms
 from kernel.watch.reconnect import ReconnectAttempt
@@ -77,12 +77,12 @@ class Counting:
 
 def mode(watch: Watch, armed: Armed) -> Mode:
     assert watch.session is not None
-    return watch.session.mode(armed)
+    return watch.session.probes.mode(armed)
 
 
 def texts(watch: Watch) -> list[str]:
     assert watch.session is not None
-    return [text for armed in watch.armed for _, text in watch.session.triggers(armed)]
+    return [text for armed in watch.armed for _, text in watch.session.probes.triggers(armed)]
 
 
 def fields(armed: Armed) -> list[tuple[str, str]]:

@@ -272,7 +272,7 @@ def synthetic(name: str = "lat") -> Plan:
 
 def test_an_event_under_a_name_of_someone_elses_goes_with_the_dead():
     target = Journaled()
-    open_session(target).arm(synthetic())
+    open_session(target).probes.arm(synthetic())
     target.die()
     (leftover,) = leftovers.find(target)
     assert leftover.settings == 1
@@ -284,7 +284,7 @@ def test_an_event_under_a_name_of_someone_elses_goes_with_the_dead():
 def test_the_same_name_made_anew_by_someone_else_stays(dead):
     target = Journaled()
     session = open_session(target)
-    session.arm(synthetic())
+    session.probes.arm(synthetic())
     target.files[f"{ROOT}/dynamic_events"] = b"s:synthetic/lat\tpid_t pid\n"
     if dead:
         target.die()
@@ -527,10 +527,10 @@ def test_a_name_that_someone_has_taken_is_never_guarded():
 
     target.guard = watched  # type: ignore[method-assign]
     with pytest.raises(ProbeRefused, match="EEXIST"):
-        session.arm(synthetic())
+        session.probes.arm(synthetic())
     assert not [step for step in guarded if b"synthetic" in step.data]
     assert target.files[f"{ROOT}/dynamic_events"] == theirs
-    session.arm(synthetic("other"))
+    session.probes.arm(synthetic("other"))
     assert next(step.data for step in guarded if step.data).strip() == b"-:synthetic/other"
 
 
@@ -540,5 +540,5 @@ def test_a_second_line_of_the_same_name_is_no_error():
     session = open_session(target)
     line = "p:lat/read vfs_read"
     target.perform(Step(Effect.APPEND, f"{ROOT}/dynamic_events", b"p:lat/read vfs_write\n"))
-    session.arm(Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("lat", "read", line, "-:lat/read"),)))
+    session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("lat", "read", line, "-:lat/read"),)))
     assert [step.expects for step in target.guarded if step.expects] == [line.encode()]

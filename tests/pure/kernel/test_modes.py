@@ -97,7 +97,7 @@ def test_a_switch_that_is_refused_half_way_is_whole_the_next_time(before: Mode, 
         return
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(two_ends(session), mode=before)
+        armed = session.probes.arm(two_ends(session), mode=before)
 
         def on() -> tuple[list[bool], list[bool]]:
             return (
@@ -115,9 +115,9 @@ def test_a_switch_that_is_refused_half_way_is_whole_the_next_time(before: Mode, 
 
         target.before = refuse_second
         with pytest.raises(KernelError):
-            session.switch(armed, wanted)
-        assert session.mode(armed) is before and on() == was
-        assert session.switch(armed, wanted) == [] and session.mode(armed) is wanted
+            session.probes.switch(armed, wanted)
+        assert session.probes.mode(armed) is before and on() == was
+        assert session.probes.switch(armed, wanted) == [] and session.probes.mode(armed) is wanted
         assert on() == ([wanted is Mode.RECORD] * 2, [wanted is Mode.COUNT] * 2)
     assert not target.traces and not target.guarded
 
@@ -125,18 +125,18 @@ def test_a_switch_that_is_refused_half_way_is_whole_the_next_time(before: Mode, 
 def test_what_could_not_be_switched_off_is_not_taken_for_all_that_records():
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(two_ends(session))
+        armed = session.probes.arm(two_ends(session))
 
         def refuse(step: Step) -> None:
             if step.path.endswith("entry/enable"):
                 raise FileRefused(step.path, errno.EIO)
 
         target.before = refuse
-        assert session.switch(armed, Mode.OFF) and files_of(target, session, "enable") == ["1", "0"]
+        assert session.probes.switch(armed, Mode.OFF) and files_of(target, session, "enable") == ["1", "0"]
         target.before = lambda step: None
-        assert session.switch(armed, Mode.RECORD) == []
+        assert session.probes.switch(armed, Mode.RECORD) == []
         assert files_of(target, session, "enable") == ["1", "1"]
-        assert session.switch(armed, Mode.OFF) == []
+        assert session.probes.switch(armed, Mode.OFF) == []
         assert files_of(target, session, "enable") == ["0", "0"]
     assert not target.traces and not target.guarded
 
@@ -157,16 +157,16 @@ def two(session: Session) -> Plan:
 def test_an_armed_probe_gets_another_filter() -> None:
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(two(session))
-        other = session.arm(plan(session, "c"))
+        armed = session.probes.arm(two(session))
+        other = session.probes.arm(plan(session, "c"))
         assert filters_of(target) == ["x > 1", "x > 1", "none"]
-        armed = session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+        armed = session.probes.change_filters(armed, with_filter(armed.plan, "x > 5"))
         assert filters_of(target) == ["x > 5", "x > 5", "none"]
-        assert session.armed == (armed, other)
-        armed = session.change_filters(armed, with_filter(armed.plan, ""))
+        assert session.probes.armed == (armed, other)
+        armed = session.probes.change_filters(armed, with_filter(armed.plan, ""))
         assert filters_of(target) == ["0", "0", "none"]
-        session.disarm(armed)
-        assert list(session.armed) == [other]
+        session.probes.disarm(armed)
+        assert list(session.probes.armed) == [other]
     assert not target.traces
 
 
@@ -175,7 +175,7 @@ def test_an_armed_probe_gets_another_filter() -> None:
 def test_a_filter_that_is_refused_changes_nothing(event: str, stays_broken: bool) -> None:
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(two(session))
+        armed = session.probes.arm(two(session))
         performed = target.perform
         broken: list[str] = []
 
@@ -189,11 +189,11 @@ def test_a_filter_that_is_refused_changes_nothing(event: str, stays_broken: bool
 
         target.perform = refuse
         with pytest.raises(ProbeRefused) as caught:
-            session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+            session.probes.change_filters(armed, with_filter(armed.plan, "x > 5"))
         assert caught.value.verdict.command == "x > 5"
         wanted = {"a": "x > 1", "b": "x > 1"} | ({event: "none"} if stays_broken else {})
         assert filters_of(target) == list(wanted.values())
-        assert session.armed == (armed,)
+        assert session.probes.armed == (armed,)
 
 
 def triggers_of(target: FakeTarget) -> str:
@@ -204,26 +204,26 @@ def live(target: FakeTarget) -> None:
     """All that can be done to armed probes."""
     with open_session(target) as session:
         with contextlib.suppress(TooFast):
-            session.arm(plan(session, "fast"), Limits(max_rate=1))
-        probe = session.arm(plan(session, "a", where="x > 1"), Limits())
-        counted = session.arm(plan(session, "b"), Limits(), Mode.COUNT)
+            session.probes.arm(plan(session, "fast"), Limits(max_rate=1))
+        probe = session.probes.arm(plan(session, "a", where="x > 1"), Limits())
+        counted = session.probes.arm(plan(session, "b"), Limits(), Mode.COUNT)
         (event,) = probe.plan.events
-        session.add_trigger(probe, event, "stacktrace")
-        session.add_trigger(probe, event, "hist:keys=common_pid")
-        session.remove_trigger(probe, event, "stacktrace")
-        probe = session.change_filters(probe, with_filter(probe.plan, "x > 5"))
+        session.probes.add_trigger(probe, event, "stacktrace")
+        session.probes.add_trigger(probe, event, "hist:keys=common_pid")
+        session.probes.remove_trigger(probe, event, "stacktrace")
+        probe = session.probes.change_filters(probe, with_filter(probe.plan, "x > 5"))
         for mode in (Mode.COUNT, Mode.OFF, Mode.RECORD, Mode.COUNT):
-            session.switch(probe, mode)
-        session.switch(counted, Mode.RECORD)
+            session.probes.switch(probe, mode)
+        session.probes.switch(counted, Mode.RECORD)
         session.counts()
         session.resize(4096)
-        session.disarm(counted)
+        session.probes.disarm(counted)
 
 
 def test_a_trigger_that_records_stacks_is_there_while_its_event_is_recorded_with_its_filter() -> None:
     target = Counting()
     with open_session(target) as session:
-        armed = session.arm(plan(session, "a", where="x > 1"), Limits(), Mode.COUNT)
+        armed = session.probes.arm(plan(session, "a", where="x > 1"), Limits(), Mode.COUNT)
         (event,) = armed.plan.events
         path = f"{session.instance.path}/events/{event.path}"
         steps: list[tuple[str, bytes]] = []
@@ -232,13 +232,13 @@ def test_a_trigger_that_records_stacks_is_there_while_its_event_is_recorded_with
         def there() -> bytes:
             return next((one for one in target.files[f"{path}/trigger"].split(b"\n") if b"stack" in one), b"")
 
-        session.add_trigger(armed, event, "stacktrace:9 if x < 7")
+        session.probes.add_trigger(armed, event, "stacktrace:9 if x < 7")
         assert there() == b""
-        session.switch(armed, Mode.RECORD)
+        session.probes.switch(armed, Mode.RECORD)
         assert there() == b"stacktrace:9 if (x > 1) && (x < 7)"
         assert [name for name, data in steps if data == b"1" or data.startswith(b"stack")] == ["enable", "trigger"]
         steps.clear()
-        armed = session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+        armed = session.probes.change_filters(armed, with_filter(armed.plan, "x > 5"))
         assert [data for name, data in steps if name in ("filter", "trigger")] == [
             b"!stacktrace",
             b"x > 5",
@@ -251,17 +251,17 @@ def test_a_trigger_that_records_stacks_is_there_while_its_event_is_recorded_with
 
         target.before = refuse
         with pytest.raises(ProbeRefused):
-            session.change_filters(armed, with_filter(armed.plan, "no"))
+            session.probes.change_filters(armed, with_filter(armed.plan, "no"))
         assert there() == b"stacktrace:9 if (x > 5) && (x < 7)"
         steps.clear()
-        session.switch(armed, Mode.OFF)
+        session.probes.switch(armed, Mode.OFF)
         assert there() == b""
         written = [name for name, data in steps if data in (b"0", b"!stacktrace") and name != "filter"]
         assert written == ["trigger", "enable"]
-        session.switch(armed, Mode.RECORD)
+        session.probes.switch(armed, Mode.RECORD)
         (event,) = armed.plan.events
-        session.remove_trigger(armed, event, "stacktrace:9 if x < 7")
-        assert (there(), session.triggers(armed)) == (b"", ())
+        session.probes.remove_trigger(armed, event, "stacktrace:9 if x < 7")
+        assert (there(), session.probes.triggers(armed)) == (b"", ())
     assert not target.traces
 
 
@@ -294,26 +294,26 @@ def test_whatever_fails_nothing_is_left(number: int, kind: str) -> None:
 def test_the_rate_is_of_hits_and_of_what_passes() -> None:
     target = Counting(1000)
     with open_session(target) as session:
-        armed = session.arm(plan(session, where="x > 1"), Limits(0.5e9))
+        armed = session.probes.arm(plan(session, where="x > 1"), Limits(0.5e9))
         assert armed.measured is not None
         (rate,) = armed.measured.rates.values()
         assert 8 < rate.hits / rate.records < 12
         assert armed.measured.hits * armed.measured.seconds > 999
         assert triggers_of(target) == ""
-        assert session.mode(armed) is Mode.RECORD
+        assert session.probes.mode(armed) is Mode.RECORD
 
 
 def test_what_is_too_fast_is_taken_away_again() -> None:
     target = Counting(10**6)
     with open_session(target) as session:
         try:
-            session.arm(plan(session), Limits())
+            session.probes.arm(plan(session), Limits())
         except TooFast as error:
             assert error.measured.hits > 50_000
             assert "vfs_read" in str(error)
         else:
             raise AssertionError("it was armed")
-        assert session.armed == ()
+        assert session.probes.armed == ()
         assert target.files[f"{target.facts().tracefs}/dynamic_events"] == b""
 
 
@@ -327,7 +327,7 @@ def test_where_the_kernel_can_not_count_a_probe_is_armed_all_the_same() -> None:
     for before in (lambda step: None, refuse):
         target.before = before
         with open_session(target) as session:
-            assert session.arm(plan(session), Limits()).measured is None
+            assert session.probes.arm(plan(session), Limits()).measured is None
             assert triggers_of(target) == ""
         assert not target.traces
 
@@ -343,7 +343,7 @@ def test_a_line_that_is_lost_while_it_is_measured_is_no_refusal() -> None:
     target.after = cut
     session = open_session(target)
     try:
-        session.arm(plan(session), Limits())
+        session.probes.arm(plan(session), Limits())
     except TargetLost:
         pass
     else:
@@ -359,16 +359,16 @@ def test_a_trigger_that_clears_a_histogram_is_none_of_its_own() -> None:
     """Its way back would be that of the histogram, which is still wanted."""
     target = HistKernel()
     with open_session(target) as session:
-        armed = session.arm(plan(session))
+        armed = session.probes.arm(plan(session))
         (event,) = armed.plan.events
         with pytest.raises(ProbeRefused):
-            session.add_trigger(armed, event, "hist:keys=common_pid:clear")
-        session.add_trigger(armed, event, "hist:keys=common_pid")
+            session.probes.add_trigger(armed, event, "hist:keys=common_pid:clear")
+        session.probes.add_trigger(armed, event, "hist:keys=common_pid")
         target.hit(event.path)
-        session.add_trigger(armed, event, "hist:keys=common_pid:clear")
-        assert session.triggers(armed) == session.by_hand(armed) == ((event, "hist:keys=common_pid"),)
+        session.probes.add_trigger(armed, event, "hist:keys=common_pid:clear")
+        assert session.probes.triggers(armed) == session.probes.by_hand(armed) == ((event, "hist:keys=common_pid"),)
         assert [hist.counts.hits for hist in target.on(event.path)] == [0]
-        session.remove_trigger(armed, event, "hist:keys=common_pid")
+        session.probes.remove_trigger(armed, event, "hist:keys=common_pid")
         assert target.on(event.path) == []
     assert not target.traces and not target.guarded
 
@@ -376,27 +376,27 @@ def test_a_trigger_that_clears_a_histogram_is_none_of_its_own() -> None:
 def test_only_one_of_the_modes_is_on() -> None:
     target = Counting()
     with open_session(target) as session:
-        armed = session.arm(plan(session))
+        armed = session.probes.arm(plan(session))
         (event,) = armed.plan.events
         enable = session.instance.file(f"events/{event.path}/enable")
         seen = []
         for mode in (Mode.COUNT, Mode.OFF, Mode.COUNT, Mode.RECORD, Mode.RECORD, Mode.OFF):
-            assert session.switch(armed, mode) == []
+            assert session.probes.switch(armed, mode) == []
             seen.append((target.files[enable], triggers_of(target) != ""))
-            assert session.mode(armed) is mode
+            assert session.probes.mode(armed) is mode
         assert seen == [(b"0", True), (b"0", False), (b"0", True), (b"1", False), (b"1", False), (b"0", False)]
-        session.disarm(armed)
-        assert session.switch(armed, Mode.RECORD) == []
-        assert session.mode(armed) is Mode.OFF
+        session.probes.disarm(armed)
+        assert session.probes.switch(armed, Mode.RECORD) == []
+        assert session.probes.mode(armed) is Mode.OFF
 
 
 def test_hits_of_what_is_counted_are_told() -> None:
     target = Counting()
     with open_session(target) as session:
-        armed = session.arm(plan(session), mode=Mode.COUNT)
+        armed = session.probes.arm(plan(session), mode=Mode.COUNT)
         (event,) = armed.plan.events
         assert session.counts().hits == {event.path: 10}
-        session.switch(armed, Mode.RECORD)
+        session.probes.switch(armed, Mode.RECORD)
         assert session.counts().hits == {}
 
 
@@ -405,25 +405,25 @@ def test_hits_of_what_is_counted_are_those_that_pass_its_filter() -> None:
     with open_session(target) as session:
         for limits in (Limits(0, 0), Limits(0.5e9)):  # with the rate measured before, and without
             target.hits = 0
-            armed = session.arm(plan(session, where="x > 1"), limits, mode=Mode.COUNT)
+            armed = session.probes.arm(plan(session, where="x > 1"), limits, mode=Mode.COUNT)
             (event,) = armed.plan.events
             counts = session.counts()
             assert 0 < counts.passed[event.path] < counts.hits[event.path] <= target.hits
             assert counts.counted == counts.passed
-            changed = session.change_filters(armed, plan(session, where="x > 2"))
+            changed = session.probes.change_filters(armed, plan(session, where="x > 2"))
             texts = [text for text in triggers_of(target).split("\n") if text]
             assert [text.partition(" if ")[2] for text in texts] == ["", "x > 2"]
-            session.change_filters(changed, plan(session))
+            session.probes.change_filters(changed, plan(session))
             assert triggers_of(target).count("hist") == 1 and " if " not in triggers_of(target)
             assert session.counts().passed == {}
-            session.disarm(session.armed[0])
+            session.probes.disarm(session.probes.armed[0])
             assert triggers_of(target) == "" and session.counts().counted == {}
 
 
 def test_a_filter_by_which_the_kernel_can_not_count_is_not_taken() -> None:
     target = Counting()
     with open_session(target) as session:
-        armed = session.arm(plan(session, where="x > 1"), mode=Mode.COUNT)
+        armed = session.probes.arm(plan(session, where="x > 1"), mode=Mode.COUNT)
         before = triggers_of(target)
 
         def refuse(step: Step) -> None:
@@ -432,10 +432,10 @@ def test_a_filter_by_which_the_kernel_can_not_count_is_not_taken() -> None:
 
         target.before = refuse
         with pytest.raises(ProbeRefused):
-            session.change_filters(armed, plan(session, where="x > 2"))
+            session.probes.change_filters(armed, plan(session, where="x > 2"))
         (event,) = armed.plan.events
         assert sorted(triggers_of(target).split("\n")) == sorted(before.split("\n"))
-        assert session.armed == (armed,)
+        assert session.probes.armed == (armed,)
         assert target.files[session.instance.file(f"events/{event.path}/filter")].strip() == b"x > 1"
 
 

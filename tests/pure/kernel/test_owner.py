@@ -107,7 +107,7 @@ def test_synthetic_events_of_a_dead_session_go_with_it():
 def test_a_session_that_only_looks_dead_is_left_alone():
     target = FakeTarget()
     session = open_session(target)
-    session.arm(plan(session, "entry"))
+    session.probes.arm(plan(session, "entry"))
     before = list(target.traces)
     # From another process, in a PID name space in which its process cannot be seen.
     target.owner = "200_def"
@@ -126,7 +126,7 @@ def test_a_session_that_only_looks_dead_is_left_alone():
 def test_events_that_someone_else_uses_are_reported():
     target = FakeTarget()
     session = open_session(target)
-    session.arm(plan(session, "entry", "exit"))
+    session.probes.arm(plan(session, "entry", "exit"))
     target.files[f"{ROOT}/events/pw_100_abc/entry/enable"] = b"1"
     target.held.clear()
     target.owner = "200_def"
@@ -256,7 +256,7 @@ def test_a_crash_at_any_step_is_cleaned_up(number):
     target.after = crash
     with pytest.raises(Crash):
         session = open_session(target)
-        session.arm(plan(session, "entry", "exit", triggers=("stacktrace",)))
+        session.probes.arm(plan(session, "entry", "exit", triggers=("stacktrace",)))
     target.after = lambda step: None
     target.held.clear()
     target.owner = "200_def"

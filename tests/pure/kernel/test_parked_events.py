@@ -49,13 +49,13 @@ def writes(target: FakeTarget) -> list[bytes]:
 def test_events_are_removed_when_nobody_records_any_more():
     target = FakeTarget()
     with open_session(target) as session:
-        one, two, three = (session.arm(plan(session, name)) for name in ("one", "two", "three"))
-        assert session.disarm(one) == []
+        one, two, three = (session.probes.arm(plan(session, name)) for name in ("one", "two", "three"))
+        assert session.probes.disarm(one) == []
         assert file_of(target, session, "one/enable") == "0"
-        assert session.armed == (two, three)
-        assert session.disarm(two) == []
+        assert session.probes.armed == (two, three)
+        assert session.probes.disarm(two) == []
         assert defined(target) == ["one", "two", "three"]
-        assert session.disarm(three) == []
+        assert session.probes.disarm(three) == []
         assert defined(target) == []
     assert not target.traces
     assert not target.guarded
@@ -64,21 +64,21 @@ def test_events_are_removed_when_nobody_records_any_more():
 def test_one_that_only_counts_keeps_nothing():
     target = FakeTarget()
     with open_session(target) as session:
-        one, two = session.arm(plan(session, "one")), session.arm(plan(session, "two"))
-        session.switch(two, Mode.OFF)
-        session.disarm(one)
+        one, two = session.probes.arm(plan(session, "one")), session.probes.arm(plan(session, "two"))
+        session.probes.switch(two, Mode.OFF)
+        session.probes.disarm(one)
         assert defined(target) == ["two"]
 
 
 def test_what_is_armed_again_takes_its_events_over():
     target = FakeTarget()
     with open_session(target) as session:
-        one = session.arm(plan(session, "one", where="count > 1", triggers=("stacktrace",)))
-        session.arm(plan(session, "two"))
-        session.disarm(one)
+        one = session.probes.arm(plan(session, "one", where="count > 1", triggers=("stacktrace",)))
+        session.probes.arm(plan(session, "two"))
+        session.probes.disarm(one)
         assert "stacktrace" not in file_of(target, session, "one/trigger")
         seen = writes(target)
-        again = session.arm(plan(session, "one"))
+        again = session.probes.arm(plan(session, "one"))
         assert seen == []
         assert file_of(target, session, "one/enable") == "1"
         assert file_of(target, session, "one/filter") in ("", "0", "none")
@@ -90,9 +90,9 @@ def test_what_is_armed_again_takes_its_events_over():
 def test_what_is_another_of_that_name_takes_its_place():
     target = FakeTarget()
     with open_session(target) as session:
-        one, _ = session.arm(plan(session, "one")), session.arm(plan(session, "two"))
-        session.disarm(one)
-        session.arm(plan(session, "one", place="vfs_write"))
+        one, _ = session.probes.arm(plan(session, "one")), session.probes.arm(plan(session, "two"))
+        session.probes.disarm(one)
+        session.probes.arm(plan(session, "one", place="vfs_write"))
         lines = target.files[DEFINED].decode().splitlines()
         assert [line.split()[1] for line in lines] == ["vfs_read", "vfs_write"]
         assert defined(target) == ["two", "one"]
@@ -102,7 +102,7 @@ def test_what_is_another_of_that_name_takes_its_place():
 def test_what_was_refused_half_way_rests_too_and_is_not_taken_for_whole():
     target = FakeTarget()
     with open_session(target) as session:
-        session.arm(plan(session, "two"))
+        session.probes.arm(plan(session, "two"))
         path = f"{session.group}/one"
         good = PlannedEvent(session.group, "one", f"p:{path} vfs_read", f"-:{path}")
         bad, fine = (
@@ -110,9 +110,9 @@ def test_what_was_refused_half_way_rests_too_and_is_not_taken_for_whole():
             for place in ("nosuch", "vfs_write")
         )
         with pytest.raises(ProbeRefused):
-            session.arm(Plan(Probe(ProbePlace("vfs_read")), (good, bad)))
+            session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (good, bad)))
         assert defined(target) == ["two", "one"]
-        session.arm(Plan(Probe(ProbePlace("vfs_read")), (good, fine)))
+        session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (good, fine)))
         assert defined(target) == ["two", "one", "more"]
     assert not target.traces
 
@@ -138,13 +138,13 @@ def test_what_is_woken_and_refused_rests_by_the_filters_that_the_kernel_has():
             if step.path.endswith("more/filter") and b"bad" in step.data:
                 raise FileRefused(step.path, errno.EINVAL)
 
-        session.arm(plan(session, "two"))
-        session.disarm(session.arm(both("count > 1", "")))
+        session.probes.arm(plan(session, "two"))
+        session.probes.disarm(session.probes.arm(both("count > 1", "")))
         target.before = refuse
         with pytest.raises(ProbeRefused):
-            session.arm(both("", "bad == 1"))
+            session.probes.arm(both("", "bad == 1"))
         assert [file_of(target, session, f"{name}/filter") for name in ("one", "more")] == ["count > 1", "0"]
-        session.arm(both("", ""))
+        session.probes.arm(both("", ""))
         assert [file_of(target, session, f"{name}/filter") for name in ("one", "more")] == ["0", "0"]
     assert not target.traces
 
@@ -152,7 +152,7 @@ def test_what_is_woken_and_refused_rests_by_the_filters_that_the_kernel_has():
 def test_misses_are_counted_once_before_and_after_it_has_gone():
     target = FakeTarget()
     with open_session(target) as session:
-        one, two = session.arm(plan(session, "one")), session.arm(plan(session, "two"))
+        one, two = session.probes.arm(plan(session, "one")), session.probes.arm(plan(session, "two"))
         path = f"{session.group}/one"
 
         def missed() -> int | None:
@@ -160,7 +160,7 @@ def test_misses_are_counted_once_before_and_after_it_has_gone():
 
         target.files[f"{ROOT}/kprobe_profile"] = b"  one  10  4\n  two  3  0\n"
         assert missed() == 4
-        session.disarm(one)
+        session.probes.disarm(one)
         assert missed() == 4
         assert list(session.counts().hits) == [two.plan.events[0].path]
 
@@ -169,5 +169,5 @@ def test_misses_are_counted_once_before_and_after_it_has_gone():
                 target.files[f"{ROOT}/kprobe_profile"] = b""
 
         target.after = gone
-        session.disarm(two)
+        session.probes.disarm(two)
         assert missed() == 4

@@ -10,7 +10,7 @@ import pytest
 
 from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.target import Step
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan
@@ -36,7 +36,7 @@ def other(armed: Armed) -> Plan:
 
 def state(watch: Watch, armed: Armed) -> tuple[Mode, list[str]]:
     assert watch.session is not None
-    return watch.session.mode(armed), [text for _, text in watch.session.triggers(armed)]
+    return watch.session.probes.mode(armed), [text for _, text in watch.session.probes.triggers(armed)]
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -45,7 +45,7 @@ def test_it_does_what_it_did_and_keeps_the_triggers_it_was_given(watch: Watch, m
     watch.add_trigger(armed, armed.plan.events[0], "stacktrace")
     watch.add_trigger(armed, armed.plan.events[0], "traceoff")
     assert watch.session is not None
-    watch.session.remove_trigger(armed, armed.plan.events[0], "traceoff")
+    watch.session.probes.remove_trigger(armed, armed.plan.events[0], "traceoff")
     again = watch.rearm(armed, other(armed))
     assert watch.armed == (again,)
     assert again.plan == other(armed) and again.key is armed.key

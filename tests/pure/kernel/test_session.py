@@ -36,10 +36,10 @@ def plan(
 def play(target: FakeTarget) -> None:
     """A whole life: two probes, one of them disarmed by hand, all kinds of steps."""
     with open_session(target) as session:
-        first = session.arm(plan(session, "entry", "exit", where="count > 1", triggers=("stacktrace",)))
-        session.arm(plan(session, "other"))
-        session.disarm(first)
-        session.arm(plan(session, "third", triggers=("stacktrace:5", "traceoff")))
+        first = session.probes.arm(plan(session, "entry", "exit", where="count > 1", triggers=("stacktrace",)))
+        session.probes.arm(plan(session, "other"))
+        session.probes.disarm(first)
+        session.probes.arm(plan(session, "third", triggers=("stacktrace:5", "traceoff")))
 
 
 class Fault:
@@ -117,19 +117,19 @@ def test_probes_that_share_an_event_go_one_by_one():
             )
             for places in (("vfs_read", "vfs_readv"), ("vfs_write",))
         )
-        one, two = session.arm(first), session.arm(second)
+        one, two = session.probes.arm(first), session.probes.arm(second)
         dynamic, enable = f"{ROOT}/dynamic_events", f"{OURS}/events/{path}/enable"
         assert len(target.files[dynamic].splitlines()) == 3
-        assert session.disarm(one) == []
+        assert session.probes.disarm(one) == []
         assert target.files[dynamic] == f"p:{path} vfs_write a=$arg1\n".encode()
         assert target.files[enable] == b"1"
-        again = session.arm(first)
-        assert session.disarm(two) == []
+        again = session.probes.arm(first)
+        assert session.probes.disarm(two) == []
         assert [line.split()[1] for line in target.files[dynamic].splitlines()] == [b"vfs_read", b"vfs_readv"]
-        assert session.disarm(again) == []
+        assert session.probes.disarm(again) == []
         assert target.files[dynamic] == b""
-        session.arm(second)
-        session.arm(first)
+        session.probes.arm(second)
+        session.probes.arm(first)
     assert not target.traces
     assert not target.guarded
 
@@ -158,13 +158,13 @@ def test_probes_that_share_an_event_have_one_filter_and_no_triggers(first, secon
             )
             for place, extra in (("vfs_read", first), ("vfs_write", second))
         ]
-        session.arm(plans[0])
+        session.probes.arm(plans[0])
         before = dict(target.files)
         if fits:
-            session.arm(plans[1])
+            session.probes.arm(plans[1])
             return
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(plans[1])
+            session.probes.arm(plans[1])
         error = caught.value.verdict.error
         assert error is not None and error.code == "event_in_use" and "name of its own" in error.hint
         assert caught.value.verdict.command[error.column :].startswith(error.token)
@@ -182,13 +182,13 @@ def test_a_probe_in_a_program_joins_no_other():
             )
             for offset in ("0x10", "0x20")
         ]
-        first = session.arm(plans[0])
+        first = session.probes.arm(plans[0])
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(plans[1])
+            session.probes.arm(plans[1])
         assert caught.value.verdict.error.code == "event_in_use"
         assert target.files[f"{ROOT}/dynamic_events"].count(b"\n") == 1
-        session.disarm(first)
-        session.arm(plans[1])
+        session.probes.disarm(first)
+        session.probes.arm(plans[1])
 
 
 @pytest.mark.parametrize("refused", ["/b vfs_write", "1"])
@@ -200,7 +200,7 @@ def test_a_refused_probe_leaves_the_event_that_it_shared(refused):
         return {name: data for name, data in target.files.items() if not name.endswith("notrace_pid")}
 
     with open_session(target) as session:
-        first = session.arm(plan(session, "a"))
+        first = session.probes.arm(plan(session, "a"))
         before = state()
         guarded = sorted(target.guarded)
 
@@ -211,9 +211,9 @@ def test_a_refused_probe_leaves_the_event_that_it_shared(refused):
 
         target.before = refuse
         with pytest.raises(ProbeRefused):
-            session.arm(plan(session, "a", "b", line="vfs_write"))
+            session.probes.arm(plan(session, "a", "b", line="vfs_write"))
         target.before = lambda step: None
-        assert session.armed == (first,)
+        assert session.probes.armed == (first,)
         assert state() == before
         assert sorted(target.guarded) == guarded
         assert not any(step.data == f"-:{session.group}/a\n".encode() for step in target.steps)
@@ -226,7 +226,7 @@ def test_a_refused_line_takes_the_others_of_its_event_along():
         path = f"{session.group}/ev"
         event = PlannedEvent(session.group, "ev", f"p:{path} a", f"-:{path}", more=(f"p:{path} nosuch",))
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(Plan(Probe(ProbePlace("a")), (event,)))
+            session.probes.arm(Plan(Probe(ProbePlace("a")), (event,)))
         assert caught.value.verdict.command == f"p:{path} nosuch"
         assert target.files[f"{ROOT}/dynamic_events"] == b""
 
@@ -256,7 +256,7 @@ def test_a_second_close_tries_what_failed_in_the_first():
     for number in range(1, 12):
         target = FakeTarget()
         session = open_session(target)
-        session.arm(plan(session, "entry", "exit", triggers=("stacktrace",)))
+        session.probes.arm(plan(session, "entry", "exit", triggers=("stacktrace",)))
         Fault(target, number, "refused")
         failures = session.close()
         if not failures:
@@ -297,12 +297,12 @@ def test_any_life_with_any_faults_leaves_nothing(acts, faults, kind):
         assert session
         try:
             if act == "disarm":
-                if session.armed:
-                    session.disarm(session.armed[0])
+                if session.probes.armed:
+                    session.probes.disarm(session.probes.armed[0])
             else:
                 line = "vfs_read x=nosuch" if act == "arm bad" else "vfs_read"
                 triggers = ("stacktrace",) if act == "arm triggers" else ()
-                session.arm(plan(session, f"e{number}", f"x{number}", line=line, triggers=triggers))
+                session.probes.arm(plan(session, f"e{number}", f"x{number}", line=line, triggers=triggers))
         except (ProbeRefused, TargetLost, FileRefused):
             continue
     if session:
@@ -330,20 +330,20 @@ def test_a_refused_probe_carries_the_kernels_words_and_leaves_nothing_of_its_pla
         )
         good = plan(session, "entry").events
         with pytest.raises(ProbeRefused) as caught:
-            session.arm(Plan(Probe(ProbePlace("vfs_read")), (*good, bad)))
+            session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (*good, bad)))
         error = caught.value.verdict.error
         assert error is not None
         assert (error.code, error.message) == ("NO_BTF_FIELD", "This field is not found.")
         assert caught.value.verdict.by_kernel
         assert target.traces == before
-        assert not session.armed
+        assert not session.probes.armed
 
 
 def test_a_taken_name_is_left_alone_and_the_next_number_used():
     target = FakeTarget()
     with open_session(target) as first, open_session(target) as second:
         assert (first.group, second.group) == ("pw_100_abc", "pw_100_abc_2")
-        second.arm(plan(second, "entry"))
+        second.probes.arm(plan(second, "entry"))
         second.close()
         assert target.traces == [OURS]
     assert not target.traces
@@ -371,7 +371,7 @@ def test_the_instance_is_set_up():
 def test_our_own_processes_are_left_out_before_an_event_is_there():
     target = FakeTarget()
     with open_session(target) as session:
-        session.arm(plan(session, "entry"))
+        session.probes.arm(plan(session, "entry"))
         assert target.files[f"{OURS}/set_event_notrace_pid"] == b"100 101"
         paths = [step.path for step in target.steps]
         assert paths.index(f"{OURS}/set_event_notrace_pid") < paths.index(f"{ROOT}/dynamic_events")
@@ -403,12 +403,12 @@ def test_where_no_thread_can_be_started_nothing_stays(monkeypatch):
 def test_formats_of_armed_events_are_read_from_our_instance():
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(plan(session, "entry", "exit"))
+        armed = session.probes.arm(plan(session, "entry", "exit"))
         assert [found.path for found in armed.formats.values()] == [f"{session.group}/entry", f"{session.group}/exit"]
-        assert session.formats() == armed.formats
-        session.disarm(armed)
+        assert session.probes.formats() == armed.formats
+        session.probes.disarm(armed)
         # Records that are still undecoded need them.
-        assert session.formats() == armed.formats
+        assert session.probes.formats() == armed.formats
         assert session.cmdlines() == {812: "cat", 7: "two words"}
 
 
@@ -416,8 +416,8 @@ def test_an_exit_is_never_without_its_entry():
     """Switched on before it and off after it: what is seen of a call is all of it, or the exit alone."""
     target = FakeTarget()
     with open_session(target) as session:
-        armed = session.arm(plan(session, "entry", "exit"))
-        session.disarm(armed)
+        armed = session.probes.arm(plan(session, "entry", "exit"))
+        session.probes.disarm(armed)
     switched = [(step.path.split("/")[-2], step.data) for step in target.steps if step.path.endswith("/enable")]
     assert switched == [("exit", b"1"), ("entry", b"1"), ("entry", b"0"), ("exit", b"0")]
 
@@ -448,13 +448,13 @@ def test_a_trigger_with_times_leaves_clock_and_counts_and_events_as_they_are(arm
     target.after = as_the_kernel
     with open_session(target) as session:
         target.files[f"{OURS}/trace_clock"] = b"local global [mono]\n"
-        first = session.arm(plan(session, "entry"))
+        first = session.probes.arm(plan(session, "entry"))
         emptied(target, 7)
         asked = session.pump._reads
         if armed_with_it:
-            session.arm(plan(session, "other", triggers=(TIMED,)))
+            session.probes.arm(plan(session, "other", triggers=(TIMED,)))
         else:
-            session.add_trigger(first, first.plan.events[0], TIMED)
+            session.probes.add_trigger(first, first.plan.events[0], TIMED)
         assert seen == [(b"0", True)], "what was recorded is read before, and nothing is recorded meanwhile"
         assert target.files[f"{OURS}/tracing_on"] == b"1"
         assert target.files[f"{OURS}/trace_clock"] == b"mono"
@@ -474,9 +474,9 @@ def test_what_is_lost_after_a_probe_was_removed_adds_to_what_was_lost_before():
 
     target.after = as_the_kernel
     with open_session(target) as session:
-        first = session.arm(plan(session, "entry"))
+        first = session.probes.arm(plan(session, "entry"))
         emptied(target, 5)
-        session.disarm(first)
-        session.arm(plan(session, "other"))
+        session.probes.disarm(first)
+        session.probes.arm(plan(session, "other"))
         emptied(target, 9)
         assert session.counts().overrun == {0: 14}

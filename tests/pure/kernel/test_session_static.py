@@ -31,16 +31,16 @@ def with_events(target: FakeTarget, *events: str) -> None:
 def test_it_is_switched_on_in_our_instance_and_left_as_it_was(target):
     with open_session(target) as session:
         with_events(target, EVENT)
-        armed = session.arm(ON)
+        armed = session.probes.arm(ON)
         folder = f"{OURS}/events/{EVENT}"
         assert (target.files[f"{folder}/enable"], target.files[f"{folder}/filter"]) == (b"1", b"dport == 80")
         assert target.files[f"{ROOT}/events/{EVENT}/enable"] == b"0"
         with pytest.raises(ProbeRefused, match="armed already"):
-            session.arm(ON)
+            session.probes.arm(ON)
         assert target.files[f"{folder}/enable"] == b"1"
-        assert session.disarm(armed) == []
+        assert session.probes.disarm(armed) == []
         assert (target.files[f"{folder}/enable"], target.files[f"{folder}/filter"]) == (b"0", b"0")
-        session.arm(ON)
+        session.probes.arm(ON)
     assert not target.guarded
     assert not any(step.path.endswith("dynamic_events") for step in target.steps)
 
@@ -56,13 +56,13 @@ def test_what_only_has_triggers_is_not_switched_on(target):
     plan = Plan(Latency("lat", first, second, (LatencyKey("pid", "next_pid"),)), (made, *sides))
     with open_session(target) as session:
         with_events(target, first, second)
-        armed = session.arm(plan)
+        armed = session.probes.arm(plan)
         assert [fmt.path for fmt in armed.formats.values()] == ["synthetic/pw_lat"]
         for event, name in ((first, b"t0"), (second, b"lat")):
             assert target.files[f"{OURS}/events/{event}/enable"] == b"0"
             assert target.files[f"{OURS}/events/{event}/trigger"] == b"hist:keys=pid:" + name + b"=1"
         assert target.files[f"{OURS}/events/synthetic/pw_lat/enable"] == b"1"
-        assert session.disarm(armed) == []
+        assert session.probes.disarm(armed) == []
         assert not target.files[f"{OURS}/events/{first}/trigger"]
         assert not target.files[f"{ROOT}/dynamic_events"]
     assert not target.guarded

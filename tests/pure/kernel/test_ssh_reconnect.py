@@ -209,8 +209,8 @@ def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watc
     session = watch.session
     assert session is not None and not back.refused
     off, on = watch.armed
-    assert (session.mode(off), session.mode(on)) == (Mode.OFF, Mode.RECORD)
-    assert [text for _, text in session.triggers(on)] == ["stacktrace"]
+    assert (session.probes.mode(off), session.probes.mode(on)) == (Mode.OFF, Mode.RECORD)
+    assert [text for _, text in session.probes.triggers(on)] == ["stacktrace"]
     (instance,) = (folder for folder in side.folders if "/instances/" in folder)
     path = on.plan.events[0].path
     assert side.files[f"{instance}/events/{path}/filter"] == b"count > 9"
@@ -507,7 +507,7 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
     ]
     side.event(2000, id_of(new))
     assert shown(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
-    assert before not in repr((watch.known.plans, watch.session.triggers(new)))
+    assert before not in repr((watch.known.plans, watch.session.probes.triggers(new)))
     assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
     watch.close()
     assert set(side.traces) == of_before

@@ -80,11 +80,11 @@ def test_a_kernel_that_is_opened_anew_is_the_same_one(boot: str) -> None:
 def test_a_probe_at_an_exit_was_a_start_too(boot: str) -> None:
     target = bare(boot)
     with open_session(target) as session:
-        session.disarm(session.arm(exit_of("vfs_read")))
+        session.probes.disarm(session.probes.arm(exit_of("vfs_read")))
         with pytest.raises(TargetUnusable, match="no module is loaded"):
-            session.arm(exit_of("vfs_open"))
+            session.probes.arm(exit_of("vfs_open"))
         target.files[f"{ROOT}/enabled_functions"] = HELD
-        session.arm(exit_of("vfs_open"))
+        session.probes.arm(exit_of("vfs_open"))
         target.files[f"{ROOT}/enabled_functions"] = b""
         with pytest.raises(TargetUnusable, match="no module is loaded"):
             open_graph(bare(boot), PLAN)
@@ -95,7 +95,7 @@ def test_a_probe_at_an_entry_was_none(boot: str) -> None:
     target = bare(boot)
     entry = PlannedEvent("pw_100_abc", "read", "f:pw_100_abc/read vfs_read", "-:pw_100_abc/read")
     with open_session(target) as session:
-        session.arm(Plan(Probe(ProbePlace("vfs_read")), (entry,)))
+        session.probes.arm(Plan(Probe(ProbePlace("vfs_read")), (entry,)))
     traced = bare(boot)
     open_graph(traced, PLAN).close()
     assert any(step.path.endswith("/current_tracer") and step.data == b"function_graph" for step in traced.steps)

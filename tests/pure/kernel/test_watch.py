@@ -420,7 +420,7 @@ def test_a_probe_that_gets_another_filter_while_it_is_stopped_is_stopped(watch, 
         watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, switch)
     (now,), (told,) = watch.armed, watch.guard.take()
     assert now is not armed and told.armed is now
-    assert watch.session.mode(now) is Mode.OFF
+    assert watch.session.probes.mode(now) is Mode.OFF
     assert target.files[f"{watch.session.instance.path}/events/{now.plan.events[0].path}/enable"] == b"0"
     assert not watch.guard.take(), "it is told once"
 

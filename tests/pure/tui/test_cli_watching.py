@@ -25,7 +25,7 @@ from kernel.lab.errors import LabError
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import ProbeSteps
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.target import Step
 from kernel.watch.watch import Watch
 from probes.check import check_plan
@@ -189,7 +189,7 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
 
     watch = Watch(Anything(target))
     watch.begin()
-    watch.session._armed = Interrupted()
+    watch.session.probes._armed = Interrupted()
     with stoppable():
         arm(watch, [probe("vfs_read")])
         watch.arm(probe("vfs_write"))

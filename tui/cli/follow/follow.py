@@ -23,7 +23,7 @@ from kernel.guards.loss_counts import LossCounts
 from kernel.hosts.arm_request import check_specification
 from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
-from kernel.session.session import Armed
+from kernel.session.armed import Armed
 from kernel.watch.reconnect import what_becomes
 from kernel.watch.watch import Watch
 from probes.check import parse_armable
