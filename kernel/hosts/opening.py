@@ -22,9 +22,7 @@ def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connect
     connection = Connection(_target(spec, progress, cancel))
     target = connection.target
     try:
-        with disconnect_on_cancel(
-            cancel, lambda: target.lose(CANCELLED) if isinstance(target, RemoteTarget) else None
-        ):
+        with disconnect_on_cancel(cancel, lambda: target.link.lose(CANCELLED) if target.link is not None else None):
             _prepare(spec, connection)
         if cancel.is_set():
             raise TargetUnusable(CANCELLED)
