@@ -251,7 +251,7 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         quiet = 0
         while quiet < 5:  # the last ticks; in the midst of one nothing may seem left to do
             time.sleep(0.1)
-            quiet = 0 if app.watching is None or app.watching.unsettled else quiet + 1
+            quiet = 0 if app.watching is None or app.watching.intake.unsettled else quiet + 1
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}

@@ -86,7 +86,7 @@ def material() -> Watch:
         watch = Watch(Connection(open_target(str(path))))
         watch.connection.load_symbols()
         watch.begin()
-        watch.store = filled(Recording.open(path))
+        watch.intake.store = filled(Recording.open(path))
         return watch
 
 

@@ -19,7 +19,7 @@ from events.recording.chunks import Codec
 from events.recording.reader import Recording, RecordingWriter
 from events.store.store import Store
 from kernel.connection.planner import Connection
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.lab.guest import boot
 from kernel.lab.target import connect
 from probes.plans.graph_plan import GraphPlan
@@ -39,12 +39,12 @@ def record(kernel: str, path: Path) -> None:
     """Trace the work on a guest."""
     machine = boot(kernel, python=True, workload=False)
     connection = Connection(connect(machine, f"lab:{kernel}", owned=True))
-    watch = GraphWatch(connection, GraphPlan(ROOTS, max_depth=7, switches=True))
+    watch = graph_watch(connection, GraphPlan(ROOTS, max_depth=7, switches=True))
     try:
         watch.begin()
         watch.record_to(path)
         machine.run(WORK)
-        watch.settle()
+        watch.intake.settle()
         watch.stop_recording()
     finally:
         watch.close()

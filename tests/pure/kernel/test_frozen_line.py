@@ -18,7 +18,7 @@ from events.recording.reader import Recording
 from kernel.cleanup.undo import UndoFailure, failure_lines
 from kernel.connection.planner import Connection
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.answer_limit import ENDING_LIMIT, PROGRESS_LIMIT, SILENCE_LIMIT, AnswerLimit, write_with_checks
 from kernel.remote.protocol import second_shell, shell_client
@@ -144,7 +144,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     said: list[float] = []
     target.hurry = said.append  # type: ignore[attr-defined]
     connection = Connection(target)
-    for watch in (Watch(connection), GraphWatch(connection, GraphPlan(("vfs_read",)))):
+    for watch in (Watch(connection), graph_watch(connection, GraphPlan(("vfs_read",)))):
         watch.close()
     assert not said
     disarm_all(Watch(connection))

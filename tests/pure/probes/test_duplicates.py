@@ -90,6 +90,6 @@ def test_a_host_arms_one_and_says_it(monkeypatch):
         return SimpleNamespace(plan=Plan(probe, ()))  # type: ignore[arg-type]
 
     connection = SimpleNamespace(target=FakeTarget())
-    done = arm_on_host(SimpleNamespace(connection=connection, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
+    done = arm_on_host(SimpleNamespace(connection=connection, armed=SimpleNamespace(probes=(there,), arm=arm)), order)  # type: ignore[arg-type]
     assert armed == ["f vfs_read"]
     assert any("p vfs_read is there already" in note for note in done.notes)
