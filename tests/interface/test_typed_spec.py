@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from textual.geometry import Size
 from textual.pilot import Pilot
 
+import probes.command
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
+from probes.command import parse_command
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
+from probes.syntax.parse import parse_probe
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
 from tests.interface.widget_host import until
 from tui.app.app import Probewright
@@ -323,3 +328,43 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
         await until(lambda: app.said, pilot)
         assert held in [one.text for one in app.said]
+
+
+def count_parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets each text that is parsed from now on."""
+    parsed: list[str] = []
+
+    def counted(parse: Callable[[str], object]) -> Callable[[str], object]:
+        def count(text: str) -> object:
+            parsed.append(text); import traceback; print('CALL', repr(text), [f'{f.filename[-34:]}:{f.lineno}:{f.name}' for f in traceback.extract_stack()[-7:-1]])
+            return parse(text)
+
+        return count
+
+    ours = [module for name, module in sys.modules.items() if name.startswith(("probes.", "kernel.", "tui."))]
+    for parse in (parse_command, parse_probe):
+        for module in ours:
+            if parse is parse_probe and module is probes.command:
+                continue  # parse_command calls it there: that is one parse
+            for name in [name for name, value in vars(module).items() if value is parse]:
+                monkeypatch.setattr(module, name, counted(parse))
+    return parsed
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f vfs_read file->f_pos", "p vfs_read%return $retval", "t sched_switch prev->comm", "f vfs_raed", "-:a/b"],
+)
+async def test_a_text_is_parsed_once_a_key(kernel_only, monkeypatch, text):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        parsed = count_parses(monkeypatch)
+        times: dict[str, int] = {}
+        for letter in text:
+            parsed.clear()
+            now = spec.shown.text + letter if times else letter
+            await typed(pilot, letter)
+            await until(lambda now=now: spec.shown.text == now and spec.shown.verdict, pilot)  # type: ignore[misc]
+            times[now] = parsed.count(now)
+        assert [(now, count) for now, count in times.items() if count != 1] == []

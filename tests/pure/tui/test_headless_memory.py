@@ -39,7 +39,7 @@ from kernel.guards.row_bounds import HEADLESS, HEADLESS_GRAPH
 from kernel.hosts.fleet import Fleet
 from kernel.pump import Pump, newest
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from tests.pure.commands import command
 from tests.soak.busy_target import FUNCTION, SPEC, BusyStream, BusyTarget
 from tests.soak.busy_tracer import BusyTracer, GraphStream
