@@ -114,7 +114,7 @@ class JournalLines(io.TextIOBase):
         super().close()
 
     def _line(self, line: str) -> None:
-        shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in line)
-        if shown.strip():
+        if line.strip():
+            shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in line)
             self._out.write(f"<{int(_thread_level.level)}>{shown}\n")
             self._out.flush()
