@@ -61,10 +61,10 @@ def handled(pid: int, number: int) -> bool:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ([*READS, "--json"], 0, "ended at once"),
-        (READS, 0, "ended at once"),
-        ([*READS, "--export", "jsonl"], 1, "standard output: ended in the midst of it"),
-        ([*READS, "--export", "parquet"], 1, "standard output: ended in the midst of it"),
+        ([*READS, "--json"], 0, "interrupted: some received events were not written"),
+        (READS, 0, "interrupted: some received events were not written"),
+        ([*READS, "--export", "jsonl"], 1, "standard output: interrupted by a second signal"),
+        ([*READS, "--export", "parquet"], 1, "standard output: interrupted by a second signal"),
         ([HERE, "--export", "csv"], 130, ""),
     ],
 )
