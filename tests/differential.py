@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from events.names.kallsyms import Symbols
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.connection.symbol_addresses import symbol_environment
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -139,7 +140,7 @@ class Differential:
     """One guest."""
 
     guest: Guest
-    connection: Connection
+    planner: Planner
     environment: Environment
     kallsyms: str
     available: Sequence[str]
@@ -151,20 +152,20 @@ class Differential:
         """Look at a guest, over a line that is closed at the end."""
         guest.run("mkdir -p /sys/kernel/debug; mount -t debugfs nodev /sys/kernel/debug 2>/dev/null || true")
         with contextlib.closing(connect(guest, "guest")) as target:
-            connection = Connection(target)
+            planner = Planner(KernelInfo(target))
             kallsyms = target.read("/proc/kallsyms").decode()
             landing = symbol_environment(Symbols.parse(kallsyms.encode())).landing
-            asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
-            available = target.read(f"{connection.facts.tracefs}/available_events").decode().split()
-            yield cls(guest, connection, asked, kallsyms, available)
+            asked = replace(planner.info.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
+            available = target.read(f"{planner.info.facts.tracefs}/available_events").decode().split()
+            yield cls(guest, planner, asked, kallsyms, available)
 
     def rows(self, seed: int, count: int) -> list[Row]:
         """Both answers to `count` commands."""
-        facts, btf, event = self.connection.facts, self.connection.btf, self.environment.event
+        facts, btf, event = self.planner.info.facts, self.planner.info.btf, self.environment.event
         assert btf is not None
         assert event is not None
         loaded = index_of(facts).loaded
-        modules = {name: found for name in loaded if (found := self.connection.btf_of(name)) is not None}
+        modules = {name: found for name in loaded if (found := self.planner.info.btf_of(name)) is not None}
         material = gather(btf, facts, self.kallsyms, event, self.available, modules, seed)
         groups = list(Generator(material, seed).groups(count))
         return [row for rows in self.compare(groups) for row in rows]
@@ -215,8 +216,8 @@ class Differential:
     def _answer(self, command: Command, existing: Sequence[str], environment: Environment) -> str:
         error = kernel_verdict(
             command.text,
-            self.connection.btf_of(self._module(command)),
-            self.connection.facts,
+            self.planner.info.btf_of(self._module(command)),
+            self.planner.info.facts,
             existing,
             command.interface,
             environment,
@@ -229,7 +230,7 @@ class Differential:
         """The module of the function that a command names; empty: none."""
         words = [word.text for word in split(command.text)]
         symbol = re.split(r"[%+]", words[1], maxsplit=1)[0].rpartition(":")[2] if len(words) > 1 else ""
-        return self.connection.function(symbol).module
+        return self.planner.info.function(symbol).module
 
 
 def _said(answer: dict[str, Any]) -> str:

@@ -186,7 +186,7 @@ class FakeTarget:
 
     def _alive(self) -> None:
         if self.lost:
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     def _perform(self, step: Step) -> None:
         path = step.path
@@ -338,7 +338,7 @@ class Served:
 
     @property
     def loss(self) -> str:
-        return "the line was cut" if self.lost else ""
+        return "the connection was lost" if self.lost else ""
 
     def lose(self, why: str) -> None:
         self.lost = True

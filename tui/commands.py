@@ -43,12 +43,12 @@ COMMANDS = (
         "app",
         footer=False,
     ),
-    Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut or is silent.", "app"),
+    Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine that is disconnected or silent.", "app"),
     Command(
         "give_up",
         "f8",
         "Give up",
-        "Try no more to reach a machine whose line was cut, or to begin a call graph; wait for the end of none.",
+        "Stop trying to reconnect, or to begin a call graph, without waiting for either to end.",
         "app",
     ),
     Command("hosts", "f9", "Hosts", "Go to the hosts that were named at the start: -t more than once, or -g.", "app"),
@@ -163,7 +163,7 @@ triggers one.
 
 
 WHY_NOT = {
-    "reconnect": "F7: no line to another machine is cut or silent, so there is nothing to reconnect",
+    "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",
     "give_up": "F8: no machine is being tried again and no call graph begins or ends, so there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }

@@ -59,8 +59,8 @@ def arm(
     except KernelError as error:
         return ProbeRejected(probe, None, str(error), error.remedy)
     rate = armed.measured.text(armed.plan) if armed.measured is not None and armed.measured.hits else ""
-    losses = (*armed.plan.losses, *text_note(watch.connection.target, armed))
-    if watch.connection.holds_events:
+    losses = (*armed.plan.losses, *text_note(watch.info.target, armed))
+    if watch.info.holds_events:
         losses = (*losses, f"nothing is armed: this is a recording, which holds {armed.plan.probe}")
     return ProbeArmed(probe, losses, rate, there=armed.plan.probe)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kernel.attach.explain import AttachExplainer
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.errors import KernelError
     from kernel.guards.loss_counts import LossCounts
     from kernel.session.rearm import ArmedState
@@ -53,10 +53,10 @@ class Previewed(Message):
 class Connected(Message):
     """A target is open."""
 
-    def __init__(self, opening: Opening, connection: Connection) -> None:
+    def __init__(self, opening: Opening, info: KernelInfo) -> None:
         super().__init__()
         self.opening = opening
-        self.connection = connection
+        self.info = info
 
 
 class ConnectFailed(PartMessage):
@@ -71,18 +71,18 @@ class ConnectFailed(PartMessage):
 class TypesDamaged(PartMessage):
     """The target's types are damaged."""
 
-    def __init__(self, connection: Connection, error: str) -> None:
+    def __init__(self, info: KernelInfo, error: str) -> None:
         super().__init__()
-        self.connection = connection
+        self.info = info
         self.error = error
 
 
 class TypesRead(PartMessage):
     """The types for a function of a module are loaded, or there are none."""
 
-    def __init__(self, connection: Connection, function: str) -> None:
+    def __init__(self, info: KernelInfo, function: str) -> None:
         super().__init__()
-        self.connection = connection
+        self.info = info
         self.function = function
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from kernel.errors import KernelError
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.target import Target
 
 
 class Opening(threading.Thread):
-    """Attempt to open a target; `wait` returns the connection or raises the error."""
+    """Attempt to open a target; `wait` returns its kernel or raises the error."""
 
     def __init__(self, spec: str, *, by_hand: bool = False) -> None:
         """Set the value of `--target`; `by_hand`: chosen in the application, which is blocked meanwhile."""
@@ -29,28 +29,28 @@ class Opening(threading.Thread):
         """Progress: text, and the finished part from 0 to 1, None where it is unknown."""
         self.fallback = ""
         """Reason why `auto` is not this machine; empty: it is, or `auto` was not requested."""
-        self._connection: Connection | None = None
+        self._info: KernelInfo | None = None
         self._error: KernelError | None = None
 
     def run(self) -> None:
         from btf.damage import Damage
+        from kernel.connection.kernel_info import KernelInfo
         from kernel.connection.open_target import choose
-        from kernel.connection.planner import Connection
         from kernel.remote.cancellation import disconnect_on_cancel
         from tui.cli.console.waiting import print_line
 
         try:
             choice = choose(self.spec, self._progress, self.cancel, tell=print_line)
             self.fallback = choice.reason
-            connection = Connection(choice.target, Damage(is_raised=False))
+            info = KernelInfo(choice.target, Damage(is_raised=False))
             try:
                 if not self.cancel.is_set():
                     with disconnect_on_cancel(self.cancel, partial(_lose, choice.target)):
-                        connection.warm()
-                    self._connection = None if self.cancel.is_set() else connection
+                        info.warm()
+                    self._info = None if self.cancel.is_set() else info
             finally:
-                if self._connection is None:
-                    connection.close()
+                if self._info is None:
+                    info.close()
         except KernelError as error:
             self._error = error
         except Exception as error:
@@ -59,14 +59,14 @@ class Opening(threading.Thread):
     def _progress(self, text: str, fraction: float | None = None) -> None:
         self.state = (text, fraction)
 
-    def wait(self) -> Connection:
-        """Return the connection. Raises the error of the attempt; KernelError if it was cancelled."""
+    def wait(self) -> KernelInfo:
+        """Return the open target. Raises the error of the attempt; KernelError if it was cancelled."""
         self.join()
         if self._error is not None:
             raise self._error
-        if self._connection is None:
+        if self._info is None:
             raise KernelError("given up")
-        return self._connection
+        return self._info
 
 
 def _lose(target: Target) -> None:

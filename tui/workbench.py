@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from kernel.guards.loss_counts import LossCounts
     from kernel.session.armed import Armed
     from kernel.watch.watch import Watch
@@ -98,7 +98,7 @@ class Workbench(Protocol):
         """The attempt to open the target; its thread may have ended."""
 
     @property
-    def connection(self) -> Connection | None:
+    def planner(self) -> Planner | None:
         """The connection to the target; None: none is open yet."""
 
     @property
@@ -142,8 +142,8 @@ class Workbench(Protocol):
         """The hosts, where there are several."""
 
 
-def open_connection(bench: Workbench) -> Connection:
+def open_planner(bench: Workbench) -> Planner:
     """Return the connection to the target, where a function was picked: that is after the target was opened."""
-    connection = bench.connection
-    assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
-    return connection
+    planner = bench.planner
+    assert planner is not None, "nothing can be picked before a target is open"  # noqa: S101
+    return planner

@@ -87,9 +87,9 @@ class Outage(NamedTuple):
         when += "" if self.back is None else f" to {seconds(self.back)}"
         by = f",{when} by its kernel's clock" if when else ""
         if self.for_good:
-            return f"the line was cut{by}, and was not made anew; events from then on are lost"
+            return f"disconnected{by}, and not reconnected; events from then on are lost"
         events = _LOST_NOTE if self.missing else _NOT_RECORDING_NOTE
-        return f"the line was cut for {self.shown}{by}{_REBOOT_NOTE * self.booted}{events}"
+        return f"disconnected for {self.shown}{by}{_REBOOT_NOTE * self.booted}{events}"
 
     def batch(self, ts: int) -> Batch:
         """Return the mark as a line of trace_pipe; events before it are not paired with events after it.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.attach import symbols
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.recording.target import RecordingTarget
 from probes.attaching.values import AbsentModule, Attachability, SymbolLookups
 from probes.probe import ProbeKind
@@ -25,11 +25,11 @@ if TYPE_CHECKING:  # `callers` takes a tenth of a second to import and is seldom
 class AttachExplainer:
     """Explanations for one connection; every call may take seconds on a remote host: for a worker."""
 
-    def __init__(self, connection: Connection, vmlinux: Path | None = None) -> None:
+    def __init__(self, info: KernelInfo, vmlinux: Path | None = None) -> None:
         """Take a connection; `vmlinux`: file with debug information of this kernel; None: the paths of
         distributions.
         """
-        self._connection = connection
+        self._info = info
         self._vmlinux = vmlinux
         self._absent: dict[str, Sequence[AbsentModule]] = {}
         """Modules that contain a function and aren't loaded, by the functions asked for."""
@@ -40,7 +40,7 @@ class AttachExplainer:
     @property
     def near(self) -> bool:
         """True if the exact answer takes only a moment, as no data comes from another machine."""
-        target = self._connection.target
+        target = self._info.target
         if isinstance(target, RecordingTarget):
             return True
         from kernel.remote.target import RemoteTarget
@@ -54,7 +54,7 @@ class AttachExplainer:
         self._update_catalog()
         if self._lookups.absent is not None:
             self._absent[name] = self._lookups.absent(name)
-        return self._connection.catalog.attachability(name)
+        return self._info.catalog.attachability(name)
 
     @property
     def debug_info(self) -> Path | None:
@@ -68,7 +68,7 @@ class AttachExplainer:
         self._update_catalog()
         with self._search_lock:
             callers = self._search.find(name, progress)
-        btf = self._connection.btf
+        btf = self._info.btf
         if callers is None or callers.found or btf is None:
             return callers
         from probes.attaching.relatives import relatives
@@ -76,7 +76,7 @@ class AttachExplainer:
         return replace(callers, relatives=relatives(name, btf, self._kinds))
 
     def _kinds(self, name: str) -> frozenset[ProbeKind]:
-        return self._connection.catalog.attachability(name).kinds
+        return self._info.catalog.attachability(name).kinds
 
     def _update_catalog(self) -> None:
         with self._lookup_lock:
@@ -84,22 +84,22 @@ class AttachExplainer:
             lookups = (
                 self._lookups if self.near else replace(self._lookups, absent=lambda name: self._absent.get(name, ()))
             )
-            self._connection.catalog.ground = lookups
+            self._info.catalog.ground = lookups
 
     @cached_property
     def _lookups(self) -> SymbolLookups:
-        connection = self._connection
-        return symbols.symbol_lookups(connection.target, connection.facts.release, connection.symbols)
+        info = self._info
+        return symbols.symbol_lookups(info.target, info.facts.release, info.symbols)
 
     @cached_property
     def _search(self) -> CallerSearch:
         from kernel.attach.callers import CallerSearch
 
-        connection, machine = self._connection, self._connection.facts.machine
-        return CallerSearch(connection.target, machine, connection.symbols, connection.catalog, self._debug)
+        info, machine = self._info, self._info.facts.machine
+        return CallerSearch(info.target, machine, info.symbols, info.catalog, self._debug)
 
     @cached_property
     def _debug(self) -> DebugInfo:
         from kernel.attach.debug_info import DebugInfo
 
-        return DebugInfo(self._connection.target, self._connection.facts.release, self._vmlinux)
+        return DebugInfo(self._info.target, self._info.facts.release, self._vmlinux)

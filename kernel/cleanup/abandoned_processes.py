@@ -89,7 +89,7 @@ class AbandonedProcesses:
         for name in tracefs.instances():
             owner = parse_owner(name.removeprefix(INSTANCE_PREFIX)) if name.startswith(INSTANCE_PREFIX) else None
             if owner is not None and owner.process in self._processes and is_alive(target, owner):
-                reason = f"process {owner.pid} of before the cut lives, and takes its probes away by itself"
+                reason = f"process {owner.pid} from before the outage still runs, and removes its probes by itself"
                 failures.append(UndoFailure(_removal(tracefs.instance(name).path), KernelError(reason)))
         return failures
 

@@ -33,7 +33,7 @@ def failure_lines(failures: Sequence[UndoFailure]) -> tuple[str, ...]:
     lines = [_failure_text(failure) for failure in failures if failure not in connection_failures]
     if connection_failures:
         names = ", ".join(dict.fromkeys(failure.step.path for failure in connection_failures))
-        lines.append(f"{connection_failures[0].error}: the far side takes away by itself {names}")
+        lines.append(f"{connection_failures[0].error}: the remote host removes by itself {names}")
     return tuple(lines)
 
 

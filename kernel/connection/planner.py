@@ -42,8 +42,11 @@ def refused_if_damaged() -> Iterator[None]:
         raise CannotLower(own_refusal("damaged_types", hint=str(error))) from None
 
 
-class Connection(KernelInfo):
-    """Questions of screens and commands to a kernel before anything is armed: verdicts, plans, completions."""
+class Planner:
+    """Verdicts of one kernel on probes, and the lines it takes for them, before anything is armed."""
+
+    def __init__(self, info: KernelInfo) -> None:
+        self.info = info
 
     def check(self, probe: Armable | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
@@ -68,12 +71,12 @@ class Connection(KernelInfo):
         if (kept := self._recorded(probe)) is not None:
             return CheckResult(Verdict(str(kept.probe)), kept)
         if not look:
-            return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
-        around = self.surroundings
+            return check_plan(probe, self.types_of(probe), self.info.facts, group, self._around(probe))
+        around = self.info.surroundings
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
-        return check_plan(probe, self.types_of(probe), self.facts, group, asked, around.existing)
+        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing)
 
     def check_typed(self, text: str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
@@ -88,7 +91,7 @@ class Connection(KernelInfo):
                     return self._check(probe, "", False)
                 if text.lstrip().startswith(("-", "!")):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
-                return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
+                return check_typed(text, self.types_of(text), self.info.facts, environment=self._around(text))
         except CannotLower as error:
             return CheckResult(Verdict(text, error.refusal), None)
 
@@ -114,12 +117,12 @@ class Connection(KernelInfo):
         """
         from probes.lowering.lower import lower
 
-        probe = with_function_name(probe, lambda: self.symbols)
+        probe = with_function_name(probe, lambda: self.info.symbols)
         if (kept := self._recorded(probe)) is not None:
             return kept
-        btf, facts = self.types_of(probe), self.facts
+        btf, facts = self.types_of(probe), self.info.facts
         if not is_function(probe):
-            self.surroundings.forget()
+            self.info.surroundings.forget()
         plan, around = self._lowered(probe, group)
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
@@ -142,12 +145,12 @@ class Connection(KernelInfo):
         """
         from probes.lowering.lower import lower
 
-        btf, facts, around = self.types_of(probe), self.facts, self._around(probe)
+        btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
         try:
             return lower(probe, btf, facts, group, environment=around), around
         except CannotLower as error:
-            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.symbols is not None:
-                around = symbol_environment(self.symbols)
+            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
+                around = symbol_environment(self.info.symbols)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
                     return lower(probe, btf, facts, group, environment=around), around
             raise
@@ -162,9 +165,9 @@ class Connection(KernelInfo):
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
-            texts = [lowered_trigger(event, text, btf, self.facts, around) for event in events]
+            texts = [lowered_trigger(event, text, btf, self.info.facts, around) for event in events]
             refusals = [
-                trigger_refusal(event, lowered, btf, self.facts, around)
+                trigger_refusal(event, lowered, btf, self.info.facts, around)
                 for event, lowered in zip(events, texts, strict=True)
             ]
             refused = [refusal for refusal in refusals if refusal is not None]
@@ -182,7 +185,7 @@ class Connection(KernelInfo):
         try:
             with refused_if_damaged():
                 refusal = trigger_refusal(
-                    event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe)
+                    event, text, self.types_of(plan.probe), self.info.facts, self._around(plan.probe)
                 )
         except CannotLower as error:
             refusal = error.refusal
@@ -191,7 +194,7 @@ class Connection(KernelInfo):
     def _settled(self, probe: Armable | str) -> Armable | str:
         """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
         if not isinstance(probe, str):
-            return with_function_name(probe, lambda: self.symbols)
+            return with_function_name(probe, lambda: self.info.symbols)
         if not has_own_syntax(probe):
             return probe
         from probes.check import parse_armable
@@ -200,15 +203,15 @@ class Connection(KernelInfo):
             known = parse_armable(probe)
         except ParseError:
             return probe
-        settled = with_function_name(known, lambda: self.symbols)
+        settled = with_function_name(known, lambda: self.info.symbols)
         return probe if settled is known else settled
 
     def _recorded(self, probe: Armable | str) -> Plan | None:
         """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
-        if not isinstance(self.target, RecordingTarget):
+        if not isinstance(self.info.target, RecordingTarget):
             return None
         text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
-        plans = readable_plans(self.target.recording)
+        plans = readable_plans(self.info.target.recording)
         return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
 
     def _around(self, probe: Armable | str) -> Environment:
@@ -220,11 +223,11 @@ class Connection(KernelInfo):
         if isinstance(known, Deletion):
             return UNKNOWN
         if is_function(known):
-            symbols = self.symbols if self._symbols_loaded or self._is_about_symbols(known) else None
+            symbols = self.info.loaded_symbols or (self.info.symbols if self._is_about_symbols(known) else None)
             if symbols is None:
                 return UNKNOWN
-            return replace(symbol_environment(symbols), call_at=self.surroundings.call_at)
-        return self.surroundings.nearby
+            return replace(symbol_environment(symbols), call_at=self.info.surroundings.call_at)
+        return self.info.surroundings.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:
         """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
@@ -236,30 +239,31 @@ class Connection(KernelInfo):
         if not isinstance(probe, Probe):
             return False
         symbol = probe.place.symbol
-        split_off = "." in symbol and not index_of(self.facts).count(symbol)
+        split_off = "." in symbol and not index_of(self.info.facts).count(symbol)
         if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
             return True
         # Known once somebody has read them.
-        return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(ReasonKind.ALIAS)
+        unlisted = not index_of(self.info.facts).count(symbol)
+        return unlisted and self.info.catalog.attachability(symbol).has(ReasonKind.ALIAS)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:
         """Return the symbol at an offset; the table is read when first asked for."""
-        if self.symbols is None:
+        if self.info.symbols is None:
             return SymbolLanding(name, offset, 0, code=True)
-        return symbol_at_offset(self.symbols, name, offset)
+        return symbol_at_offset(self.info.symbols, name, offset)
 
     def types_of(self, probe: Armable | str) -> Btf | None:
         """Types to read a probe with: those of the module it sits in too."""
         try:
             known = parse_command(probe) if isinstance(probe, str) else probe
         except ParseError:
-            return self.btf
+            return self.info.btf
         if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
-            return self.btf
+            return self.info.btf
         symbol = known.place.symbol
         if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
-        return self.btf_of(known.place.module or self.function(symbol).module)
+        return self.info.btf_of(known.place.module or self.info.function(symbol).module)
 
 
 def kind_of(event: PlannedEvent) -> tuple[str, bool]:

@@ -168,8 +168,7 @@ def open_graph(
         raise TargetUnusable(f"{target.name}: {reason}")
     if not getattr(target, "gives_pages", True):  # the kernel prints a graph for people, not for programs
         raise TargetUnusable(
-            f"{target.name}: a function graph needs the ring buffer's pages, and without Python on the far side they "
-            "come as text",
+            f"{target.name}: a function graph needs ring-buffer pages; without Python there they come as text",
             "install python3 there",
         )
     tracefs = Tracefs(target, facts.tracefs)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from events.format import EventFormat
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from kernel.graph.function_graph import GraphTracing, open_graph
 from kernel.guards.row_bounds import SCREEN, RowBounds
@@ -54,6 +54,6 @@ class GraphSource:
                 self._tracing.pause(True)
 
 
-def graph_watch(connection: Connection, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
+def graph_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
     """Return a watch of the tracer, which `begin` starts."""
-    return Watch(connection, bounds, source=GraphSource(connection.target, plan))
+    return Watch(planner, bounds, source=GraphSource(planner.info.target, plan))

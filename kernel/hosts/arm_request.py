@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.session.arm_steps import Mode
@@ -51,7 +51,7 @@ class ArmResult:
 
 
 def probes_for(
-    connection: Connection, order: ArmRequest, armed_probes: Iterable[Armable] = ()
+    planner: Planner, order: ArmRequest, armed_probes: Iterable[Armable] = ()
 ) -> tuple[list[Armable], list[str]]:
     """Return the probes this kernel takes that are not armed yet, and notes on all of them; writes nothing.
 
@@ -63,9 +63,9 @@ def probes_for(
     notes: list[str] = []
     for entry in order.wanted:
         if isinstance(entry, str):
-            probes.append(_typed(connection, entry))
+            probes.append(_typed(planner, entry))
             continue
-        for outcome in judge(entry.preset, entry.given, connection.check, connection.facts.machine).probes:
+        for outcome in judge(entry.preset, entry.given, planner.check, planner.info.facts.machine).probes:
             if outcome.plan is None:
                 raise ProbeRefused(outcome.verdict)
             if outcome.refused:
@@ -77,28 +77,28 @@ def probes_for(
     return list(fresh), [*notes, *map(duplicate_note, repeated)]
 
 
-def _typed(connection: Connection, text: str) -> Armable:
+def _typed(planner: Planner, text: str) -> Armable:
     """Parse and check a typed specification. Raises ProbeRefused."""
-    verdict = check_specification(text, connection)
+    verdict = check_specification(text, planner)
     if not verdict.ok:
         raise ProbeRefused(verdict)
     return parse_armable(text)
 
 
-def check_specification(text: str, connection: Connection) -> Verdict:
+def check_specification(text: str, planner: Planner) -> Verdict:
     """Return whether a specification can be armed, lowered where the kernel lacks a feature; not the kernel's own
     verdict.
     """
     try:
-        checked = connection.check(parse_armable(text)).verdict
+        checked = planner.check(parse_armable(text)).verdict
         if checked.error is not None and checked.error.code == "not_traceable":
-            connection.load_symbols()  # the symbols show whether the name is an alias of a traceable function
-            checked = connection.check(parse_armable(text)).verdict
+            planner.info.load_symbols()  # the symbols show whether the name is an alias of a traceable function
+            checked = planner.check(parse_armable(text)).verdict
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)
     if checked.ok:
         return checked
-    verdict = connection.check(text).verdict
+    verdict = planner.check(text).verdict
     return checked if verdict.ok else verdict
 
 
@@ -110,7 +110,7 @@ def arm_on_host(watch: Watch, order: ArmRequest) -> ArmResult:
     """
     if not order.wanted:
         return ArmResult(notes=tuple(_add_trigger(watch, text) for text in order.triggers))
-    probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed.probes])
+    probes, notes = probes_for(watch.planner, order, [armed.plan.probe for armed in watch.armed.probes])
     armed_now = []
     together = not watch.armed.probes  # else the armed probes would miss events meanwhile
     try:
@@ -120,7 +120,7 @@ def arm_on_host(watch: Watch, order: ArmRequest) -> ArmResult:
             armed = watch.armed.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
             armed_now.append(armed)
             notes += [*armed.plan.losses, *trigger_notes(armed.plan, order.triggers)]
-            notes += text_note(watch.connection.target, armed)
+            notes += text_note(watch.info.target, armed)
     except BaseException as error:
         for armed in reversed(armed_now):
             with contextlib.suppress(KernelError):  # a lost connection is reported by itself
@@ -145,7 +145,7 @@ def _add_trigger(watch: Watch, text: str) -> str:
     if not watch.armed.probes:
         raise TargetUnusable(f"no probe is armed here that could take the trigger {text}")
     verdicts = {
-        (armed, event): watch.connection.trigger_verdict(armed.plan, event, text)
+        (armed, event): watch.planner.trigger_verdict(armed.plan, event, text)
         for armed in watch.armed.probes
         for event in armed.plan.events
     }

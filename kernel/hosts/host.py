@@ -24,11 +24,11 @@ from probes.presets.errors import PresetError
 
 if TYPE_CHECKING:
     from kernel.connection.open_target import Progress
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from kernel.watch.reconnect import ReconnectAttempt
     from probes.verdict import Verdict
 
-Opener = Callable[[str, "Progress", threading.Event], "Connection"]
+Opener = Callable[[str, "Progress", threading.Event], "Planner"]
 _FIRST_READINGS = 5
 """Number of clock readings before a probe is armed."""
 
@@ -147,15 +147,15 @@ class Host:
                 self._set_failed(HostState.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
 
     def _open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
-        connection = opener(self.spec, self._progress, cancel)
-        watch = Watch(connection, self._bounds, self._limits)
+        planner = opener(self.spec, self._progress, cancel)
+        watch = Watch(planner, self._bounds, self._limits)
         try:
-            self.kernel = connection.facts.title
+            self.kernel = planner.info.facts.title
             watch.begin()
             self.clock.add(tuple(read_clock(watch.session, now, _FIRST_READINGS)))
         except TargetLost:
             watch.close()
-            connection.close()
+            planner.info.close()
             raise
         except BaseException:
             self.watch = watch  # closed by `close`
@@ -212,13 +212,13 @@ class Host:
             self.state, self.why, self.remedy = HostState.OPEN, "", ""
             return HostAnswer.TAKEN
 
-    def ask(self, question: Callable[[Connection], Verdict]) -> Verdict | None:
+    def ask(self, question: Callable[[Planner], Verdict]) -> Verdict | None:
         """Ask the host's kernel for a verdict while no worker uses the host; None: there is no answer."""
         with self._busy:
             if self.watch is None or self.state in (HostState.CUT, HostState.LOST, HostState.CLOSED):
                 return None
             try:
-                return question(self.watch.connection)
+                return question(self.watch.planner)
             except KernelError:  # the pump reports a lost connection
                 return None
 
@@ -300,7 +300,7 @@ class Host:
         if self.state not in (HostState.LOST, HostState.CLOSED):
             self._set_failed(HostState.LOST, error)
             if not self.remedy and self.watch is not None:
-                self.remedy = what_becomes(self.watch.connection.target)
+                self.remedy = what_becomes(self.watch.info.target)
 
     def close(self) -> None:
         """Disarm everything; every step is tried. Safe to call twice."""
@@ -331,7 +331,7 @@ class Host:
                 # connection works.
                 self.left = left if was_open and not connection_failures else self.left + left
             finally:
-                watch.connection.close()
+                watch.info.close()
                 self.state = self.state if self.state.failed else HostState.CLOSED
 
     def _read_tables(self, watch: Watch) -> None:
@@ -364,4 +364,4 @@ def _load_symbols(watch: Watch, reconnected: Reconnected) -> None:
     if reconnected.cut.booted and (
         watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed.probes))
     ):
-        watch.connection.load_symbols()
+        watch.info.load_symbols()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import Progress, open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
@@ -17,33 +18,33 @@ if TYPE_CHECKING:
     from kernel.target import Target
 
 
-def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
+def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Planner:
     """Open a running kernel and read its facts. Raises KernelError."""
-    connection = Connection(_target(spec, progress, cancel))
-    target = connection.target
+    planner = Planner(KernelInfo(_target(spec, progress, cancel)))
+    target = planner.info.target
     try:
         with disconnect_on_cancel(
             cancel, lambda: target.lose(CANCELLED) if isinstance(target, RemoteTarget) else None
         ):
-            _prepare(spec, connection)
+            _prepare(spec, planner)
         if cancel.is_set():
             raise TargetUnusable(CANCELLED)
     except BaseException:
-        connection.close()
+        planner.info.close()
         raise
-    return connection
+    return planner
 
 
-def _prepare(spec: str, connection: Connection) -> None:
+def _prepare(spec: str, planner: Planner) -> None:
     """Read the kernel facts that a first probe needs. Raises TargetUnusable if no probe is possible, TargetLost."""
-    if not connection.target.is_kernel:
+    if not planner.info.target.is_kernel:
         raise TargetUnusable(
             f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
         )
-    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    fatal = [trouble for trouble in planner.info.facts.troubles if trouble.fatal]
     if fatal:
-        raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
-    connection.warm()
+        raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, planner.info.facts.troubles)
+    planner.info.warm()
 
 
 def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:

@@ -108,15 +108,15 @@ def read_until(
             if may_be_asked():
                 last = time.monotonic()
             if time.monotonic() > last + _PATIENCE:
-                raise TargetLost(f"the far side said nothing for {_PATIENCE:.0f} s")
+                raise TargetLost(f"the remote host sent nothing for {_PATIENCE:.0f} s")
             continue
         last = time.monotonic()
         part = process.stdout.read(1 << 16)
         if not part:
-            raise TargetLost("the line was cut before the far side was ready")
+            raise TargetLost("the connection was lost before the remote host was ready")
         received += part
         if len(received) > _NOISE:
-            raise TargetLost("the far side sent what makes no sense: a login that does not stop to talk")
+            raise TargetLost("unexpected reply from the remote host: the login prints without end")
     return received
 
 
@@ -126,7 +126,7 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
     try:
         write_all(process.stdin.fileno(), data)
     except (OSError, ValueError):
-        raise TargetLost("the line was cut before the far side was ready") from None
+        raise TargetLost("the connection was lost before the remote host was ready") from None
 
 
 class ShellOpener(Protocol):
@@ -150,7 +150,7 @@ class Greeting:
         self.python = python == "yes"
         self.host, _, self.why = words.partition(" ")
         if self.via not in ("", "sudo -n", "doas -n") or not uid.isdigit():
-            raise TargetLost("the far side sent what makes no sense instead of its user and rights")
+            raise TargetLost("unexpected reply from the remote host in place of its user id and rights")
 
     def troubles(self, address: Address) -> tuple[Trouble, ...]:
         """Return the explanation of missing rights."""

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from kernel.cleanup.abandoned_processes import AbandonedProcesses
 from kernel.errors import ConnectionGone, FileRefused, TargetLost, TargetUnusable
 from kernel.facts.gather import gather
-from kernel.remote import btf_cache, function_cache, own_processes
+from kernel.remote import btf_cache, function_cache, own_processes, symbol_cache
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
@@ -41,6 +41,8 @@ only.
 """
 
 
+_ALL_SYMBOLS = 1 << 20
+"""Bytes of kallsyms from which on a reader wants the whole table."""
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/sys/kernel/arch")
 """Files that identify a kernel; `arch` does not exist on older kernels."""
@@ -290,6 +292,8 @@ class RemoteTarget:
         return btf_cache.fetch(self, self._name, module)
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if path == symbol_cache.KALLSYMS and limit >= _ALL_SYMBOLS and not offset:
+            return symbol_cache.fetch(self._dialect, self._name, limit)
         cached = self._ahead.get(path)
         if cached is None:
             return self._dialect.read(path, limit, offset)

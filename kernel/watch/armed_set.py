@@ -12,7 +12,7 @@ from typing import Final
 
 from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
-from kernel.connection.planner import Connection, kind_of
+from kernel.connection.planner import Planner, kind_of
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
@@ -35,13 +35,13 @@ class ArmedSet:
     """See the module; `kernel.watch.intake` gives the events their rows."""
 
     def __init__(
-        self, connection: Connection, queue: SessionQueue, known: EventFields, losses: LossLedger, limits: Limits
+        self, planner: Planner, queue: SessionQueue, known: EventFields, losses: LossLedger, limits: Limits
     ) -> None:
         self.limits = limits
         """Limits of event rates."""
         self.on_comeback: Callable[[], None] = lambda: None
         """Called after a reconnect, from the thread that made it: it may wait for the kernel."""
-        self._connection = connection
+        self._planner = planner
         self._queue = queue
         self._known = known
         self._losses = losses
@@ -101,8 +101,8 @@ class ArmedSet:
                 plans = [*others, *(armed.plan for armed in session.probes.armed)]
                 taken = _paths(plans)
                 kinds = {event.path: kind_of(event) for armed in session.probes.armed for event in armed.plan.events}
-                plan = self._connection.lower(probe, session.group, taken, self._gone(probe, session), kinds)
-                plan = self._connection.with_triggers(plan, triggers)
+                plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
+                plan = self._planner.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._queue.drain(session)
                 armed = session.probes.arm(plan, limits, mode)
@@ -111,7 +111,7 @@ class ArmedSet:
         finally:
             self._queue.on_data()  # also where it was refused: what was in the queue waits for a tick
         if self._known.wants_symbols(armed) or self._known.with_stacks:
-            self._connection.load_symbols()
+            self._planner.info.load_symbols()
         return armed
 
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
@@ -174,7 +174,7 @@ class ArmedSet:
         wanted = replace(probe, filter=text)
         with self._queue.lock:
             session = self._queue.open()
-            lowered = self._connection.lower(wanted, session.group)
+            lowered = self._planner.lower(wanted, session.group)
             filters = [event.filter for event in lowered.events]
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
             session.pump.settle()  # what passed the filter of before comes before the mark
@@ -240,7 +240,7 @@ class ArmedSet:
                 self._queue.entries.append(self._queue.session.probes.add_trigger(armed, event, text))
                 self._known.add_trigger(event, text)
         if event.path in self._known.with_stacks:
-            self._connection.load_symbols()
+            self._planner.info.load_symbols()
         self._queue.on_data()
 
     def follow(self, session: AnySession) -> None:

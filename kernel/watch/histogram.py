@@ -177,7 +177,7 @@ class Histograms:
         """Perform steps until there is none. Raises TargetLost, or the first refusal when all is given back."""
         first: KernelError | None = None
         if not self.state.connected:
-            raise TargetLost("the connection is lost; what was asked for is done when it is back")
+            raise TargetLost("the connection is lost; the request is done after reconnecting")
         while (step := next_step(self.state)) is not None:
             try:
                 self._perform(session, step)

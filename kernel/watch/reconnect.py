@@ -58,7 +58,7 @@ def can_come_back(watch: Watch) -> bool:
     """Return whether a watch that has ended can be reconnected: its connection was lost, and another one can be
     made.
     """
-    return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
+    return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.info.target)
 
 
 def begun_anew(
@@ -94,12 +94,12 @@ def begun_anew(
 
 def can_be_cut(watch: Watch) -> bool:
     """Return whether the connection of a watch is silent, and another one can be made in its place."""
-    return watch.silent is not None and can_be_reached_again(watch.connection.target)
+    return watch.silent is not None and can_be_reached_again(watch.info.target)
 
 
 def cut_silent(watch: Watch) -> bool:
     """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
-    silent, target = watch.silent, watch.connection.target
+    silent, target = watch.silent, watch.info.target
     if silent is None or not isinstance(target, RemoteTarget) or not target.can_come_back:
         return False
     target.lose(f"{words(silent)}, and not waited for any longer")
@@ -119,7 +119,7 @@ def what_becomes(target: Target) -> str:
         return (
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
         )
-    return "the far side takes its probes away by itself; `clean` there looks again"
+    return "the remote host removes its probes by itself; `clean` there checks again"
 
 
 class ReconnectAttempt:
@@ -144,13 +144,13 @@ class ReconnectAttempt:
         self.watch = watch
         self.since = time.monotonic()
         self.tries = 0
-        self.why = str(watch.error or "the line was cut")
+        self.why = str(watch.error or "the connection was lost")
         """Reason of the last failure."""
         self.wants_to_ask = False
         """ssh has a question for a person: try with `asking`."""
         self.next_try = self.since
         """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
-        target = watch.connection.target
+        target = watch.info.target
         self._heard = target.heard if isinstance(target, RemoteTarget) else self.since
         self._booted = False
         self._until = self.since + patience if patience is not None else float("inf")
@@ -174,7 +174,7 @@ class ReconnectAttempt:
     def note(self) -> str:
         """State of the attempts in a few words."""
         left = self.next_try - time.monotonic()
-        return f"line cut {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
+        return f"disconnected {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
         """Start the next attempt now; `asking`: ssh may prompt at the terminal until `wait_for_try` returns."""
@@ -194,7 +194,7 @@ class ReconnectAttempt:
         """
         self._over.set()
         self._wake.set()
-        target = self.watch.connection.target
+        target = self.watch.info.target
         with self._asked:
             if not self.finished and isinstance(target, RemoteTarget):
                 target.lose("given up")
@@ -240,7 +240,7 @@ class ReconnectAttempt:
         self.tries += 1
         self.next_try = time.monotonic()
         self._changed()
-        target = self.watch.connection.target
+        target = self.watch.info.target
         if not isinstance(target, RemoteTarget):
             raise ConnectionGone(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
@@ -298,7 +298,7 @@ class ReconnectAttempt:
 
         cut = self.watch.exchange(make)
         if self._booted:
-            self.watch.connection.forget_symbols()
+            self.watch.info.forget_symbols()
         self.watch.armed.on_comeback()
         return Reconnected(cut, tuple(again), tuple(refused))
 

@@ -20,7 +20,7 @@ from events.recording.writer import RecordingWriter
 from events.store.cgroups import TaskCgroup, pack
 from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import FACT_BLOBS
@@ -48,7 +48,7 @@ class Recorder:
     All methods may raise OSError, possibly of an earlier write.
     """
 
-    def __init__(self, path: Path, connection: Connection, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, path: Path, info: KernelInfo, most_waiting: int = MOST_WAITING) -> None:
         """Write the kernel facts, which takes a second or two; `most_waiting` bytes of events may wait.
 
         Raises OSError, TargetLost; no file is left then.
@@ -73,7 +73,7 @@ class Recorder:
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
-            self._statics(connection)
+            self._statics(info)
 
     def begin(
         self,
@@ -194,7 +194,9 @@ class Recorder:
                 self._error = error
                 return
             except Exception as error:  # the thread ends then, reported as a disk error
-                self._error = OSError(errno.EIO, f"what came can't be written ({type(error).__name__}: {error})")
+                self._error = OSError(
+                    errno.EIO, f"received events can't be written ({type(error).__name__}: {error})"
+                )
                 self._error.__cause__ = error
                 return
 
@@ -227,16 +229,16 @@ class Recorder:
         for fmt in formats.values():
             self._writer.blob("format", fmt.path, fmt.source.encode())
 
-    def _statics(self, connection: Connection) -> None:
-        facts = connection.facts
+    def _statics(self, info: KernelInfo) -> None:
+        facts = info.facts
         self._writer.meta({"facts": facts_to_dict(facts), "byteorder": facts.byteorder})
         texts = ("\n".join(facts.functions), "\n".join(sorted(facts.blacklist)), facts.readme)
         for name, text in zip(FACT_BLOBS, texts, strict=True):
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
-            self._writer.blob("btf", "", connection.target.btf())
+            self._writer.blob("btf", "", info.target.btf())
         with contextlib.suppress(FileRefused):
-            self._writer.blob("symbols", "", _text_symbols(connection.target.read("/proc/kallsyms")))
+            self._writer.blob("symbols", "", _text_symbols(info.target.read("/proc/kallsyms")))
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from events.batch import Batch
 from events.format import EventFormat
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
 from kernel.guards.loss_counts import LossCounts
 from kernel.session.armed import Armed
@@ -26,13 +26,13 @@ Key = TypeVar("Key", int, str)
 class RecordingControl:
     """Control of the recording of a watch, one at a time."""
 
-    def __init__(self, connection: Connection, homes: CgroupLookup, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, info: KernelInfo, homes: CgroupLookup, most_waiting: int = MOST_WAITING) -> None:
         """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
         """Recorder in use; None: nothing is recorded."""
         self.error = ""
         """Why a recording ended by itself; empty: none did."""
-        self._connection = connection
+        self._info = info
         self._homes = homes
         self._ready: Recorder | None = None
         """Recorder that was prepared, and to which nothing is written yet."""
@@ -47,7 +47,7 @@ class RecordingControl:
         """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
         with self._changing:
             self._drop_ready()
-            self._ready = Recorder(path, self._connection, self._most_waiting)
+            self._ready = Recorder(path, self._info, self._most_waiting)
 
     def discard(self) -> None:
         """Take away a file that was prepared and not begun."""
@@ -82,11 +82,11 @@ class RecordingControl:
             self.error = ""
             # What is lost while the file is begun is lost among the events that wait for it; of a recording that is
             # recorded again, all was.
-            self._before = None if self._connection.holds_events else counts()
+            self._before = None if self._info.holds_events else counts()
             if self._ready is not None and self._ready.path == path:
                 recorder, self._ready = self._ready, None
             else:
-                recorder = Recorder(path, self._connection, self._most_waiting)
+                recorder = Recorder(path, self._info, self._most_waiting)
             with known() as (armed, formats):
                 recorder.begin(session.header, armed, formats, meta)
                 self.recorder = recorder

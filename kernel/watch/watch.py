@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from events.batch import Batch
 from events.store.outage_mark import Outage
 from kernel.cleanup.undo import UndoFailure
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import LossCounts
@@ -48,19 +48,20 @@ class Watch:
 
     def __init__(
         self,
-        connection: Connection,
+        planner: Planner,
         bounds: RowBounds = SCREEN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         source: SessionSource | None = None,
     ) -> None:
-        """Take the connection; `source`: opens its sessions, None: they have probes only."""
-        target = connection.target
-        self.connection = connection
+        """Take the planner of a target; `source`: opens its sessions, None: they have probes only."""
+        target = planner.info.target
+        self.planner = planner
+        self.info = planner.info
         self.bounds = bounds
         """Bounds of the memory for events."""
         self.guard = StormWatcher(limits.storm)
         """Stops what is faster; `counts` has it look."""
-        self.known = EventFields(connection.namer)
+        self.known = EventFields(self.info.namer)
         """Fields, and the names of their values."""
         self.clock = TimeOfDay(target)
         """Time of day of events, once `measure_clock` was called, or as a recording has it."""
@@ -69,10 +70,10 @@ class Watch:
         self.queue.on_open = self._opened
         self.losses = LossLedger(self.queue)
         """Losses of all sessions."""
-        self.armed = ArmedSet(connection, self.queue, self.known, self.losses, limits)
+        self.armed = ArmedSet(planner, self.queue, self.known, self.losses, limits)
         """Armed probes, and all changes to them."""
         homes = CgroupLookup(target, bounds.tasks)
-        self.recording = RecordingControl(connection, homes, bounds.unwritten)
+        self.recording = RecordingControl(self.info, homes, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
         self.intake = Intake(
             self.queue,
@@ -82,13 +83,13 @@ class Watch:
             self.recording,
             self.guard,
             bounds,
-            replayed=connection.holds_events,
+            replayed=self.info.holds_events,
         )
         """The store of the events, and their way into it."""
         self.losses.on_read = self.intake.take_losses
         self.unshown = 0
         """Events that the store had to drop before they were shown, where all are to be."""
-        self.line_note = "the line is gone"
+        self.line_note = "the connection was lost"
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
         """The cut after which the line was not made anew; None: there was none."""
@@ -150,25 +151,23 @@ class Watch:
     def live(self) -> bool:
         """Something is armed, or a tracer runs, on a kernel that runs."""
         recorded = self.session is not None and (self.queue.source.traces or bool(self.armed.probes))
-        return recorded and not self.ended and self.connection.target.is_kernel
+        return recorded and not self.ended and self.info.target.is_kernel
 
     @property
     def silent(self) -> float | None:
         """Seconds since a remote host that owes an answer was last heard; None: no answer is overdue."""
-        return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
+        return getattr(self.info.target, "silent", None) if self.live and self.error is None else None
 
     @property
     def lost(self) -> KernelError | None:
         """Why no more events will come, also where only an answer that stayed away tells; None while they may."""
-        return self.error or (
-            getattr(self.connection.target, "line_error", None) if self.session is not None else None
-        )
+        return self.error or (getattr(self.info.target, "line_error", None) if self.session is not None else None)
 
     def hurry(self, ends: float) -> None:
         """Have the command end at a time of time.monotonic(): from then on a silent remote host is waited for no
         longer than `kernel.remote.answer_limit` says.
         """
-        hurry = getattr(self.connection.target, "hurry", None)
+        hurry = getattr(self.info.target, "hurry", None)
         if hurry is not None:
             hurry(ends)
 
@@ -221,15 +220,15 @@ class Watch:
         if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
             return None
         recorded = self.queue.source.traces or any(mode is not Mode.OFF for mode in self.armed.modes)
-        if self.connection.holds_events or not recorded:
+        if self.info.holds_events or not recorded:
             return None
         if now is None:
             offset, now = self.clock.offset(store, max(store.latest, 0), store.next_seq), time.time_ns()
-        return last_cut(self.connection.target, store.latest, offset, now)
+        return last_cut(self.info.target, store.latest, offset, now)
 
     def counts(self) -> LossCounts | None:
         """Read the losses so far from the kernel, and stop a probe that is too fast (see `guard`)."""
-        return self.losses.read(self._look if self.connection.target.is_kernel else None)
+        return self.losses.read(self._look if self.info.target.is_kernel else None)
 
     def _look(self, session: AnySession, counts: LossCounts) -> None:
         self.guard.look(session, counts, self.intake.seen(), self.armed.switch)
@@ -247,7 +246,7 @@ class Watch:
         with self.queue.lock:
             old = self.session
             if old is None or self.queue.closed:
-                raise ConnectionGone(f"{self.connection.target.name} was left meanwhile")
+                raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
             session, cut = make(old)
             self.queue.replace(old, session, cut)
             self.losses.follow(session)

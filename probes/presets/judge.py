@@ -58,7 +58,7 @@ def judge(
     Args:
         preset: the preset to arm.
         given: values of its parameters; the other parameters get their defaults.
-        check: checks a probe on the target, as `kernel.connection.planner.Connection.check` does.
+        check: checks a probe on the target, as `kernel.connection.planner.Planner.check` does.
         machine: `uname -m` of the target, which determines system call numbers; empty: unknown.
     """
     return PresetJudgement(tuple(_judge_alternatives(texts, check) for texts in substitute(preset, given, machine)))

@@ -20,8 +20,9 @@ from events.graph.hot_spots import call_times, hot_spots
 from events.graph.live_tree import LiveTree
 from events.recording.reader import Recording
 from events.store.store import Store
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, event, page, records_of
@@ -83,8 +84,8 @@ def material() -> Watch:
     """A watch of a store with a million calls."""
     with tempfile.TemporaryDirectory() as folder:
         path = graph_recording(Path(folder, "graph.pwr"))
-        watch = Watch(Connection(open_target(str(path))))
-        watch.connection.load_symbols()
+        watch = Watch(Planner(KernelInfo(open_target(str(path)))))
+        watch.info.load_symbols()
         watch.begin()
         watch.intake.store = filled(Recording.open(path))
         return watch
@@ -99,7 +100,7 @@ def screen() -> Iterator[OnScreen]:
         host = Host(lambda: pane).shown(120, 40)
         pilot = runner.run(host.__aenter__())
         try:
-            yield OnScreen(runner, pilot, pane, GraphModel(watch, watch.store, GraphNames(watch.connection)))
+            yield OnScreen(runner, pilot, pane, GraphModel(watch, watch.store, GraphNames(watch.info)))
         finally:
             runner.run(host.__aexit__(None, None, None))
 

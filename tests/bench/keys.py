@@ -6,8 +6,9 @@ import functools
 import statistics
 from collections.abc import Callable
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, together
 from tui.compose.completer import Completer
 from tui.compose.function_index import Functions
@@ -37,13 +38,13 @@ def milliseconds(work: Callable[[str], object]) -> list[Spread]:
 
 
 def verdict() -> list[Row]:
-    taken = milliseconds(connection().check_typed)
+    taken = milliseconds(planner().check_typed)
     return [VERDICT.of(Spread(tuple(map(statistics.median, zip(*(one.rounds for one in taken), strict=True)))))]
 
 
 def completions() -> list[Row]:
-    of = connection()
-    completer = Completer(of, Functions(of.catalog.names, of.function))
+    info = planner().info
+    completer = Completer(info, Functions(info.catalog.names, info.function))
     taken = milliseconds(lambda text: completer.complete(text, len(text)))
     worst = max(zip(taken, BEGINNINGS, strict=True), key=lambda one: one[0].median)
     middle = statistics.median(one.median for one in taken)
@@ -51,8 +52,8 @@ def completions() -> list[Row]:
 
 
 @functools.cache
-def connection() -> Connection:
-    return Connection(open_target(str(shipped_recording())))
+def planner() -> Planner:
+    return Planner(KernelInfo(open_target(str(shipped_recording()))))
 
 
 PARTS = (Part("verdict", (VERDICT,), verdict), Part("completions", (COMPLETIONS,), completions))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from events.batch import Batch, Chunk
 from events.recording.reader import Recording
 from events.subbuffer import events_in
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
 from kernel.recording.target import RecordingTarget
 from kernel.watch.recorder import Recorder
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread
@@ -58,7 +58,7 @@ def recorded() -> Round:
     shipped = Recording.open(shipped_recording())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.pwr")
-        recorder = Recorder(path, Connection(RecordingTarget(shipped, "shipped")))
+        recorder = Recorder(path, KernelInfo(RecordingTarget(shipped, "shipped")))
         recorder.begin(shipped.header, ())
         cpus = [endless(shipped, cpu, CPUS * 10**9 // RATE) for cpu in range(CPUS)]
         for cpu in cpus:

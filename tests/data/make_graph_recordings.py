@@ -18,7 +18,8 @@ from events.names.kallsyms import Symbols
 from events.recording.chunks import Codec
 from events.recording.reader import Recording, RecordingWriter
 from events.store.store import Store
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.graph.watch import graph_watch
 from kernel.lab.guest import boot
 from kernel.lab.target import connect
@@ -38,8 +39,8 @@ _BOUNDS = ("_stext", "_text", "_end", "_etext", "_einittext", "__irqentry_text_s
 def record(kernel: str, path: Path) -> None:
     """Trace the work on a guest."""
     machine = boot(kernel, python=True, workload=False)
-    connection = Connection(connect(machine, f"lab:{kernel}", owned=True))
-    watch = graph_watch(connection, GraphPlan(ROOTS, max_depth=7, switches=True))
+    planner = Planner(KernelInfo(connect(machine, f"lab:{kernel}", owned=True)))
+    watch = graph_watch(planner, GraphPlan(ROOTS, max_depth=7, switches=True))
     try:
         watch.begin()
         watch.record_to(path)
@@ -48,7 +49,7 @@ def record(kernel: str, path: Path) -> None:
         watch.stop_recording()
     finally:
         watch.close()
-        connection.close()
+        planner.info.close()
 
 
 def trim(path: Path, out: Path) -> None:

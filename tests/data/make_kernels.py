@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from tui.compose.kernel_matrix import KEPT
 
 NAMES = ("6.1", "6.12", "7.2", "arm64:6.12", "full")
@@ -19,11 +20,11 @@ PATH = Path(__file__).parents[2] / "tui" / "kernels.json"
 def main() -> None:
     found = {}
     for name in NAMES:
-        connection = Connection(open_target(f"lab:{name}"))
+        planner = Planner(KernelInfo(open_target(f"lab:{name}")))
         try:
-            facts = connection.facts
+            facts = planner.info.facts
         finally:
-            connection.close()
+            planner.info.close()
         values = {key: getattr(facts, key) for key in KEPT}
         found[name] = {**values, "features": sorted(map(str, facts.features))}
         print(name, facts.release, len(facts.features), "features")

@@ -15,7 +15,8 @@ from typing import Any
 
 from btf.damage import Damage
 from kernel.agent import frames
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, KernelError
 from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
@@ -190,9 +191,9 @@ def _watched_by_shell(data: bytes) -> None:
     try:
         target = liar.target()
         closing.append(target.close)
-        connection = Connection(target, Damage(is_raised=False))
-        connection.warm()
-        watch = Watch(connection)
+        planner = Planner(KernelInfo(target, Damage(is_raised=False)))
+        planner.info.warm()
+        watch = Watch(planner)
         closing.append(watch.close)
         with contextlib.suppress(CannotLower):
             watch.armed.arm(parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))

@@ -74,7 +74,7 @@ def says(app: Probewright, text: str) -> bool:
 
 
 async def open_compose(app: Probewright, pilot) -> None:
-    await until(lambda: app.connection is not None and app.places.compose.query_one(ProbeEditor), pilot)
+    await until(lambda: app.planner is not None and app.places.compose.query_one(ProbeEditor), pilot)
 
 
 async def pick(app: Probewright, pilot, name: str) -> ProbeEditor:
@@ -221,9 +221,9 @@ async def test_a_function_that_cannot_be_probed_says_why(kernel_only):
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        connection = app.connection
-        assert connection is not None
-        name = next(name for name in connection.catalog.names if not connection.function(name).kinds)
+        planner = app.planner
+        assert planner is not None
+        name = next(name for name in planner.info.catalog.names if not planner.info.function(name).kinds)
         await pick(app, pilot, name)
         shown = app.places.compose.query_one(SpecPane).shown
         assert shown.verdict is not None and shown.verdict.error is not None
@@ -351,7 +351,7 @@ async def test_the_choice_of_targets_begins_on_the_one_that_is_open(recording, k
         await until(lambda: any("▌✓ default.pwr" in line for line in screen_text(app)), pilot)
         await pilot.press("escape")
         app.open_target(str(kernel_only))
-        await until(lambda: app.connection and app.connection.target.name == kernel_only.name, pilot)
+        await until(lambda: app.planner and app.planner.info.target.name == kernel_only.name, pilot)
         await pilot.press("f4")  # one that was typed is not offered by itself
         await until(lambda: any("▌✓ kernel.pwr" in line for line in screen_text(app)), pilot)
         assert sum("  open  " in line for line in screen_text(app)) == 1
@@ -361,14 +361,14 @@ async def test_an_open_target_with_probes_is_not_left_by_mistake(recording, monk
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-        first = app.connection
+        first = app.planner
         with monkeypatch.context() as patch:
             patch.setattr(Watch, "live", True)  # as if its probes were on a kernel that runs
             app._target_chosen(str(recording))
             await until(lambda: "stays open; to open it anew" in "\n".join(screen_text(app)), pilot)
-        assert app.connection is first
+        assert app.planner is first
         app._target_chosen(str(recording))
-        await until(lambda: app.connection not in (None, first), pilot)
+        await until(lambda: app.planner not in (None, first), pilot)
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ async def test_a_damaged_recording_is_explained(tmp_path, recording):
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         await until(lambda: any("wrong checksum" in line for line in screen_text(app)), pilot)
-        assert app.connection is None and app.watching is None
+        assert app.planner is None and app.watching is None
 
 
 async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
@@ -433,7 +433,7 @@ async def test_another_target_can_be_opened(recording, kernel_only):
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
         app.open_target(str(kernel_only))
-        await until(lambda: app.connection and app.connection.target.name == kernel_only.name, pilot)
+        await until(lambda: app.planner and app.planner.info.target.name == kernel_only.name, pilot)
         assert app.watching is not None and app.watching.store is None
 
 

@@ -77,7 +77,7 @@ async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recordin
         await until(lambda: slow, pilot)
         await asyncio.sleep(0.2)
         await pilot.pause()
-        assert app.connection.target.name == recording_path.name
+        assert app.planner.info.target.name == recording_path.name
         assert not app.screen.is_modal
     assert slow == [first]
 
@@ -96,7 +96,7 @@ async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(sl
         assert "esc Stop" in screen_text(app)[-1]
         await pilot.press("escape")
         await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
-        assert app.connection.target.name == recording_path.name and app.target.opened == str(recording_path)
+        assert app.planner.info.target.name == recording_path.name and app.target.opened == str(recording_path)
 
 
 async def test_the_box_of_a_target_that_is_not_wanted_any_more_does_not_come(slow, recording_path):
@@ -106,7 +106,7 @@ async def test_the_box_of_a_target_that_is_not_wanted_any_more_does_not_come(slo
         left = app.opening
         left.is_alive = lambda: True  # it takes its time to end
         app.open_target(str(recording_path))
-        await until(lambda: app.connection is not None, pilot)
+        await until(lambda: app.planner is not None, pilot)
         app.target.show_progress(left)
         await pilot.pause()
         assert not app.screen.is_modal

@@ -44,7 +44,11 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
 
 
 async def test_a_key_that_can_do_nothing_says_why(recording):
-    whys = {"f7": "no line to another machine is cut", "f8": "no machine is being tried", "f9": "one target is open"}
+    whys = {
+        "f7": "no connection to another machine is lost",
+        "f8": "no machine is being tried",
+        "f9": "one target is open",
+    }
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
@@ -107,7 +111,7 @@ async def test_a_recording_is_not_recorded_again(recording):
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("w")
-        await until(lambda: "this is a recording" in screen_text(app)[-2], pilot)
+        await until(lambda: "already a recording file" in screen_text(app)[-2], pilot)
 
 
 async def test_it_is_said_that_a_probe_is_being_armed_until_it_is(recording, monkeypatch):

@@ -38,7 +38,7 @@ def recorded(path: Path, types: bytes) -> Path:
 async def look_around(app: Probewright, pilot) -> None:
     """Go through the functions, their fields, the specification, and the events with all their views."""
     functions = app.places.compose.query_one(FunctionList)
-    for name in [one for one in app.connection.catalog.names if one.startswith("record")][:3]:
+    for name in [one for one in app.planner.info.catalog.names if one.startswith("record")][:3]:
         await pilot.press("f2")
         await pick(app, pilot, name)
         await pilot.press("right", "down", "right", "x", "down", "right", "x", "w", "escape", "escape", "escape")
@@ -72,11 +72,11 @@ async def test_a_function_whose_type_is_missing_is_named_once_and_refused(tmp_pa
         await pilot.press("f2")
         await pick(app, pilot, "record_read")
         await until(lambda: says(app, "no type 16777215"), pilot)
-        checked = app.connection.check("f record_read record->inner.value")
+        checked = app.planner.check("f record_read record->inner.value")
         assert checked.verdict.error.code == "damaged_types"
         await pilot.press("f2")
         await pick(app, pilot, "record_find")  # the others are as they were
-        assert app.connection.check("f record_find%return $retval").verdict.ok
+        assert app.planner.check("f record_find%return $retval").verdict.ok
         assert sum("no type 16777215" in said.text for said in app.said) == 1
 
 
@@ -88,7 +88,7 @@ async def test_any_damage_leaves_the_screens_whole(tmp_path_factory, each, seed)
     path = recorded(tmp_path_factory.mktemp("damaged") / f"{zlib.crc32(types)}.pwr", types)
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.connection is not None, pilot)
+        await until(lambda: app.planner is not None, pilot)
         await pilot.press("f2")
         await open_compose(app, pilot)
         await look_around(app, pilot)

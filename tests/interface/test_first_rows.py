@@ -110,12 +110,12 @@ async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
         await until(
             lambda: app.places.live and app.places.live.is_current and "exe-384" in screen_text(app)[-2], pilot
         )
-        assert app.connection is None and app.watching is None
+        assert app.planner is None and app.watching is None
         before = screen_text(app)
         assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "armed 4  lost 0" in before[0]
         assert "shown 790" in before[1] and "this is all that was recorded" in before[1]
         await let_go(app, pilot, opening)
-        assert app.connection is not None
+        assert app.planner is not None
         assert screen_text(app) == before
 
 

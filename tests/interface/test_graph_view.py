@@ -14,7 +14,7 @@ from events.graph.live_tree import LiveTree
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallRowFlag
 from events.search.search import SearchStep
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
@@ -37,7 +37,7 @@ def recording(request, tmp_path_factory):
 
 async def open_graph(app, pilot) -> GraphView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.watching.ended and app.connection.loaded_symbols is not None, pilot)
+    await until(lambda: app.watching.ended and app.planner.info.loaded_symbols is not None, pilot)
     await pilot.press("g")
     view = app.places.live.views.current
     assert isinstance(view, GraphView)
@@ -250,13 +250,13 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
 async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
     """No address is shown while the name is being read."""
     read = threading.Event()
-    load = Connection.load_symbols
+    load = KernelInfo.load_symbols
 
-    def slow(connection: Connection) -> None:
+    def slow(info: KernelInfo) -> None:
         assert read.wait(60)
-        load(connection)
+        load(info)
 
-    monkeypatch.setattr(Connection, "load_symbols", slow)
+    monkeypatch.setattr(KernelInfo, "load_symbols", slow)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
@@ -347,7 +347,7 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
         recording = SimpleNamespace(recorder=None, error="")
-        seen = {"recording": recording, "cuts": (), "connection": app.connection, "graph_plan": None}
+        seen = {"recording": recording, "cuts": (), "info": app.planner.info, "graph_plan": None}
         live = SimpleNamespace(live=True, armed=SimpleNamespace(probes=()), **seen)
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)

@@ -113,7 +113,7 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
         await pilot.press("o")
-        await until(lambda: any("no events that could be given out" in one.text for one in app.said), pilot)
+        await until(lambda: any("no events to export" in one.text for one in app.said), pilot)
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
         await pilot.press(*"hist:keys=common_pid", "enter")

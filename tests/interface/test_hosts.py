@@ -146,8 +146,8 @@ async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
         lan.hosts["web1"].event(fleet.now(), pid=1)
         await until(lambda: "-1 " in text(app), pilot)
         lan.hosts["web1"].lost = True
-        await until(lambda: "✗ lost" in text(app) and "the line is cut" in text(app), pilot)
-        assert "web1 is lost: the line is cut; r tries again, the others go on" in " ".join(text(app).split())
+        await until(lambda: "✗ lost" in text(app) and "the connection was lost" in text(app), pilot)
+        assert "web1 is lost: the connection was lost; r tries again, the others go on" in " ".join(text(app).split())
         lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
         await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
         dead, lan.hosts["web1"] = lan.hosts["web1"], FakeHost("web1")
@@ -166,7 +166,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         assert not app.check_action("reconnect", ())
         web1.cut(TargetUnusable("no route to web1"))
         await until(lambda: re.search(r"web1 .*… cut \d+ s", text(app)), pilot)
-        await until(lambda: "1 of 2 armed, 1 cut" in text(app), pilot)
+        await until(lambda: "1 of 2 armed, 1 disconnected" in text(app), pilot)
         await pilot.press("shift+tab")
         await until(lambda: "again in 3" in text(app) and "F8 gives up: no route to web1" in text(app), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
@@ -339,7 +339,7 @@ async def test_keys_hold_the_list_search_it_and_lead_away(lan):
 async def test_f6_leads_from_the_hosts_to_the_text_of_a_probe(lan, rows):
     """Nobody was there before."""
     async with running(lan, "web1", "web2", size=(80, rows)) as (app, pilot):
-        await until(lambda: app.connection is not None, pilot)
+        await until(lambda: app.planner is not None, pilot)
         await pilot.press("f6")
         await until(lambda: isinstance(app.focused, SpecEditor), pilot)
         assert app.current_mode == "compose"
@@ -347,9 +347,9 @@ async def test_f6_leads_from_the_hosts_to_the_text_of_a_probe(lan, rows):
 
 async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
     async with running(lan, "ssh://gone", "web1", "web2.example.com") as (app, pilot):
-        await until(lambda: app.connection is not None, pilot)
-        assert app.connection.target.name == "web1"
-        app.connection.close()
+        await until(lambda: app.planner is not None, pilot)
+        assert app.planner.info.target.name == "web1"
+        app.planner.info.close()
         assert not lan.hosts["web1"].closed, "it is only lent"
 
 
@@ -406,13 +406,13 @@ async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
 
     async with running(lan, "slow", "web1") as (app, pilot):
         await until(lambda: "○ open" in text(app), pilot)
-        assert app.connection is None, "the first host is waited for"
+        assert app.planner is None, "the first host is waited for"
         await pilot.press("f5")
         await until(lambda: isinstance(app.screen, PresetScreen), pilot)
         await pilot.press(*"who-kills")
         await until(lambda: "accepted by Linux 6.12.0-fake" in text(app), pilot)
         lan.held.set()
-        await until(lambda: app.connection is not None, pilot)
+        await until(lambda: app.planner is not None, pilot)
         assert isinstance(app.screen, PresetScreen), "nobody takes it from who chooses"
         await pilot.press("escape")
 

@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from events.store.outage_mark import OUTAGE_EVENT
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import ConnectionGone, TargetLost, TargetUnusable
 from kernel.graph.watch import graph_watch
 from kernel.watch import reconnect
@@ -36,7 +37,7 @@ class Opened(Opening):
         self._side = side
 
     def run(self) -> None:
-        self._connection = Anything(self._side.target)
+        self._info = KernelInfo(self._side.target)
 
 
 @asynccontextmanager
@@ -45,15 +46,17 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
     opening = Opened(side)
     opening.start()
     app = Probewright(opening)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching is not None, pilot)
-        assert app.watching is not None
-        armed = await asyncio.to_thread(app.watching.armed.arm, probe("vfs_read"))
-        app.refresh_loop.count()
-        await pilot.press("f3")
-        side.event(1000, id_of(armed))
-        await until(lambda: "vfs_read" in shown(app), pilot)
-        yield app, pilot
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernel.connection.planner.Planner", Anything)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(lambda: app.watching is not None, pilot)
+            assert app.watching is not None
+            armed = await asyncio.to_thread(app.watching.armed.arm, probe("vfs_read"))
+            app.refresh_loop.count()
+            await pilot.press("f3")
+            side.event(1000, id_of(armed))
+            await until(lambda: "vfs_read" in shown(app), pilot)
+            yield app, pilot
 
 
 async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> None:
@@ -89,7 +92,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
     async with live(side) as (app, pilot):
         assert keys(app) == set()
         side.cut()
-        await until(lambda: "line cut" in shown(app), pilot)
+        await until(lambda: "disconnected" in shown(app), pilot)
         await until(lambda: "F8 gives up" in shown(app), pilot)
         text = shown(app)
         assert "armed 0" in text and "vfs_read" in text, "what came stays"
@@ -97,7 +100,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         assert not isinstance(app.screen, ErrorDialog)
         side.refuse = None
         await until(lambda: "armed 1" in shown(app), pilot)
-        assert "line cut" not in screen_text(app)[0]
+        assert "disconnected" not in screen_text(app)[0]
         assert "events of that time are lost" in said(app)
         assert app.watching is not None
         side.event(2000, id_of(app.watching.armed.probes[0]))
@@ -141,7 +144,7 @@ async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         assert "no route to box" in shown(app)
         await pilot.press("escape")
         await until(lambda: keys(app) == {"reconnect"}, pilot)
-        assert "the line is gone" in shown(app)
+        assert "the connection was lost" in shown(app)
         side.refuse = None
         await pilot.press("f7")
         await until(lambda: "armed 1" in shown(app), pilot)
@@ -170,14 +173,14 @@ async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyP
 async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe need be armed beside it."""
     async with live(Side()) as (app, _):
-        graph = graph_watch(app.watching.connection, GraphPlan())
-        errors = iter([TargetLost("the line was cut")])
+        graph = graph_watch(app.watching.planner, GraphPlan())
+        errors = iter([TargetLost("the connection was lost")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
         app.tracing.watching = graph
         for _ in range(2):
             app._ticked()
         (told,) = (one for one in app.said if one.title == "the call graph has ended")
-        assert told.text == "the line was cut; F4 opens the target anew"
+        assert told.text == "the connection was lost; F4 opens the target anew"
 
 
 async def test_a_silent_line_is_made_anew_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

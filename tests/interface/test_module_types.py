@@ -97,7 +97,7 @@ async def test_another_one_picked_meanwhile_stays(kernel, line):
         await until(lambda: spec.shown.verdict is not None and spec.shown.verdict.ok, pilot)
         assert editor.probe is not None and editor.probe.place.symbol == "vfs_read"
         line.free.set()
-        await until(lambda: not app.connection or not app.connection.unread_module("net_failover_open"), pilot)
+        await until(lambda: not app.planner or not app.planner.info.unread_module("net_failover_open"), pilot)
         await pilot.pause(0.2)
         assert editor.probe.place.symbol == "vfs_read"
         assert "vfs_read" in editor.query_one(Prototype).text

@@ -8,7 +8,7 @@ import pytest
 from textual.geometry import Size
 from textual.pilot import Pilot
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
@@ -199,14 +199,14 @@ def screen(app: Probewright) -> str:
 
 async def test_a_line_that_is_cut_while_one_types_is_told(kernel_only, monkeypatch):  # noqa: F811
     def cut(*_: object) -> None:
-        raise TargetLost("the line is cut")
+        raise TargetLost("the connection was lost")
 
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        monkeypatch.setattr(Connection, "check_typed", cut)
+        monkeypatch.setattr(Planner, "check_typed", cut)
         await typed(pilot, "t sched_switch")
-        await until(lambda: spec.shown.notes == ("the line is cut",), pilot)
+        await until(lambda: spec.shown.notes == ("the connection was lost",), pilot)
         assert spec.editor.value == "t sched_switch"
 
 

@@ -114,7 +114,7 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
         await open_compose(app, pilot)
         functions = app.places.compose.query_one(FunctionList)
         await pilot.press(*"vfs")
-        before = app.connection
+        before = app.planner
         monkeypatch.setattr("kernel.connection.open_target.choose", choose)
         app.open_target("other")
         try:
@@ -125,7 +125,7 @@ async def test_letters_for_another_target_take_the_place_of_what_was_searched(
                     await pilot.press(letter)
         finally:
             opened.set()
-        await until(lambda: app.connection not in (None, before) and app.screen is app.places.compose, pilot)
+        await until(lambda: app.planner not in (None, before) and app.screen is app.places.compose, pilot)
         if not over_the_dialog:
             clock.pause()
             await pilot.press(*"sys")

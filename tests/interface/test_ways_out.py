@@ -94,7 +94,7 @@ async def choose_target(app: Any, pilot: Any, way: Way) -> None:
 
 
 async def running_kernel(app: Any, pilot: Any, way: Way) -> None:
-    app.tracing.begin(app.connection, GraphPlan(("vfs_read",)))
+    app.tracing.begin(app.planner, GraphPlan(("vfs_read",)))
     await until(lambda: says(app, str(way)), pilot)
     await choose_target(app, pilot, way)
 

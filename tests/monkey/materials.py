@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
+from unittest.mock import patch
 
 import btf
 import events
@@ -21,8 +22,8 @@ import widgets
 from btf.damage import Damage
 from events.batch import Batch
 from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
 from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
 from kernel.recording.target import FACT_BLOBS
@@ -34,7 +35,7 @@ from tests.graph_recordings import graph_recording
 from tests.interface.test_line_cut import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
-from tests.pure.kernel.test_watch import probe
+from tests.pure.kernel.test_watch import Anything, probe
 from tui.app.app import Probewright
 from tui.hosts.control import BorrowedOpening
 from tui.opening import Opening
@@ -65,8 +66,8 @@ def _of_file(spec: str) -> Iterator[Subject]:
         opening.cancel.set()
         if app.watching is not None:
             app.watching.close()
-        if app.connection is not None:
-            app.connection.close()
+        if app.planner is not None:
+            app.planner.info.close()
 
 
 @contextmanager
@@ -128,7 +129,8 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
                 side.cut()
 
     try:
-        yield Subject(app, disturb)
+        with patch("kernel.connection.planner.Planner", Anything):
+            yield Subject(app, disturb)
     finally:
         if app.watching is not None:
             app.watching.close()
@@ -143,9 +145,9 @@ class _Reaching(Opening):
 
     def run(self) -> None:
         try:
-            connection = Connection(self._agent.target(), Damage(is_raised=False))
-            connection.warm()
-            self._connection = connection
+            info = KernelInfo(self._agent.target(), Damage(is_raised=False))
+            info.warm()
+            self._info = info
         except KernelError as error:
             self._error = error
 
@@ -171,8 +173,8 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
         agent.end()
         if app.watching is not None:
             app.watching.close()
-        if app.connection is not None:
-            app.connection.close()
+        if app.planner is not None:
+            app.planner.info.close()
 
 
 @contextmanager

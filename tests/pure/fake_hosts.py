@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from events.batch import Batch, Chunk
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import Progress
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost, TargetUnusable
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Effect, Step
@@ -90,7 +91,7 @@ class OneConnection:
 
     @property
     def loss(self) -> str:
-        return self._host.loss if self._pid == self._host.pid else "the line was cut"
+        return self._host.loss if self._pid == self._host.pid else "the connection was lost"
 
     def close(self) -> None:
         if self._pid == self._host.pid:
@@ -106,7 +107,7 @@ class OneConnection:
 
     @staticmethod
     def _ended(*_: object, **__: object) -> NoReturn:
-        raise TargetLost("the line is cut")
+        raise TargetLost("the connection was lost")
 
 
 class ReturningHost(Served, FakeHost):
@@ -161,12 +162,12 @@ class ReturningHost(Served, FakeHost):
         return target
 
 
-class AnyProbe(Connection):
+class AnyProbe(Planner):
     """Lowers each probe to one line without looking at it; a kernel takes no probe that is named in its release."""
 
     def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
         name = probe.subject
-        if name in self.facts.release:
+        if name in self.info.facts.release:
             raise CannotLower(own_refusal("unknown_function", name, hint=f"{name} is not there"))
         filter_ = probe.filter if isinstance(probe, Probe) else ""
         event = PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}", filter=filter_)
@@ -182,9 +183,6 @@ class AnyProbe(Connection):
         except CannotLower as error:
             return CheckResult(Verdict(str(probe), error.refusal), None)
 
-    def warm(self) -> None:
-        """There is nothing to read."""
-
 
 class Lan:
     """Opens them by their names, as `kernel.hosts.opening.open_host` does."""
@@ -196,7 +194,7 @@ class Lan:
         self.held = threading.Event()
         """Set: `slow` answers."""
 
-    def open(self, spec: str, progress: Progress, cancel: threading.Event) -> Connection:
+    def open(self, spec: str, progress: Progress, cancel: threading.Event) -> Planner:
         name = spec.removeprefix("ssh://")
         while name == "slow" and not self.held.is_set():
             progress("connecting", None)
@@ -205,7 +203,7 @@ class Lan:
         if name not in self.hosts:
             raise TargetUnusable(f"{spec}: Connection refused", "check that sshd runs there, and its port")
         host = self.hosts[name]
-        return AnyProbe(host.target if isinstance(host, ReturningHost) else host)
+        return AnyProbe(KernelInfo(host.target if isinstance(host, ReturningHost) else host))
 
 
 def is_clean(host: FakeHost) -> bool:

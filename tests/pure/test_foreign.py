@@ -325,7 +325,7 @@ def test_help_to_a_full_disk_is_an_error(words, unbuffered):
             [sys.executable, "-m", "tui", *words], stdout=full, stderr=subprocess.PIPE, env=environment, text=True
         )
     assert done.returncode == 1
-    assert done.stderr == "probewright: standard output: No space left on device; not all was given out\n"
+    assert done.stderr == "probewright: standard output: No space left on device; some output was not written\n"
 
 
 def test_a_standard_output_of_few_letters_takes_all_words(tmp_path):

@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
 from probes.lowering.lower import CannotLower
@@ -61,32 +62,32 @@ class Survey:
         return "\n".join(parts)
 
 
-def known_names(connection: Connection) -> list[str]:
+def known_names(planner: Planner) -> list[str]:
     """Traceable functions that BTF knows, each name once."""
-    names = dict.fromkeys(line.partition(" ")[0] for line in connection.facts.functions)
-    return [name for name in names if _btf_knows(connection, name)]
+    names = dict.fromkeys(line.partition(" ")[0] for line in planner.info.facts.functions)
+    return [name for name in names if _btf_knows(planner, name)]
 
 
-def _btf_knows(connection: Connection, name: str) -> bool:
-    btf = connection.btf_of(connection.function(name).module)
+def _btf_knows(planner: Planner, name: str) -> bool:
+    btf = planner.info.btf_of(planner.info.function(name).module)
     return btf is not None and btf.function(name) is not None
 
 
-def survey(guest: Guest, connection: Connection, names: list[str], register: int) -> Survey:
+def survey(guest: Guest, planner: Planner, names: list[str], register: int) -> Survey:
     """Lower `$$args` and `$retval` at both ends of each function, and let the kernel judge.
 
     Args:
         guest: the machine.
-        connection: to it.
+        planner: of it.
         names: of functions that BTF knows.
         register: of how many functions the events are made. Of the others the kernel reads the commands, and kprobes
             are put on them without arguments.
     """
-    found = Survey(functions=len({line.partition(" ")[0] for line in connection.facts.functions}))
-    connection.load_symbols()
+    found = Survey(functions=len({line.partition(" ")[0] for line in planner.info.facts.functions}))
+    planner.info.load_symbols()
     cases: list[tuple[str, str]] = []
     for number, name in enumerate(names):
-        cases += _cases(connection, name, number, number < register, found)
+        cases += _cases(planner, name, number, number < register, found)
     said = _written(guest, cases)
     for _, command in cases:
         answer = said.get(command, "")
@@ -95,16 +96,16 @@ def survey(guest: Guest, connection: Connection, names: list[str], register: int
     return found
 
 
-def _cases(connection: Connection, name: str, number: int, register: bool, found: Survey) -> list[tuple[str, str]]:
+def _cases(planner: Planner, name: str, number: int, register: bool, found: Survey) -> list[tuple[str, str]]:
     """The commands for one function."""
-    btf = connection.btf_of(connection.function(name).module)
+    btf = planner.info.btf_of(planner.info.function(name).module)
     assert btf is not None
     function = btf.function(name)
     assert function is not None
     returned = " $retval" if btf.prototype(function).type_id else ""
     try:
         event = f"a{number}" if register else "read"
-        plan = connection.lower(parse_probe(f"f:{GROUP}/{event} {name}%both $$args{returned}"), GROUP)
+        plan = planner.lower(parse_probe(f"f:{GROUP}/{event} {name}%both $$args{returned}"), GROUP)
     except CannotLower as error:
         found.refused[error.refusal.code] += 1
         letter = "p" if error.refusal.code in ("blacklisted", "NON_UNIQ_SYMBOL") else "f"
@@ -140,11 +141,11 @@ def main(kernels: list[str]) -> int:
     for kernel in kernels or KERNELS:
         begin = time.monotonic()
         with boot(kernel, workload=False) as guest:
-            connection = Connection(connect(guest, kernel))
-            names = known_names(connection)
+            planner = Planner(KernelInfo(connect(guest, kernel)))
+            names = known_names(planner)
             random.Random(kernel).shuffle(names)
-            found = survey(guest, connection, names, register=0)
-            connection.close()
+            found = survey(guest, planner, names, register=0)
+            planner.info.close()
         wrong += len(found.wrong)
         print(f"{kernel}: {found}\n  {time.monotonic() - begin:.0f} s", flush=True)
     return 1 if wrong else 0

@@ -74,7 +74,7 @@ def event(session: Session, name: str, letter: str, *words: str, triggers: tuple
 
 
 def main() -> None:
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.remote.address import Address
     from kernel.remote.connect import open_ssh
     from kernel.watch.recorder import Recorder
@@ -88,7 +88,7 @@ def main() -> None:
     print("ssh", flush=True)
 
     def record(session: Session) -> Callable[[], object]:
-        recorder = Recorder(Path(sys.argv[2]), Connection(target))
+        recorder = Recorder(Path(sys.argv[2]), KernelInfo(target))
         recorder.begin(session.header, session.probes.armed)
         print("recording", flush=True)
 

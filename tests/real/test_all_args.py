@@ -9,7 +9,8 @@ import random
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from tests.real.all_arguments import KERNELS, known_names, survey
@@ -23,13 +24,13 @@ ODD = ("vfs_read", "do_mmap", "from_kuid", "vfs_rename", "tcp_sendmsg", "wake_up
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True)
 def test_sample(guest: Guest) -> None:
-    connection = Connection(connect(guest, "all"))
+    planner = Planner(KernelInfo(connect(guest, "all")))
     try:
-        names = known_names(connection)
+        names = known_names(planner)
         sample = dict.fromkeys([*(set(ODD) & set(names)), *random.Random(11).sample(names, SAMPLE)])
-        found = survey(guest, connection, list(sample), register=REGISTERED)
+        found = survey(guest, planner, list(sample), register=REGISTERED)
     finally:
-        connection.close()
+        planner.info.close()
     assert found.wrong == [], str(found)
     assert found.with_btf >= SAMPLE
     assert found.lowered > 0.97 * found.with_btf

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.check import parse_armable
@@ -39,11 +40,11 @@ class Plays:
         options = shlex.join(guest.ssh_options)
         settings = f"ansible_host={guest.host.rpartition('@')[2]} ansible_user=root ansible_shell_type=sh"
         (folder / "hosts").write_text(f"machine/one {settings} ansible_ssh_common_args={shlex.quote(options)}\n")
-        connection = Connection(connect(guest, "guest", python=False))
+        planner = Planner(KernelInfo(connect(guest, "guest", python=False)))
         try:
-            made = exported(connection, [parse_armable(spec) for spec in SPECS], dialect_named("ansible"))
+            made = exported(planner, [parse_armable(spec) for spec in SPECS], dialect_named("ansible"))
         finally:
-            connection.close()
+            planner.info.close()
         self.book = folder / "book.yml"
         self.book.write_text(made.text)
 

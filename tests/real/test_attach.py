@@ -17,7 +17,8 @@ import pytest
 
 from kernel.attach.explain import AttachExplainer
 from kernel.attach.kcore import Kcore
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
@@ -48,7 +49,7 @@ class Seen:
     """A guest, and all that is said of it."""
 
     guest: Guest
-    connection: Connection
+    planner: Planner
     attaching: AttachExplainer
 
     def about(self, name: str) -> Attachability:
@@ -62,9 +63,9 @@ class Seen:
     @cached_property
     def known(self) -> dict[str, Attachability]:
         """What is said of all functions that have a type or can be traced, and of as many other symbols."""
-        symbols = self.connection.symbols
+        symbols = self.planner.info.symbols
         assert symbols is not None
-        names = set(self.connection.catalog.names)
+        names = set(self.planner.info.catalog.names)
         others = sorted({entry.name for entry in symbols.beginning("")} - names)
         names |= set(random.Random(1).sample(others, len(names) // 2))
         return {name: self.about(name) for name in sorted(names) if re.fullmatch(r"[\w.]+", name)}
@@ -80,9 +81,9 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(guest: Guest) -> Iterator[Seen]:
-    connection = Connection(connect(guest, f"lab:{guest.kernel.release}", python=True))
-    yield Seen(guest, connection, AttachExplainer(connection))
-    connection.close()
+    planner = Planner(KernelInfo(connect(guest, f"lab:{guest.kernel.release}", python=True)))
+    yield Seen(guest, planner, AttachExplainer(planner.info))
+    planner.info.close()
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
@@ -93,9 +94,9 @@ class TestOnKernels:
             kinds[(about.kinds, *(reason.why for reason in about.reasons))].append(name)
         rng = random.Random(7)
         tried = [name for names in kinds.values() for name in rng.sample(names, min(EACH, len(names)))]
-        barred = seen.connection.facts.blacklist
+        barred = seen.planner.info.facts.blacklist
         tried += [name for name in seen.known if "." in name and name.partition(".")[0] in barred][: 2 * EACH]
-        letters = "pf" if seen.connection.facts.has(Feature.FPROBE_EVENTS) else "p"
+        letters = "pf" if seen.planner.info.facts.has(Feature.FPROBE_EVENTS) else "p"
         said = {f"{letter}:pw_try/e {name}": letter in seen.about(name).kinds for name in tried for letter in letters}
         answered = seen.taken(list(said))
         assert len(answered) == len(said)
@@ -127,18 +128,18 @@ class TestOnKernels:
         assert len(places) >= 2 * EACH
         lines = [f"{letter}:pw_try/e {place}" for place in places for letter in "pr"]
         assert [line for line, taken in seen.taken(lines).items() if not taken] == []
-        symbols = seen.connection.symbols
+        symbols = seen.planner.info.symbols
         assert symbols is not None
         assert all(name in [entry.name for entry in symbols.at(address)] for name, address in places.values())
 
     def test_every_claimed_call_is_one(self, seen: Seen) -> None:
         """For the disassembler of binutils too, and it finds no other function at the far end."""
-        facts, symbols = seen.connection.facts, seen.connection.symbols
+        facts, symbols = seen.planner.info.facts, seen.planner.info.symbols
         assert symbols is not None
         tool, architecture = OBJDUMP[facts.machine]
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} here")
-        kcore = Kcore(seen.connection.target)
+        kcore = Kcore(seen.planner.info.target)
         wanted = [name for name, about in seen.known.items() if about.has(ReasonKind.NOTRACE) and "." not in name]
         claimed = 0
         for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 5)]:
@@ -159,7 +160,7 @@ class TestOnKernels:
 
     def test_who_really_calls_is_among_those_claimed(self, seen: Seen) -> None:
         """To where a function that can be probed will return: right behind a call that we claim, in that function."""
-        arm = seen.connection.facts.machine == "aarch64"
+        arm = seen.planner.info.facts.machine == "aarch64"
         claimed = {
             (caller.spot.name, at + (4 if arm else 5))
             for caller in seen.callers("vfs_read").found
@@ -179,38 +180,38 @@ class TestOnKernels:
 
     def test_another_name_of_a_traceable_function_is_armed(self, seen: Seen) -> None:
         """Of a connection that has read no symbols yet."""
-        if seen.connection.facts.machine != "x86_64":
+        if seen.planner.info.facts.machine != "x86_64":
             pytest.skip("a system call without arguments has one name there")
-        connection = Connection(connect(seen.guest, "lab:again", python=True))
-        watch = Watch(connection)
+        planner = Planner(KernelInfo(connect(seen.guest, "lab:again", python=True)))
+        watch = Watch(planner)
         try:
             name = "__x64_sys_getpid"
-            assert name not in connection.facts.functions
+            assert name not in planner.info.facts.functions
             watch.armed.arm(parse_armable(f"f {name}"))
             seen.guest.run("python3 -c 'import os; os.getpid()'")
             bring_in(watch)
             assert watch.store is not None and watch.store.next_seq > watch.store.first_seq
         finally:
             assert watch.close() == []
-            connection.close()
+            planner.info.close()
 
     def test_a_module_that_is_not_loaded(self, seen: Seen, request: pytest.FixtureRequest) -> None:
         release = seen.guest.kernel.release
         place = shlex.quote(f"/lib/modules/{release}")
         seen.guest.run(f"mkdir -p {place}; echo '../extra/dummy.ko:' >{place}/modules.dep")
         request.addfinalizer(lambda: seen.guest.run(f"rmmod dummy; rm -r {place}"))
-        fresh = AttachExplainer(seen.connection)
+        fresh = AttachExplainer(seen.planner.info)
         about = fresh.about("dummy_setup")
         assert [(r.why, r.remedy) for r in about.reasons] == [(ReasonKind.MODULE, "modprobe dummy")]
         assert "is in the module" in about.text, "it was seen in the file"
         assert fresh.about("dummy_nonsense").has(ReasonKind.UNKNOWN)
         seen.guest.run("insmod /lib/modules/extra/dummy.ko")
-        connection = Connection(connect(seen.guest, "lab:again", python=True))
+        planner = Planner(KernelInfo(connect(seen.guest, "lab:again", python=True)))
         try:
-            loaded = AttachExplainer(connection).about("dummy_setup")
+            loaded = AttachExplainer(planner.info).about("dummy_setup")
             assert (ProbeKind.KPROBE in loaded.kinds, loaded.module) == (True, "dummy")
         finally:
-            connection.close()
+            planner.info.close()
 
 
 def disassembled(tool: str, architecture: str, address: int, code: bytes) -> str:

@@ -9,8 +9,9 @@ import pytest
 from events.record import Record
 from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.preset_files import Presets
@@ -73,8 +74,8 @@ def _chosen(watch: Watch) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("guest", ["7.2", "6.1-sh"], indirect=True)
 def test_of_tasks_that_have_ended(guest: Guest, tmp_path: Path) -> None:
-    connection = Connection(connect(guest, "guest"))
-    watch = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, "guest")))
+    watch = Watch(planner)
     path = tmp_path / "cgroups.pwr"
     try:
         preset = Presets().find("shipped:containers").preset
@@ -94,8 +95,8 @@ def test_of_tasks_that_have_ended(guest: Guest, tmp_path: Path) -> None:
     finally:
         watch.close()
         guest.run(UNDO)
-        connection.close()
-    replayed = Watch(Connection(open_target(str(path))))
+        planner.info.close()
+    replayed = Watch(Planner(KernelInfo(open_target(str(path)))))
     replayed.begin()
     while not replayed.ended:
         replayed.tick()

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kernel.attach.symbols import symbol_lookups
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.attaching.values import ReasonKind
@@ -24,12 +25,12 @@ SORTS = ("isra", "constprop", "part")
 
 
 @pytest.fixture(scope="module")
-def connection(guest_72: Guest) -> Iterator[Connection]:
-    found = Connection(connect(guest_72, "copies"))
-    found.load_symbols()
-    found.catalog.ground = symbol_lookups(found.target, found.facts.release, found.symbols)
-    yield found
-    found.close()
+def planner(guest_72: Guest) -> Iterator[Planner]:
+    info = KernelInfo(connect(guest_72, "copies"))
+    info.load_symbols()
+    info.catalog.ground = symbol_lookups(info.target, info.facts.release, info.symbols)
+    yield Planner(info)
+    info.close()
 
 
 def some(names: Sequence[str]) -> list[str]:
@@ -50,8 +51,8 @@ def armed(guest: Guest, lines: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Connection, sort: str) -> None:
-    index = index_of(connection.facts)
+def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, planner: Planner, sort: str) -> None:
+    index = index_of(planner.info.facts)
     left = {
         base: copies[0]
         for base, copies in index.copies.items()
@@ -59,57 +60,57 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Co
     }
     lines: list[str] = []
     for base in some(sorted(left)):
-        about = connection.catalog.attachability(base)
+        about = planner.info.catalog.attachability(base)
         if about.has(ReasonKind.RENAMED):  # else there is a symbol of the name as well, which can't be traced
             assert not about.kinds
             assert left[base] in about.text
         assert [str(way.place) for way in about.instead] == [left[base]]
         with pytest.raises(CannotLower) as caught:
-            connection.lower(parse_probe(f"f {base}"), "pw_copy")
+            planner.lower(parse_probe(f"f {base}"), "pw_copy")
         assert left[base] in caught.value.refusal.nearest
         for letter in "fp":
             spec = f"{letter}:x/{letter}{len(lines)} {left[base]} $arg1"
-            lines += connection.lower(parse_probe(spec), "pw_copy").lines
+            lines += planner.lower(parse_probe(spec), "pw_copy").lines
     assert len(lines) >= 2
     assert armed(guest_72, lines) == ""
 
 
-def test_a_part_that_is_jumped_to(guest_72: Guest, connection: Connection) -> None:
-    symbols = connection.symbols
+def test_a_part_that_is_jumped_to(guest_72: Guest, planner: Planner) -> None:
+    symbols = planner.info.symbols
     assert symbols is not None
     cold = [
         f"{name}.cold"
-        for name in sorted(index_of(connection.facts).modules)
+        for name in sorted(index_of(planner.info.facts).modules)
         if len(symbols.named(f"{name}.cold")) == 1
     ]
-    able = [name for name in cold if connection.catalog.attachability(name).kinds]
+    able = [name for name in cold if planner.info.catalog.attachability(name).kinds]
     assert len(able) > 100
     lines: list[str] = []
     for name in some(able):
-        about = connection.catalog.attachability(name)
+        about = planner.info.catalog.attachability(name)
         assert (about.kinds, about.has(ReasonKind.COLD)) == (frozenset({ProbeKind.KPROBE}), True)
         assert str(about.instead[0].place) == name.removesuffix(".cold")
-        checked = connection.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
+        checked = planner.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
         assert checked.plan is not None, checked.verdict
         lines += checked.plan.lines
         address = symbols.named(name)[0].address
-        lines += connection.lower(parse_probe(f"p:x/a{len(lines)} {address:#x} sp=%sp"), "pw_copy").lines
+        lines += planner.lower(parse_probe(f"p:x/a{len(lines)} {address:#x} sp=%sp"), "pw_copy").lines
         with pytest.raises(CannotLower, match="jumped to"):
-            connection.lower(parse_probe(f"p {name}%return"), "pw_copy")
+            planner.lower(parse_probe(f"p {name}%return"), "pw_copy")
     assert len(lines) == 2 * NUMBER
     assert armed(guest_72, lines) == ""
 
 
-def test_a_part_that_can_take_nothing_says_why(guest_72: Guest, connection: Connection) -> None:
+def test_a_part_that_can_take_nothing_says_why(guest_72: Guest, planner: Planner) -> None:
     """What we refuse the kernel refuses as well."""
-    symbols = connection.symbols
+    symbols = planner.info.symbols
     assert symbols is not None
     cold = [entry.name for entry in symbols.beginning("__") if entry.name.endswith(".cold")]
-    barred = [name for name in cold if not connection.catalog.attachability(name).kinds]
+    barred = [name for name in cold if not planner.info.catalog.attachability(name).kinds]
     refused = 0
     for name in some(sorted(set(barred))):
-        assert connection.catalog.attachability(name).reasons
+        assert planner.info.catalog.attachability(name).reasons
         with pytest.raises(CannotLower):
-            connection.lower(parse_probe(f"p {name}"), "pw_copy")
+            planner.lower(parse_probe(f"p {name}"), "pw_copy")
         refused += bool(armed(guest_72, [f"p:pw_copy/x {name}"]))
     assert refused == len(some(sorted(set(barred)))) > 0

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from events.names.kernel_text import kernel_text
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
@@ -141,7 +142,7 @@ def ours(watch: Watch, span: tuple[int, int]) -> list[Told]:
     assert store is not None
     assert (store.undecodable, dict(store.overrun)) == (0, {})
     records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-    told = [(record, kernel_text(record, watch.connection.symbols)) for record in records]
+    told = [(record, kernel_text(record, watch.info.symbols)) for record in records]
     return [
         Told(record.pid, text.partition(":")[0], values_of(text.partition(": ")[2]))
         for record, text in told
@@ -173,18 +174,18 @@ def _as_empty(told: list[Told]) -> list[Told]:
 
 
 @pytest.fixture(scope="module")
-def connection(guest: Guest) -> Iterator[Connection]:
+def planner(guest: Guest) -> Iterator[Planner]:
     """Ours to the guest: its facts and symbols are read once."""
-    with contextlib.closing(Connection(connect(guest, "guest", python=False))) as made:
-        yield made
+    with contextlib.closing(KernelInfo(connect(guest, "guest", python=False))) as info:
+        yield Planner(info)
 
 
-def compare(guest: Guest, connection: Connection, dialect: str) -> None:
+def compare(guest: Guest, planner: Planner, dialect: str) -> None:
     """Run an export beside a session of ours, and compare every value."""
     assert left(guest) == ""
-    watch = Watch(connection)
+    watch = Watch(planner)
     probes = [parse_armable(spec) for spec in SPECS]
-    made = exported(connection, probes, dialect_named(dialect))
+    made = exported(planner, probes, dialect_named(dialect))
     put(guest, "/tmp/export", made.text)
     put(guest, "/tmp/workload", WORKLOAD)
     try:
@@ -220,18 +221,18 @@ KERNELS = ["6.1+trace-cmd+perf+bpftrace", "7.2+trace-cmd+perf+bpftrace"]
 
 @pytest.mark.parametrize("dialect", ["sh", "trace-cmd", "perf", "bpftrace"])
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
-def test_exports_tell_what_we_tell(guest: Guest, connection: Connection, dialect: str) -> None:
-    compare(guest, connection, dialect)
+def test_exports_tell_what_we_tell(guest: Guest, planner: Planner, dialect: str) -> None:
+    compare(guest, planner, dialect)
 
 
 @pytest.fixture(scope="module")
 def script(guest: Guest) -> str:
     """An export as a shell script."""
-    connection = Connection(connect(guest, "guest", python=False))
+    planner = Planner(KernelInfo(connect(guest, "guest", python=False)))
     try:
-        return exported(connection, [parse_armable(spec) for spec in SPECS], dialect_named("sh")).text
+        return exported(planner, [parse_armable(spec) for spec in SPECS], dialect_named("sh")).text
     finally:
-        connection.close()
+        planner.info.close()
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
 from probes.check import parse_armable
@@ -34,11 +35,11 @@ def bootconfig_of(text: str) -> bytes:
 def said(saved: SavedGuests, kernel: str, dialect: str, *specs: str) -> str:
     """Return the export for a kernel, made on a guest of it."""
     with saved.lent(kernel) as machine:
-        connection = Connection(connect(machine, "guest", python=False))
+        planner = Planner(KernelInfo(connect(machine, "guest", python=False)))
         try:
-            return exported(connection, [parse_armable(spec) for spec in specs], dialect_named(dialect)).text
+            return exported(planner, [parse_armable(spec) for spec in specs], dialect_named(dialect)).text
         finally:
-            connection.close()
+            planner.info.close()
 
 
 def reads(guest: Guest, trace: str) -> list[tuple[str, ...]]:

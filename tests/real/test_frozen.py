@@ -43,7 +43,7 @@ def test_a_command_ends_when_the_agent_was_stopped(guest_72: Guest, tmp_path: Pa
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=PATIENCE)
         assert process.returncode == 3, said
-        assert said.count(b"no answer for") == 1 and b"Traceback" not in said, said
+        assert said.count(b"did not answer for") == 1 and b"Traceback" not in said, said
     finally:
         if mine:
             guest_72.run(f"kill -CONT {' '.join(mine)}")

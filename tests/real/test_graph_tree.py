@@ -13,8 +13,9 @@ from events.graph.begin_end_columns import RowKind
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
 from events.store.store import Store
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.graph.watch import graph_watch
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -101,10 +102,8 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
-    connection = Connection(connect(guest, "guest"))
-    watch = graph_watch(
-        connection, GraphPlan(("vfs_read",), functions=("vfs_*", "*read*"), max_depth=4, switches=True)
-    )
+    planner = Planner(KernelInfo(connect(guest, "guest")))
+    watch = graph_watch(planner, GraphPlan(("vfs_read",), functions=("vfs_*", "*read*"), max_depth=4, switches=True))
     path = tmp_path / "graph.pwr"
     try:
         watch.begin()
@@ -117,9 +116,9 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
         assert watch.stop_recording() == path
     finally:
         assert not watch.close()
-        connection.close()
-    again = Watch(Connection(open_target(str(path))))
-    assert again.connection.holds_events
+        planner.info.close()
+    again = Watch(Planner(KernelInfo(open_target(str(path)))))
+    assert again.info.holds_events
     again.begin()
     while not again.ended:
         again.tick()
@@ -134,7 +133,7 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
         trees.append([growing.tree.row(number) for number in range(growing.tree.next)])
     assert len(trees[0]) > 50
     assert trees[0] == trees[1]
-    again.connection.close()
+    again.info.close()
 
 
 NESTED = ("vfs_read", "rw_verify_area", "security_file_permission")
@@ -158,8 +157,8 @@ def _trees(store: Store, ends: Mapping[str, EndRole], name: Callable[[int], str]
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -> None:
-    connection = Connection(connect(guest, "guest"))
-    graph, probes = graph_watch(connection, GraphPlan(NESTED[:1], functions=NESTED, max_depth=3)), Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, "guest")))
+    graph, probes = graph_watch(planner, GraphPlan(NESTED[:1], functions=NESTED, max_depth=3)), Watch(planner)
     try:
         for function in NESTED:
             probes.armed.arm(parse_probe(f"f {function}%both"))
@@ -173,7 +172,7 @@ def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -
         for watch in (graph, probes):
             watch.intake.settle()
             watch.tick()
-        symbols, _ = names_of(connection.target)
+        symbols, _ = names_of(planner.info.target)
         plans = probes.known.plans
         assert graph.store is not None and probes.store is not None
         traced = _trees(graph.store, {}, lambda number: symbols.text(number, offset=False))
@@ -181,7 +180,7 @@ def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -
     finally:
         assert not probes.close()
         assert not graph.close()
-        connection.close()
+        planner.info.close()
     tasks = [int(line) for line in pids.splitlines() if line.isdecimal()]
     assert len(tasks) == 3
     for task in tasks:

@@ -11,7 +11,8 @@ from functools import partialmethod
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.guards import limits, rate_meter
 from kernel.guards.limits import Limits, TooFast
@@ -92,11 +93,11 @@ def measuring(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Measuring:
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    connection = Connection(connect(guest, guest.kernel.release))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
     yield watching
     assert watching.close() == []
-    connection.close()
+    planner.info.close()
     left = guest.run("cd /sys/kernel/tracing; cat dynamic_events; ls instances").decode().split()
     assert left == []
 
@@ -274,7 +275,7 @@ def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(w
     armed = watch.armed.arm(parse_probe("f vfs_read count"), triggers=["hist:keys=common_pid"])
     (event,) = armed.plan.events
     watch.armed.add_trigger(armed, event, "stacktrace")
-    assert not watch.connection.trigger_verdict(armed.plan, event, "hist:keys=nosuch").ok
+    assert not watch.planner.trigger_verdict(armed.plan, event, "hist:keys=nosuch").ok
     with pytest.raises(ProbeRefused):
         watch.armed.add_trigger(armed, event, "hist:keys=nosuch")
     reads(guest, 20)
@@ -296,7 +297,7 @@ def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(w
 def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None:
     target = connect(guest, guest.kernel.release)
     held = hold(target)
-    watching = Watch(Connection(target))
+    watching = Watch(Planner(KernelInfo(target)))
     try:
         watching.armed.arm(parse_probe(f"f vfs_read count if count == {SIZE}"))
         assert watching.session is not None
@@ -316,4 +317,4 @@ def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None
         assert watching.store.next_seq == kept + 3000
     finally:
         assert watching.close() == []
-        watching.connection.close()
+        watching.info.close()

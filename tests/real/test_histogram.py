@@ -19,7 +19,8 @@ from events.export.catalogue import format_named
 from events.summary.distribution import PowerOfTwo
 from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
@@ -50,13 +51,13 @@ SPEC = "f vfs_write%both count $retval"
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    connection = Connection(connect(guest, guest.kernel.release))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
     try:
         yield watching
     finally:
         assert watching.close() == []
-        connection.close()
+        planner.info.close()
         left = guest.run("cat /sys/kernel/tracing/dynamic_events")
         assert b"pw_" not in left
 

@@ -237,11 +237,11 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
     before = max(one["time"] for one in around(alpha, mark)[0])
     assert {one["host"] for one in events if before < one["time"] < mark["time"]} == {"beta", "gamma"}
     # The death of one is told with the way out, and it has no events from after it.
-    assert re.search(r"beta: lost: .*\n  .*takes its probes away by itself", done.err), done
+    assert re.search(r"beta: lost: .*\n  .*removes its probes by itself", done.err), done
     assert re.search(r"gone: unreachable: .*\n  \w", done.err), done
     beta = [one for one in events if one["host"] == "beta"]
     assert max(one["time"] for one in beta if one["event"] != OUTAGE_EVENT) < gone + UNSURE
-    assert [one["event"] for one in beta].count(OUTAGE_EVENT) == 1 and "not made anew" in beta[-1]["values"]["note"]
+    assert [one["event"] for one in beta].count(OUTAGE_EVENT) == 1 and "not reconnected" in beta[-1]["values"]["note"]
     for name in ("alpha", "gamma"):
         assert max(one["time"] for one in events if one["host"] == name) > killed
         assert hosts[name]["left"] == [] and hosts[name]["unshown"] == 0

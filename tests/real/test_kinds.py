@@ -17,7 +17,8 @@ import pytest
 
 from events.names.kernel_text import kernel_text
 from events.record import Record
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
@@ -113,7 +114,7 @@ def side(guest: Guest) -> Iterator[Side]:
     """All kinds armed, the workload run, and the buffer read by both."""
     target = connect(guest, "guest")
     held = hold(target)
-    watch = Watch(Connection(target))
+    watch = Watch(Planner(KernelInfo(target)))
     try:
         losses = _arm(guest, watch)
         session = watch.session
@@ -128,7 +129,7 @@ def side(guest: Guest) -> Iterator[Side]:
         yield Side(watch, [event for _, event in ours], theirs, told, *fired, losses)
     finally:
         assert watch.close() == []
-        watch.connection.close()
+        watch.info.close()
     assert guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances") == b""
 
 
@@ -161,11 +162,11 @@ def _fire(
 def _arm(guest: Guest, watch: Watch) -> dict[str, tuple[str, ...]]:
     libc = guest.run("ls /lib/*/libc.so.6").decode().strip()
     register = "x0" if guest.kernel.arch == "arm64" else "sp"
-    entry = _entry(watch.connection.target.read("/bin/busybox"))
+    entry = _entry(watch.info.target.read("/bin/busybox"))
     losses = {}
     for spec in (*SPECS, OPENED, *((STATIC,) if guest.kernel.arch == "amd64" else ())):
         text = spec.replace("LIBC", libc).replace("ENTRY", hex(entry)).replace("%sp", f"%{register}")
-        checked = watch.connection.check(parse_armable(text)).verdict
+        checked = watch.planner.check(parse_armable(text)).verdict
         assert checked.ok, (text, checked)
         armed = watch.armed.arm(parse_armable(text))
         losses[armed.plan.events[0].event] = armed.plan.losses
@@ -195,7 +196,7 @@ def _text(watch: Watch, record: Record) -> Event:
     letter, place = planned.line[0], planned.line.split()[1]
     text = kernel_text(
         record,
-        watch.connection.symbols,
+        watch.info.symbols,
         attached=place if letter == "e" else "",
         user=letter in "pr" and "/" in place,
     )
@@ -225,7 +226,7 @@ class TestKinds:
         assert planned - seen == {"pw_woken"}  # nothing fires it yet
 
     def test_tracepoint(self, side: Side) -> None:
-        new = side.watch.connection.facts.has(Feature.TPROBE_EVENTS)
+        new = side.watch.info.facts.has(Feature.TPROBE_EVENTS)
         assert _planned(side, "tp").line[0] == ("t" if new else "e")
         assert bool(side.losses["tp"]) is not new
         found = re.compile(r'tp: \(\S+\) comm="?(.+?)"? pid=(\d+) next_comm="?(.+?)"? next_pid=(\d+)$')
@@ -269,7 +270,7 @@ class TestKinds:
         ]
 
     def test_pattern(self, side: Side) -> None:
-        fprobes = side.watch.connection.facts.has(Feature.FPROBE_EVENTS)
+        fprobes = side.watch.info.facts.has(Feature.FPROBE_EVENTS)
         entry = _planned(side, "many__entry")
         assert (entry.line[0], bool(entry.more)) == (("f", False) if fprobes else ("p", True))
         functions = {text.partition("(")[2].partition("+")[0] for text in side.of("many__entry")}
@@ -328,7 +329,7 @@ class TestKinds:
         *good, bad = some.objects
         assert [one["ok"] for one in good] == [True] * 4, some
         letters = "".join(one["lowered"][0][0] for one in good)
-        assert letters == f"{'t' if side.watch.connection.facts.has(Feature.TPROBE_EVENTS) else 'e'}eps"
+        assert letters == f"{'t' if side.watch.info.facts.has(Feature.TPROBE_EVENTS) else 'e'}eps"
         assert (bad["ok"], bad["error"]["code"]) == (False, "no_such_symbol")
         assert bad["spec"][bad["error"]["column"] :] == "getppidd"
         made = tmp_path_factory.mktemp("made") / "kinds.pwr"

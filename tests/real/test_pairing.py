@@ -13,7 +13,8 @@ import pytest
 from events.calls.call_values import UnpairedReason
 from events.calls.calls import Calls
 from events.store.store import Store
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
@@ -43,15 +44,15 @@ def overrun(guest: Guest) -> Iterator[Watch]:
 
 def _watched(guest: Guest, buffer_kb: int, *, stop: bool = False) -> Iterator[Watch]:
     """`stop`: nobody reads the buffers while the workload does most."""
-    connection = Connection(connect(guest, guest.kernel.release))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
     try:
         for spec in SPECS:
             watching.armed.arm(parse_probe(spec))
         assert isinstance(watching.session, Session)
         watching.session.resize(buffer_kb)
         subprocess.run([*guest.ssh_command, "cat >/tmp/calls.py"], input=INSIDE, check=True)
-        reader = connection.target.owner.partition("_")[0] if stop else ""
+        reader = planner.info.target.owner.partition("_")[0] if stop else ""
         workload = subprocess.Popen([*guest.ssh_command, f"python3 /tmp/calls.py {ROUNDS} {reader}"])
         while workload.poll() is None:
             watching.tick()
@@ -61,7 +62,7 @@ def _watched(guest: Guest, buffer_kb: int, *, stop: bool = False) -> Iterator[Wa
         yield watching
     finally:
         assert watching.close() == []
-        connection.close()
+        planner.info.close()
 
 
 def _calls(watching: Watch, *, arguments: bool) -> tuple[Store, Calls]:
@@ -104,8 +105,8 @@ def test_no_false_pair_where_events_are_overwritten(overrun: Watch, arguments: b
 @pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
 def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
     """One task writes 30 times; that kernel may report the exits in any order."""
-    connection = Connection(connect(guest, guest.kernel.release))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
     try:
         for spec in ("f vfs_write%both count $retval", "f vfs_write%both pos[0] $retval"):
             watching.armed.arm(parse_probe(spec))
@@ -123,7 +124,7 @@ def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
         assert one == other and len(one) > 30
     finally:
         assert watching.close() == []
-        connection.close()
+        planner.info.close()
 
 
 def _all_true(store: Store, calls: Calls) -> Counter[str]:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.preset_files import Origin, Presets
@@ -352,7 +353,7 @@ def test_every_shipped_preset_has_its_case() -> None:
 
 
 @pytest.fixture(scope="module")
-def machine(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[tuple[Guest, Connection]]:
+def machine(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[tuple[Guest, Planner]]:
     kernel = str(request.param)
     prepared(kernel)
     with saved.start(kernel) as guest, module_archive(kernel, "loop").open("rb") as modules:
@@ -362,30 +363,30 @@ def machine(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[tupl
             " dd if=/dev/zero bs=1M count=2 2>/dev/null | tr '\\0' '\\7' >/tmp/disk"
             " && losetup /dev/loop0 /tmp/disk"
         )
-        connection = Connection(connect(guest, "guest"))
-        yield guest, connection
-        connection.close()
+        planner = Planner(KernelInfo(connect(guest, "guest")))
+        yield guest, planner
+        planner.info.close()
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 @pytest.mark.parametrize("machine", KERNELS, indirect=True, scope="module")
-def test_it_speaks(machine: tuple[Guest, Connection], name: str) -> None:
-    guest, connection = machine
+def test_it_speaks(machine: tuple[Guest, Planner], name: str) -> None:
+    guest, planner = machine
     preset, one = SHIPPED[name], CASES[name]
     assert preset is not None
-    judgement = judge(preset, one.values, connection.check)
+    judgement = judge(preset, one.values, planner.check)
     assert judgement.ok, [judged.verdict for judged in judgement.probes]
-    events, told = _speak(guest, connection, judgement, one.script)
-    one.check(Run(events, told, connection.facts.has(Feature.ENTRY_ARGS_AT_EXIT)))
+    events, told = _speak(guest, planner, judgement, one.script)
+    one.check(Run(events, told, planner.info.facts.has(Feature.ENTRY_ARGS_AT_EXIT)))
     left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances; cat {TRACING}/set_event")
     assert left == b""
 
 
 def _speak(
-    guest: Guest, connection: Connection, judgement: PresetJudgement, script: str
+    guest: Guest, planner: Planner, judgement: PresetJudgement, script: str
 ) -> tuple[list[Event], dict[str, Any]]:
     """Arm, run the workload, read all that came, take everything away."""
-    watch = Watch(connection)
+    watch = Watch(planner)
     try:
         for judged in judgement.probes:
             watch.armed.arm(judged.probe)

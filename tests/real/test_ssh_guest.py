@@ -145,6 +145,13 @@ def test_files_of_the_kernel(target: RemoteTarget, guest_72: Guest) -> None:
     line = "p:pw_long/line vfs_read " + " ".join(f"argument{n}=+{n}(%di):u64" for n in range(100))
     target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", line.encode() + b"\n"))
     assert b"argument99=" in target.read(f"{TRACEFS}/dynamic_events")
+    # The symbols of a boot are cached, those that come and go are as they are now: a trampoline of a probe has one.
+    assert target.read("/proc/kallsyms") == guest_72.run("cat /proc/kallsyms")
+    probe = f"{TRACEFS}/events/pw_long/line/enable"
+    target.perform(Step(Effect.WRITE, probe, b"1"))
+    symbols = target.read("/proc/kallsyms")
+    assert symbols == guest_72.run("cat /proc/kallsyms") and b"[__builtin__" in symbols.splitlines()[-1]
+    target.perform(Step(Effect.WRITE, probe, b"0"))
     target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", b"-:pw_long/line\n"))
 
 

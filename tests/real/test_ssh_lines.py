@@ -15,7 +15,8 @@ import pytest
 from events.recording.reader import Recording
 from events.store.outage_mark import OUTAGE_EVENT, outage_of_batch
 from kernel.cleanup import leftovers
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.remote import answer_limit
 from kernel.remote.address import Address
@@ -66,7 +67,7 @@ def names(watch: Watch, count: int) -> list[str]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: str) -> None:
     target = reach(guest_72.ssh_options, python=dialect == "agent")
-    watch = Watch(Connection(target))
+    watch = Watch(Planner(KernelInfo(target)))
     try:
         watch.armed.arm(parse_armable(f"{READ} if count == 4242"))
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
@@ -95,7 +96,7 @@ SYNTHETIC = f"ls {TRACEFS}/events/synthetic"
 def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_72: Guest) -> None:
     """Both are there at once, by names of their own; the one of before goes when its far side goes on."""
     target = reach(guest_72.ssh_options)
-    watch = Watch(Connection(target))
+    watch = Watch(Planner(KernelInfo(target)))
     agent = target.owner.split("_")[0]
     try:
         watch.armed.arm(parse_armable(LATENCY))
@@ -203,7 +204,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(
 
 @pytest.mark.parametrize("how", [pytest.param("time", marks=pytest.mark.matrix), "signal"])
 def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_path: Path, how: str) -> None:
-    """The agent is stopped; as it goes on it finds nobody, and takes its probes away by itself."""
+    """The agent is stopped; as it goes on it finds nobody, and removes its probes by itself."""
     env = command.ssh_to(guest_72, tmp_path)
     path = tmp_path / "frozen.pwr"
     words = ["record", f"{READ} if count == 4242", "-o", str(path), "-t", f"ssh://root@127.0.0.1:{guest_72.port}"]
@@ -218,8 +219,8 @@ def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_pat
         done = command.finish(process)
     finally:
         guest_72.run(agents.format("CONT"))
-    assert done.status == 3 and "gave no answer for" in done.err, done
-    assert "takes its probes away by itself; `clean` there looks again" in done.err
+    assert done.status == 3 and "did not answer for" in done.err, done
+    assert "removes its probes by itself; `clean` there checks again" in done.err
     assert not Recording.open(path).truncated
     assert until(lambda: is_clean(guest_72)), left(guest_72)
 

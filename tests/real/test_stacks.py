@@ -9,7 +9,8 @@ import pytest
 
 from events.record import Record
 from events.stacks.stack import is_stack, kernel_frames
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
@@ -50,9 +51,9 @@ def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]
 @pytest.fixture(scope="module")
 def watch(guest: Guest) -> Iterator[Watch]:
     """All kinds armed with stacks, the workload run, and all that came of it in the store."""
-    watch = Watch(Connection(connect(guest, guest.kernel.release)))
+    watch = Watch(Planner(KernelInfo(connect(guest, guest.kernel.release))))
     try:
-        features = watch.connection.facts.features
+        features = watch.info.facts.features
         for spec in (*EVERYWHERE, *(FPROBES if Feature.FPROBE_EVENTS in features else ())):
             watch.armed.arm(parse_armable(spec), triggers=["stacktrace"])
             assert isinstance(watch.session, Session)
@@ -65,7 +66,7 @@ def watch(guest: Guest) -> Iterator[Watch]:
         yield watch
     finally:
         assert watch.close() == []
-        watch.connection.close()
+        watch.info.close()
 
 
 def rows(watch: Watch, name: str = "") -> list[Record]:
@@ -80,7 +81,7 @@ def stacked(watch: Watch, name: str = "") -> list[Record]:
 
 
 def functions(watch: Watch, record: Record) -> list[str]:
-    frames = kernel_frames(record, lambda: watch.connection.symbols)
+    frames = kernel_frames(record, lambda: watch.info.symbols)
     assert frames is not None
     assert [row.value for row in stack_rows(watch, record)] == [frame.text for frame in frames]
     return [frame.function.partition(".")[0] for frame in frames]
@@ -104,7 +105,7 @@ def test_every_event_has_its_stack_and_no_stack_is_alone(watch: Watch) -> None:
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True)
 def test_the_first_event_of_a_probe_that_is_alone_has_its_stack(guest: Guest) -> None:
-    watch = Watch(Connection(connect(guest, guest.kernel.release)))
+    watch = Watch(Planner(KernelInfo(connect(guest, guest.kernel.release))))
     try:
         watch.armed.arm(parse_armable("e:x/waking sched.sched_waking $pid"), triggers=["stacktrace"])
         guest.run("true")
@@ -113,14 +114,14 @@ def test_the_first_event_of_a_probe_that_is_alone_has_its_stack(guest: Guest) ->
         assert len(found) > 10 and all(len(record.stacks) == 1 for record in found)
     finally:
         assert watch.close() == []
-        watch.connection.close()
+        watch.info.close()
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True)
 def test_nothing_of_the_tracer_is_in_a_stack(watch: Watch) -> None:
     names = {record.event.rpartition("/")[2] for record in stacked(watch)}
     assert names >= {"entry", "exit", "written", "waking", "call"}
-    if Feature.FPROBE_EVENTS in watch.connection.facts.features:
+    if Feature.FPROBE_EVENTS in watch.info.facts.features:
         assert names >= {"f_entry", "f_exit", "point"}
     for record in stacked(watch):
         stack = functions(watch, record)  # what is not known to be left out stands first
@@ -135,7 +136,7 @@ def test_a_stack_begins_with_the_probed_function_or_its_caller(watch: Watch) -> 
         assert {stack[0] for stack in begun} <= {function}
         callers = {tuple(stack[1:]) for stack in begun}
         # At its first instruction a function of arm64 has no frame yet that says who called it.
-        missing = 1 if watch.connection.facts.machine == "aarch64" else 0
+        missing = 1 if watch.info.facts.machine == "aarch64" else 0
         assert {tuple(stack[missing:]) for stack in ended} <= callers
         assert bool(ended) == bool(begun)
     assert {functions(watch, record)[0] for record in stacked(watch, "waking")} == {"try_to_wake_up"}

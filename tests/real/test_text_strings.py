@@ -8,7 +8,8 @@ import pytest
 
 from events.store.outage_mark import is_mark
 from events.store.store import Store
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError
 from kernel.lab.guest import Guest
@@ -40,8 +41,8 @@ def opened(store: Store) -> list[str]:
 
 def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
     target = connect(guest_72, f"lab:{guest_72.kernel.release}", python=False)
-    with contextlib.closing(Connection(target)) as connection:
-        watch = Watch(connection)
+    with contextlib.closing(target):
+        watch = Watch(Planner(KernelInfo(target)))
         try:
             armed = watch.armed.arm(parse_probe('f do_sys_openat2 filename:ustring if filename ~ "/nx/*"'))
             assert "filename" in "".join(text_note(target, armed))
@@ -82,8 +83,8 @@ SECTION = (
 
 def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: Guest) -> None:
     """Linux prints both as they are, line breaks too."""
-    with contextlib.closing(Connection(connect(guest_72, f"lab:{guest_72.kernel.release}"))) as connection:
-        watch = Watch(connection)
+    with contextlib.closing(connect(guest_72, f"lab:{guest_72.kernel.release}")) as target:
+        watch = Watch(Planner(KernelInfo(target)))
         try:
             triggers = [f"hist:keys={key} if {FILTER}" for key in ("filename", "common_pid.execname")]
             watch.armed.arm(parse_probe("f do_sys_openat2 filename:ustring"), triggers=triggers)

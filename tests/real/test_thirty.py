@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.facts.facts import Feature
@@ -210,25 +211,25 @@ GROUP = "pw_thirty"
 
 @pytest.fixture(scope="module")
 def seen(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
-    connection = Connection(connect(guest, "thirty"))
+    planner = Planner(KernelInfo(connect(guest, "thirty")))
     try:
-        made = Maker(connection, Types(connection.target.btf(), tmp_path_factory.mktemp("btf")))
+        made = Maker(planner, Types(planner.info.target.btf(), tmp_path_factory.mktemp("btf")))
         yield Seen(made.pairs, _values(_trace(guest, made.lines), made.names))
     finally:
-        connection.close()
+        planner.info.close()
 
 
 class Maker:
     """Makes the events for every case that this kernel has."""
 
-    def __init__(self, connection: Connection, types: Types) -> None:
-        self._connection, self._types = connection, types
-        self._machine = connection.facts.machine
+    def __init__(self, planner: Planner, types: Types) -> None:
+        self._planner, self._types = planner, types
+        self._machine = planner.info.facts.machine
         self.lines: list[str] = []
         self.names: dict[str, list[str]] = {}
         """Event -> its columns."""
         self.pairs: dict[str, list[Pair]] = {"entry": [], "exit": [], "star": []}
-        has_star = connection.facts.has(Feature.BTF_ARGS)
+        has_star = planner.info.facts.has(Feature.BTF_ARGS)
         for function in dict.fromkeys(case.function for case in CASES):
             case = self._entry([case for case in CASES if case.function == function])
             if case is not None and case.result:
@@ -240,7 +241,7 @@ class Maker:
 
     def _ours(self, event: str, text: str) -> int | None:
         try:
-            plan = self._connection.lower(parse_probe(f"f:{GROUP}/{event} {text}"), GROUP)
+            plan = self._planner.lower(parse_probe(f"f:{GROUP}/{event} {text}"), GROUP)
         except CannotLower as error:
             assert error.refusal.code == "not_traceable", (text, error.refusal)
             return None

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
@@ -23,13 +24,13 @@ WORKLOAD = f"printf '#!/bin/sh\\nread line <{OURS}\\n' >{OURS}; chmod +x {OURS};
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    connection = Connection(connect(guest, guest.kernel.release))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
     try:
         yield watching
     finally:
         assert watching.close() == []
-        connection.close()
+        planner.info.close()
 
 
 TEXTS = (

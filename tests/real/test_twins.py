@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from kernel.attach.symbols import symbol_lookups
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.attaching.values import Relation
@@ -24,25 +25,25 @@ NAMES = 12
 
 
 @pytest.fixture(scope="module")
-def connection(guest: Guest) -> Iterator[Connection]:
-    found = Connection(connect(guest, "twins"))
-    found.load_symbols()
-    found.catalog.ground = symbol_lookups(found.target, found.facts.release, found.symbols)
-    yield found
-    found.close()
+def planner(guest: Guest) -> Iterator[Planner]:
+    info = KernelInfo(connect(guest, "twins"))
+    info.load_symbols()
+    info.catalog.ground = symbol_lookups(info.target, info.facts.release, info.symbols)
+    yield Planner(info)
+    info.close()
 
 
-def twins(connection: Connection, name: str) -> list[ProbePlace]:
-    about = connection.catalog.attachability(name)
+def twins(planner: Planner, name: str) -> list[ProbePlace]:
+    about = planner.info.catalog.attachability(name)
     return [way.place for way in about.instead if way.how is Relation.TWIN]
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
 class TestTwins:
-    def test_each_is_taken_at_both_ends(self, guest: Guest, connection: Connection) -> None:
-        names = sorted(index_of(connection.facts).repeated)
-        with_twins = (name for name in random.Random(6).sample(names, len(names)) if twins(connection, name))
-        plans = {name: self.plans(connection, name) for name in itertools.islice(with_twins, NAMES)}
+    def test_each_is_taken_at_both_ends(self, guest: Guest, planner: Planner) -> None:
+        names = sorted(index_of(planner.info.facts).repeated)
+        with_twins = (name for name in random.Random(6).sample(names, len(names)) if twins(planner, name))
+        plans = {name: self.plans(planner, name) for name in itertools.islice(with_twins, NAMES)}
         assert len(plans) == NAMES
         lines = [event.line for several in plans.values() for plan in several for event in plan.events]
         assert len(set(lines)) == len(lines) >= 4 * NAMES
@@ -50,25 +51,25 @@ class TestTwins:
         guest.run(f"cd /sys/kernel/tracing; set -e\n{quoted}\n[ $(wc -l <dynamic_events) = {len(lines)} ]")
         guest.run("echo >/sys/kernel/tracing/dynamic_events")
 
-    def plans(self, connection: Connection, name: str) -> list[Plan]:
-        places = enumerate(twins(connection, name))
+    def plans(self, planner: Planner, name: str) -> list[Plan]:
+        places = enumerate(twins(planner, name))
         probes = [(n, Probe(place, ProbeEnds.BOTH, event=f"{name}_{n}".replace(".", "_"))) for n, place in places]
         assert all(probe.place.symbol == name for _, probe in probes)
-        return [connection.lower(probe, "pw_twin") for _, probe in probes]
+        return [planner.lower(probe, "pw_twin") for _, probe in probes]
 
-    def test_only_that_one_is_hit(self, guest: Guest, connection: Connection) -> None:
+    def test_only_that_one_is_hit(self, guest: Guest, planner: Planner) -> None:
         """/proc/cpuinfo, /proc/crypto and /proc/consoles are read by functions of the same names."""
-        places = twins(connection, "c_start")
+        places = twins(planner, "c_start")
         assert len(places) > 1
         lines = []
         for number, place in enumerate(places):
             typed = parse_probe(f"p {place} $$args")  # as text it has lost its name: the address gives it back
-            plan = connection.lower(typed, "pw_twin")
+            plan = planner.lower(typed, "pw_twin")
             assert plan.events[0].event == "c_start__entry"
             assert isinstance(plan.probe, Probe)
             assert (plan.probe.place.symbol, plan.probe.place.told) == ("c_start", str(place))
             lines.append(plan.events[0].line.replace("c_start__entry", f"twin_{number}", 1))
-        if connection.btf is not None and connection.btf.function("c_start") is not None:
+        if planner.info.btf is not None and planner.info.btf.function("c_start") is not None:
             assert all(line.endswith("m=$arg1:x64 pos=$arg2:x64") for line in lines), lines
         script = ["cd /sys/kernel/tracing; echo >trace; set -e"]
         script += [f"echo {shlex.quote(line)} >>dynamic_events" for line in lines]
@@ -84,16 +85,16 @@ class TestTwins:
         assert len(hit[0]) == len(hit[1]) == 1, (before, after)
         assert hit[0] != hit[1]
 
-    def test_an_address_of_this_boot(self, connection: Connection) -> None:
-        symbols = connection.symbols
+    def test_an_address_of_this_boot(self, planner: Planner) -> None:
+        symbols = planner.info.symbols
         assert symbols is not None
         address = symbols.named("vfs_read")[0].address
-        checked = connection.check(f"p {address:#x} $$args")
+        checked = planner.check(f"p {address:#x} $$args")
         assert checked.plan is not None, checked.verdict
         [event] = checked.plan.events
         assert event.line.split()[1].startswith("_text+")
         assert [column.name for column in event.columns] == ["file", "buf", "count", "pos"]
         assert str(checked.plan.probe) == f"p {address:#x} $$args"
-        plan = connection.lower(parse_probe(f"p {address + 16:#x} %sp"), "pw_twin")  # within it: what was typed
+        plan = planner.lower(parse_probe(f"p {address + 16:#x} %sp"), "pw_twin")  # within it: what was typed
         assert plan.events[0].line.endswith(f"{address + 16:#x} sp=%sp")
         assert "this boot" in plan.losses[0]

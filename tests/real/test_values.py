@@ -18,7 +18,8 @@ import pytest
 
 from events.names.kernel_text import kernel_text
 from events.record import Record
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
@@ -78,7 +79,7 @@ class Run(NamedTuple):
     """A session with all probes armed; its stream is held."""
 
     guest: Guest
-    connection: Connection
+    planner: Planner
     watch: Watch
     session: Session
     held: Held
@@ -98,20 +99,20 @@ def run(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Run]:
     with saved.lent(kernel, python=variant != "sh") as guest:
         subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True)
         target = connect(guest, kernel)
-        connection = Connection(target)
+        planner = Planner(KernelInfo(target))
         held = hold(target, 64 if variant == "64k" else 0)
-        watch = Watch(connection)
+        watch = Watch(planner)
         try:
             _arm(watch)
             session = watch.session
             assert isinstance(session, Session)
             switch = f"events/{session.group}/enable" if variant == "sh" else "tracing_on"
             session.resize(8192)
-            run = Run(guest, connection, watch, session, held[0], variant == "sh", switch)
+            run = Run(guest, planner, watch, session, held[0], variant == "sh", switch)
             yield run if run.text else run._replace(same=_same_buffer(run))
         finally:
             assert watch.close() == []
-            connection.close()
+            planner.info.close()
         left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances")
         assert left in (b"", b"theirs\n")
 
@@ -151,7 +152,7 @@ def _ours(run: Run, record: Record) -> Event:
         record.cpu,
         record.pid,
         record.comm,
-        kernel_text(record, run.connection.symbols),
+        kernel_text(record, run.planner.info.symbols),
     )
 
 
@@ -229,6 +230,6 @@ def _everything_was_seen(run: Run, found: list[Event]) -> None:
     assert planned - names.keys() == set()
     dying = [event.text for event in found if event.text.startswith("exit_signals__entry:")]
     assert all(re.search(r' comm="[^"]+" .* in_execve=[01]$', one) for one in dying), dying
-    char = ["'.'"] if dialect_of(run.connection.facts).char else []
+    char = ["'.'"] if dialect_of(run.planner.info.facts).char else []
     for sign in (r"ret=-2\b", r"\(fault\)", r'"', r"=\{0x", r"\w\+0x\w+/0x\w+ <- \w", *char):
         assert re.search(sign, text), sign

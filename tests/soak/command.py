@@ -7,16 +7,17 @@ from functools import partial
 
 import tui.cli.commands.hosts
 import tui.cli.console.output
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import TargetChoice
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.hosts.fleet import Fleet
 from tests.soak.busy_target import BusyTarget
 from tests.soak.busy_tracer import BusyTracer
 from tui.__main__ import main
 
 
-def _host(rate: int, spec: str, *_: object) -> Connection:
-    return Connection(BusyTarget(rate, spec.rpartition("/")[2]))
+def _host(rate: int, spec: str, *_: object) -> Planner:
+    return Planner(KernelInfo(BusyTarget(rate, spec.rpartition("/")[2])))
 
 
 if __name__ == "__main__":

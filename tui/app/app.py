@@ -44,7 +44,7 @@ from widgets.safe_text import stand_ins
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from kernel.guards.loss_counts import LossCounts
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
@@ -122,9 +122,9 @@ class Probewright(App[None]):
         return self.target.opening
 
     @property
-    def connection(self) -> Connection | None:
+    def planner(self) -> Planner | None:
         """The connection to the target; None: none is open yet."""
-        return self.target.connection
+        return self.target.planner
 
     @property
     def watching(self) -> Watch | None:
@@ -225,7 +225,7 @@ class Probewright(App[None]):
         if not self.target.admits(event, stays=self.places.stay):
             return
         self.undo.clear()
-        if self.connection is not None:
+        if self.planner is not None:
             self.reconnect.follow(None)
             self.target.leave(self.tracing.leave())
             self._follow(None)
@@ -234,19 +234,19 @@ class Probewright(App[None]):
         self.places.connected()
         if event.opening.fallback:
             self.notices.notify(event.opening.fallback, title="not this machine")
-        self.call_after_refresh(self._watch, event.connection)
+        self.call_after_refresh(self._watch, self.planner)
 
-    def _watch(self, connection: Connection) -> None:
-        watching = self.target.watch(connection)
+    def _watch(self, planner: Planner) -> None:
+        watching = self.target.watch(planner)
         self.reconnect.follow(watching)
         self._follow(watching)
-        if not connection.holds_events:
-            if connection.target.is_kernel:
-                self.target.find_leftovers(connection)
+        if not planner.info.holds_events:
+            if planner.info.target.is_kernel:
+                self.target.find_leftovers(planner.info)
         elif self.target.replay(watching):
             self.refresh_loop.count()
             self.places.replayed()
-            self.run_worker(connection.load_symbols, thread=True, group="symbols")
+            self.run_worker(planner.info.load_symbols, thread=True, group="symbols")
 
     def _follow(self, watching: Watch | None) -> None:
         self.refresh_loop.follow(watching)
@@ -370,9 +370,9 @@ class Probewright(App[None]):
             self.open_target(spec)
 
     def action_presets(self) -> None:
-        def now_open() -> Connection | None:
-            hosts = self.hosts.connection if self.hosts is not None and self.current_mode == "hosts" else None
-            return hosts or self.connection
+        def now_open() -> Planner | None:
+            hosts = self.hosts.planner if self.hosts is not None and self.current_mode == "hosts" else None
+            return hosts or self.planner
 
         dialogs.choose_preset(self, now_open, self._arm_preset)
 

@@ -77,7 +77,7 @@ class ArmingControl:
         if watching is None:
             return
         # A recording has what it holds: nothing is armed there, and nothing twice.
-        running = watching.armed.probes if watching.connection.target.is_kernel else ()
+        running = watching.armed.probes if watching.info.target.is_kernel else ()
         plans = [armed.plan for armed in running]
         fresh, again = split_duplicates(probes, [*(plan.probe for plan in plans), *self._being_armed])
         for probe in fresh:
@@ -135,8 +135,8 @@ class ArmingControl:
 
     def _armed_here_only(self, probe: Armable) -> str:
         """Return the text about other hosts on which a probe was not armed; empty: there are none."""
-        connection = self._target.connection
-        here = connection.target.name if connection is not None else ""
+        planner = self._target.planner
+        here = planner.info.target.name if planner is not None else ""
         built = probe == self._places.compose.specification.current
         return self._hosts.not_elsewhere(here, built=built) if self._hosts is not None else ""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kernel.watch.reconnect import ReconnectAttempt
     from kernel.watch.watch import Watch
 
-GONE = "the line is gone"
+GONE = "the connection was lost"
 _LOOK_EVERY = 1.0
 """Seconds between two reports of the attempt's progress."""
 
@@ -166,7 +166,7 @@ class ReconnectControl:
         for refused in event.back.refused:
             self._notices.notify(refused, title="not armed again", severity="error")
         if event.back.cut.booted:
-            self._app.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
+            self._app.run_worker(event.watching.info.load_symbols, thread=True, group="symbols")
         self._changed()
 
     def lost(self, event: ConnectionLost) -> None:

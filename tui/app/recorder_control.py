@@ -43,7 +43,7 @@ class RecorderControl:
                 dialogs.ask_recording(self._app, name, lambda path: self.toggle(path, watching))
             return
         name = recorder.path.name if recorder else beginning.name if beginning else ""
-        details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
+        details = ["The recording so far is kept." if recorder else "It is being begun; it ends as soon as it is."]
         dialogs.ask(self._app, f"End the recording {name}?", details, "End it", partial(self.end, watching))
 
     def toggle(self, path: Path, watching: Watch) -> None:

@@ -20,7 +20,8 @@ from tui.opening import Opening
 # The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
 if TYPE_CHECKING:
     from kernel.cleanup.leftovers import Leftover
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
+    from kernel.connection.planner import Planner
     from kernel.watch.watch import Watch
     from tui.preview import PreviewReader
 
@@ -46,7 +47,7 @@ class TargetControl:
         self._keyboard = keyboard
         self._preview = preview
         self.opening = opening
-        self.connection: Connection | None = None
+        self.planner: Planner | None = None
         self.opened = ""
         """The word for `--target` that the connection was opened by; empty: nothing is open yet."""
         self.watching: Watch | None = None
@@ -131,18 +132,18 @@ class TargetControl:
         """Return whether the target that was opened takes the place of the one before; close the connection if not.
 
         Args:
-            event: its connection.
+            event: the opened target.
             stays: the place on the screen is kept, so dialogs that wait for a target stay open.
         """
         if event.opening is not self.opening:  # another one was chosen meanwhile
-            self._app.run_worker(event.connection.close, thread=True)
+            self._app.run_worker(event.info.close, thread=True)
             return False
         self._keyboard.ends(OPENING)
         if not event.opening.seen:
             dialogs.close_all(self._app, waiting=not stays)  # else its place is left now
-        fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
-        if self.connection is not None and fatal and event.connection.target.is_kernel:
-            self._app.run_worker(event.connection.close, thread=True)
+        fatal = [trouble for trouble in event.info.facts.troubles if trouble.fatal]
+        if self.planner is not None and fatal and event.info.target.is_kernel:
+            self._app.run_worker(event.info.close, thread=True)
             title = f"{event.opening.spec} can't be probed"
             dialogs.show_trouble(self._app, title, fatal[0].what, fatal[0].remedy)
             return False
@@ -150,29 +151,31 @@ class TargetControl:
 
     def take(self, event: Connected) -> None:
         """Set the target that was opened, in place of none."""
-        self.connection = connection = event.connection
+        from kernel.connection.planner import Planner
+
+        self.planner = Planner(event.info)
         self.opened = event.opening.spec
-        connection.damage.listen(lambda error: self._app.post_message(TypesDamaged(connection, error)))
+        event.info.damage.listen(lambda error: self._app.post_message(TypesDamaged(event.info, error)))
 
     def damaged(self, event: TypesDamaged) -> None:
         """Notify of types that can't be read."""
-        if event.connection is self.connection:
+        if self.planner is not None and event.info is self.planner.info:
             text = f"{event.error}; what it is about is shown without its types"
             self._notices.notify(text, title="damaged types", severity="error", topic="types")
 
-    def watch(self, connection: Connection) -> Watch:
-        """Make the watch of a connection; `replay` or `find_leftovers` is called next."""
+    def watch(self, planner: Planner) -> Watch:
+        """Make the watch of a target; `replay` or `find_leftovers` is called next."""
         from kernel.guards.limits import Limits
         from kernel.watch.watch import Watch
 
         # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
         gc.freeze()
-        self.watching = Watch(connection, limits=Limits(**self.asked_limits))
+        self.watching = Watch(planner, limits=Limits(**self.asked_limits))
         return self.watching
 
     def replay(self, watching: Watch) -> bool:
         """Begin to read the events of a recording; show why not and return False where that fails."""
-        name = watching.connection.target.name
+        name = watching.info.target.name
         try:
             watching.begin()
         except KernelError as error:
@@ -183,45 +186,45 @@ class TargetControl:
     def leave(self, graph: Watch | None) -> None:
         """Leave the target that is open; disarm its probes, and end its call graph, in a worker."""
         watching, self.watching = self.watching, None
-        connection, self.connection = self.connection, None
-        if connection is not None:
+        planner, self.planner = self.planner, None
+        if planner is not None:
             gc.unfreeze()
             watches = [one for one in (graph, watching) if one]
-            self._app.run_worker(lambda: self._take_away(watches, connection), thread=True, group="leave")
+            self._app.run_worker(lambda: self._take_away(watches, planner.info), thread=True, group="leave")
 
-    def _take_away(self, watches: Sequence[Watch], connection: Connection) -> None:
+    def _take_away(self, watches: Sequence[Watch], info: KernelInfo) -> None:
         from kernel.cleanup.undo import failure_lines
 
         for watching in watches:
             watching.hurry(time.monotonic())
         failures = [failure for watching in watches for failure in watching.close()]
-        connection.close()
+        info.close()
         self._app.post_message(Disarmed(failure_lines(failures)))
 
     # -- leftovers -------------------------------------------------------------------------------------------------
 
-    def find_leftovers(self, connection: Connection) -> None:
+    def find_leftovers(self, info: KernelInfo) -> None:
         """Look for what dead sessions left in the kernel, in a worker, and offer to remove it."""
-        self._app.run_worker(lambda: self._find_leftovers(connection), thread=True, group="leftovers")
+        self._app.run_worker(lambda: self._find_leftovers(info), thread=True, group="leftovers")
 
-    def _find_leftovers(self, connection: Connection) -> None:
+    def _find_leftovers(self, info: KernelInfo) -> None:
         from kernel.cleanup import leftovers
 
         def remove() -> None:
-            self._app.run_worker(lambda: self._remove(connection, found), thread=True, group="leftovers")
+            self._app.run_worker(lambda: self._remove(info, found), thread=True, group="leftovers")
 
         with contextlib.suppress(KernelError):
-            if found := leftovers.find(connection.target):
+            if found := leftovers.find(info.target):
                 self._app.call_from_thread(dialogs.offer_to_remove, self._app, found, remove)
 
-    def _remove(self, connection: Connection, found: Sequence[Leftover]) -> None:
+    def _remove(self, info: KernelInfo, found: Sequence[Leftover]) -> None:
         from kernel.cleanup import leftovers
 
         failures: list[str] = []
         left_alone: list[KernelError] = []
         for leftover in found:
             try:
-                failures += leftovers.remove(connection.target, leftover, left_alone.append)
+                failures += leftovers.remove(info.target, leftover, left_alone.append)
             except KernelError as error:
                 failures.append(f"{leftover.group}: {error}")
         self._app.post_message(Disarmed((*failures, *map(str, left_alone))))

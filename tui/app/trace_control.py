@@ -18,7 +18,7 @@ from tui.present.ways_out import GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from probes.plans.graph_plan import GraphPlan
@@ -59,7 +59,7 @@ class TraceControl:
         self._keyboard = keyboard
         self._refresh = refresh
         self._refresh_loop = RefreshLoop(app, ticked, refresh)
-        self._connection: Connection | None = None
+        self._planner: Planner | None = None
         """The connection on which a tracer was asked for; None: none was since the target was left."""
         self._asked = 0
         """Number of requests so far: a worker whose request is not the newest does nothing."""
@@ -85,27 +85,27 @@ class TraceControl:
 
     # -- on the screen ---------------------------------------------------------------------------------------------
 
-    def ask_depth(self, connection: Connection, name: str) -> None:
+    def ask_depth(self, planner: Planner, name: str) -> None:
         """Ask for the depth of a function's call graph, and begin to trace."""
         from probes.plans.graph_plan import GraphPlan
 
         def trace(depth: int) -> None:
             # Interrupts without a handler show by the functions in which they enter.
             plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
-            self.begin(connection, plan)
+            self.begin(planner, plan)
 
         dialogs.ask_depth(self._app, name, trace)
 
-    def begin(self, connection: Connection, plan: GraphPlan) -> None:
+    def begin(self, planner: Planner, plan: GraphPlan) -> None:
         """Begin to trace, and notify of how long that takes; on a recording say why not."""
-        if not connection.target.is_kernel:
-            self._notices.notify_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
+        if not planner.info.target.is_kernel:
+            self._notices.notify_not_armed(f"{planner.info.target.name} is a recording: {RUNNING_KERNEL}")
             return
         self._notices.forget("arming")
-        first = "" if connection.symbols_read else "reading the kernel's symbols, then "
+        first = "" if planner.info.symbols_read else "reading the kernel's symbols, then "
         self._notify_while(f"{first}beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
         self._keyboard.begins(TRACING)
-        self.start(connection, plan)
+        self.start(planner, plan)
         self._app.refresh_bindings()
 
     def end(self) -> None:
@@ -134,7 +134,7 @@ class TraceControl:
         """Take the tracer that runs, and notify of what could not be put back; close it and return False where
         another target was chosen meanwhile, or the tracer was given up.
         """
-        if event.watching.connection is not self._connection or self.given_up:
+        if event.watching.planner is not self._planner or self.given_up:
             self._app.run_worker(event.watching.close, thread=True)
             return False
         self._keyboard.ends(TRACING)
@@ -176,13 +176,13 @@ class TraceControl:
 
     # -- the tracer ------------------------------------------------------------------------------------------------
 
-    def start(self, connection: Connection, plan: GraphPlan) -> None:
+    def start(self, planner: Planner, plan: GraphPlan) -> None:
         """Begin a tracer in a worker, and end the one before; `GraphStarted` or `GraphFailed` reports it."""
-        self._connection = connection
+        self._planner = planner
         self._asked += 1
         self.begins, self.given_up = True, False
         asked = self._asked
-        self._run(lambda: self._start(connection, plan, asked))
+        self._run(lambda: self._start(planner, plan, asked))
 
     def give_up(self) -> None:
         """Give up the tracer that was asked for: it is ended as soon as the kernel has begun it."""
@@ -209,16 +209,16 @@ class TraceControl:
         """Stop notifying of how long the tracer's end takes; the end goes on."""
         self._end_is_left = True
 
-    def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
+    def _start(self, planner: Planner, plan: GraphPlan, asked: int) -> None:
         from kernel.cleanup.undo import failure_lines
         from kernel.graph.watch import graph_watch
 
-        connection.load_symbols()  # before anything is traced: the first call has its name
+        planner.info.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
             failures = failure_lines(self._begun.close() if self._begun else ())
-            watching = graph_watch(connection, plan)
+            watching = graph_watch(planner, plan)
             try:
                 watching.begin()
             except KernelError as error:
@@ -283,7 +283,7 @@ class TraceControl:
     def leave(self) -> Watch | None:
         """Leave the target; return the watch that has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
-        self.ends, self._connection = False, None
+        self.ends, self._planner = False, None
         watching, self.watching, self.counts = self.watching, None, None
         self._refresh_loop.follow(None)
         return watching

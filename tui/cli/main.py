@@ -102,7 +102,7 @@ def print_full_output(error: OSError) -> int:
     from tui.cli.follow.signals import discard_output
 
     discard_output()  # else the interpreter tries again at the exit, and complains
-    return print_error(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
+    return print_error(KernelError(f"standard output: {error.strerror}; some output was not written"), REFUSED)
 
 
 def _is_printing(at: TracebackType | None) -> bool:

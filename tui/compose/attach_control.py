@@ -13,7 +13,7 @@ from tui.messages import AttachExplained, CallersFound, CodeRead
 
 if TYPE_CHECKING:
     from kernel.attach.explain import AttachExplainer
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
 
 _STEP = 0.02
 """Share of the code after which the screen is notified again."""
@@ -32,21 +32,21 @@ class AttachControl:
         """Forget the explanations: another target is open."""
         self._explainer = None
 
-    def explain_first(self, connection: Connection, name: str) -> None:
+    def explain_first(self, info: KernelInfo, name: str) -> None:
         """Explain a function if none of the target was explained: from then on the catalog is exact."""
         from probes.attaching.values import UNSEEN
 
         looking = any(worker.group == "why" and worker.is_running for worker in self._screen.workers)
-        if connection.catalog.ground is UNSEEN and not looking:
-            self.explain(connection, name)
+        if info.catalog.ground is UNSEEN and not looking:
+            self.explain(info, name)
 
-    def explain(self, connection: Connection, name: str) -> None:
+    def explain(self, info: KernelInfo, name: str) -> None:
         """Explain a function if not every kind of probe can attach to it."""
         from kernel.attach.explain import AttachExplainer
         from probes.attaching.values import ReasonKind
 
-        about = connection.catalog.attachability(name)
-        self._explainer = explainer = self._explainer or AttachExplainer(connection)
+        about = info.catalog.attachability(name)
+        self._explainer = explainer = self._explainer or AttachExplainer(info)
         if not about.kinds or about.has(ReasonKind.TWINS):
             self._screen.run_worker(lambda: self._explain(explainer, name), thread=True, group="why")
 

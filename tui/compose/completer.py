@@ -14,7 +14,7 @@ from functools import cached_property
 from btf.btf import Btf
 from btf.kinds import Kind
 from events.names.kallsyms import Symbols
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused
 from probes.attaching.catalog import Function
 from probes.completion.choice import Completions, NameSources, ranked
@@ -35,8 +35,8 @@ _LEAST = 3
 class Completer:
     """Completes for one connection."""
 
-    def __init__(self, connection: Connection, functions: Functions) -> None:
-        self._connection = connection
+    def __init__(self, info: KernelInfo, functions: Functions) -> None:
+        self._info = info
         self._functions = functions
         self._events: tuple[str, ...] = ()
         self._fields: dict[tuple[str, str], tuple[StaticEventField, ...]] = {}
@@ -53,10 +53,10 @@ class Completer:
     def complete(self, text: str, cursor: int) -> Completions:
         """Return the words that may stand at the cursor."""
         known = NameSources(
-            self._connection.facts,
+            self._info.facts,
             self._types,
             self._found,
-            self._connection.function,
+            self._info.function,
             lambda query: _matching(self._tracepoints, query),
             lambda query: _matching(self._events, query),
             Environment(
@@ -77,17 +77,17 @@ class Completer:
         if text.startswith("e") or is_static(text):
             self._learn_event(place)
         elif text.startswith("-"):
-            self._made = self._connection.surroundings.made_by(self._connection.target.owner)
+            self._made = self._info.surroundings.made_by(self._info.target.owner)
         elif text[:1] in ("p", "r") and "/" in place:
             self._learn_program(place.partition(":")[0])
-        if "@" in text and self._connection.symbols is not None:
-            self._connection.symbols.prepare()
-            self._symbols = self._connection.symbols
-        if "(" in text and not self._structs and self._connection.btf is not None:
-            self._structs = tuple(dict.fromkeys(self._connection.btf.names_of(Kind.STRUCT)))
+        if "@" in text and self._info.symbols is not None:
+            self._info.symbols.prepare()
+            self._symbols = self._info.symbols
+        if "(" in text and not self._structs and self._info.btf is not None:
+            self._structs = tuple(dict.fromkeys(self._info.btf.names_of(Kind.STRUCT)))
 
     def _learn_event(self, place: str) -> None:
-        around = self._connection.surroundings
+        around = self._info.surroundings
         self._events = self._events or around.events
         event, look_up = split_name(place), around.nearby.event
         if event not in self._fields and look_up is not None and (fields := look_up(*event)):
@@ -95,13 +95,13 @@ class Completer:
 
     def _learn_program(self, path: str) -> None:
         """List the folder that a path is in, and look whether it is a folder or a program itself."""
-        look_up = self._connection.surroundings.nearby.program
+        look_up = self._info.surroundings.nearby.program
         for one in dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/")):
             if one in self._looked or not one.startswith("/"):
                 continue
             self._looked.add(one)
             try:
-                self._folders[one] = tuple(self._connection.target.list(one))
+                self._folders[one] = tuple(self._info.target.list(one))
             except FileRefused:
                 with contextlib.suppress(SymbolNotPlaced):
                     if look_up is not None:
@@ -123,16 +123,16 @@ class Completer:
 
     def _types(self, function: str) -> Btf | None:
         """Types of a function; those of a module only where they were read already."""
-        module = self._connection.function(function).module
-        return self._connection.btf_of("" if self._connection.unread_module(function) else module)
+        module = self._info.function(function).module
+        return self._info.btf_of("" if self._info.unread_module(function) else module)
 
     def _found(self, query: str) -> Sequence[Function]:
         names = self._functions.names
-        return [self._connection.function(names[i]) for i in self._functions.find(query)[0][:_MOST]]
+        return [self._info.function(names[i]) for i in self._functions.find(query)[0][:_MOST]]
 
     @cached_property
     def _tracepoints(self) -> tuple[str, ...]:
-        btf = self._connection.btf
+        btf = self._info.btf
         functions = btf.functions if btf is not None else ()
         return tuple(name.removeprefix(STUB) for name in functions if name.startswith(STUB))
 

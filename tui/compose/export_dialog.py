@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import on, work
 from textual.message import Message
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.names import identifier
 from tui.compose.probe_exports import ProbeExport, offers, save
@@ -25,9 +25,9 @@ class DialectsTried(Message):
 class ProbeExportScreen(ProbeExportDialog):
     """Asks the target in a worker, for probes on events and programs have to be looked up."""
 
-    def __init__(self, connection: Connection, probe: Armable) -> None:
+    def __init__(self, planner: Planner, probe: Armable) -> None:
         super().__init__(str(probe))
-        self._connection = connection
+        self._planner = planner
         self._probe = probe
 
     def on_mount(self) -> None:
@@ -36,7 +36,7 @@ class ProbeExportScreen(ProbeExportDialog):
 
     @work(thread=True, group="export")
     def _look(self) -> None:
-        self.post_message(DialectsTried(offers(self._connection, [self._probe])))
+        self.post_message(DialectsTried(offers(self._planner, [self._probe])))
 
     @on(DialectsTried)
     def _offered(self, event: DialectsTried) -> None:

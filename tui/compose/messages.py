@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from tui.compose.specification import TypedText
 from tui.messages import PartMessage
 
@@ -13,9 +13,9 @@ from tui.messages import PartMessage
 class TextRead(PartMessage):
     """The target has checked a typed text."""
 
-    def __init__(self, connection: Connection, text: str, found: TypedText) -> None:
+    def __init__(self, planner: Planner, text: str, found: TypedText) -> None:
         super().__init__()
-        self.connection = connection
+        self.planner = planner
         self.text = text
         self.found = found
 
@@ -23,8 +23,8 @@ class TextRead(PartMessage):
 class LinesRead(PartMessage):
     """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 
-    def __init__(self, connection: Connection, found: tuple[TypedText, ...], left_out: int) -> None:
+    def __init__(self, planner: Planner, found: tuple[TypedText, ...], left_out: int) -> None:
         super().__init__()
-        self.connection = connection
+        self.planner = planner
         self.found = found
         self.left_out = left_out

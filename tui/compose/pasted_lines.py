@@ -12,11 +12,11 @@ from tui.compose.specification_control import SpecificationControl
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from tui.compose.specification import TypedText
     from widgets.spec.spec_editor import SpecEditor
 
-_READING: Final = "reading what was pasted"
+_READING: Final = "reading the pasted lines"
 """Operation that keys typed ahead wait for."""
 
 
@@ -38,17 +38,17 @@ class PastedLines:
 
     def judge(self, event: SpecEditor.LinesPasted) -> None:
         """Judge each line in a worker."""
-        if (connection := self._bench.connection) is not None:
+        if (planner := self._bench.planner) is not None:
             self._specification.mean(event.text)
             self._bench.keyboard.begins(_READING)
             lines, left_out = event.lines, event.left_out
-            self._screen.run_worker(lambda: self._judge(connection, lines, left_out), thread=True, group="ask")
+            self._screen.run_worker(lambda: self._judge(planner, lines, left_out), thread=True, group="ask")
 
-    def _judge(self, connection: Connection, lines: tuple[str, ...], left_out: int) -> None:
+    def _judge(self, planner: Planner, lines: tuple[str, ...], left_out: int) -> None:
         from tui.compose import specification
 
-        found = tuple(specification.typed(connection, line) for line in lines)
-        self._screen.post_message(LinesRead(connection, found, left_out))
+        found = tuple(specification.typed(planner, line) for line in lines)
+        self._screen.post_message(LinesRead(planner, found, left_out))
 
     def offer(self, event: LinesRead) -> None:
         """Offer to arm all lines that can be armed; list the others with the reasons."""
@@ -56,7 +56,7 @@ class PastedLines:
         from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 
         self._bench.keyboard.ends(_READING)
-        if event.connection is not self._bench.connection:
+        if event.planner is not self._bench.planner:
             return
         good = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
         probes, again = split_duplicates(good)

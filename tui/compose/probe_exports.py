@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from kernel.connection.planner import Connection, refused_if_damaged
+from kernel.connection.planner import Planner, refused_if_damaged
 from kernel.connection.symbol_addresses import with_function_name
 from kernel.errors import KernelError
 from kernel.safe_files.new_file import create
@@ -38,29 +38,29 @@ class ProbeExport(NamedTuple):
     """Remarks on the text; of a refusal the reasons."""
 
 
-def exported(connection: Connection, probes: Sequence[Armable], dialect: ExportDialect, loss: str = "") -> ExportText:
+def exported(planner: Planner, probes: Sequence[Armable], dialect: ExportDialect, loss: str = "") -> ExportText:
     """Probes in one dialect. Raises CannotExport, CannotLower, KernelError.
 
     Args:
-        connection: to the kernel.
+        planner: of the kernel.
         probes: on it.
         dialect: one of `DIALECTS`.
         loss: what is not in the probes though it was asked for; empty: nothing.
     """
-    plans = plans_for(connection, probes, dialect)
+    plans = plans_for(planner, probes, dialect)
     if loss and plans:
         plans[0] = replace(plans[0], losses=(*plans[0].losses, loss))
-    return export(dialect, plans, connection.facts)
+    return export(dialect, plans, planner.info.facts)
 
 
-def offers(connection: Connection, probes: Sequence[Armable]) -> tuple[ProbeExport, ...]:
+def offers(planner: Planner, probes: Sequence[Armable]) -> tuple[ProbeExport, ...]:
     """Probes in every dialect, as far as each can say them."""
-    return tuple(_offer(connection, probes, dialect) for dialect in DIALECTS)
+    return tuple(_offer(planner, probes, dialect) for dialect in DIALECTS)
 
 
-def _offer(connection: Connection, probes: Sequence[Armable], dialect: ExportDialect) -> ProbeExport:
+def _offer(planner: Planner, probes: Sequence[Armable], dialect: ExportDialect) -> ProbeExport:
     try:
-        made = exported(connection, probes, dialect)
+        made = exported(planner, probes, dialect)
     except CannotExport as error:
         return ProbeExport(dialect, "", error.reasons)
     except (CannotLower, KernelError) as error:
@@ -68,24 +68,24 @@ def _offer(connection: Connection, probes: Sequence[Armable], dialect: ExportDia
     return ProbeExport(dialect, made.text, made.notes)
 
 
-def plans_for(connection: Connection, probes: Iterable[Armable], dialect: ExportDialect) -> list[Plan]:
+def plans_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDialect) -> list[Plan]:
     """Lower probes for what a dialect can say. Raises CannotLower, KernelError."""
     plans: list[Plan] = []
     taken: set[str] = set()
     for probe in probes:
-        plan = _lowered(connection, probe, dialect, taken)
+        plan = _lowered(planner, probe, dialect, taken)
         plans.append(plan)
         taken |= {event.event for event in plan.events}
     return plans
 
 
 @refused_if_damaged()
-def _lowered(connection: Connection, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
-    """Lower as `Connection.lower` does, for the features of the other tool in place of this kernel's."""
-    probe = with_function_name(probe, lambda: connection.symbols)
-    btf = connection.types_of(probe)
-    facts = replace(connection.facts, features=dialect.lowered_for(connection.facts))
-    around = UNKNOWN if is_function(probe) else connection.surroundings.nearby
+def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
+    """Lower as `Planner.lower` does, for the features of the other tool in place of this kernel's."""
+    probe = with_function_name(probe, lambda: planner.info.symbols)
+    btf = planner.types_of(probe)
+    facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
+    around = UNKNOWN if is_function(probe) else planner.info.surroundings.nearby
     plan = lower(probe, btf, facts, GROUP, environment=around)
     name = plan.events[0].event if len(plan.events) == 1 else probe.subject
     for number in range(2, _MOST):

@@ -23,7 +23,7 @@ from tui.compose.specification_control import SpecificationControl
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.present.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
-from tui.workbench import Workbench, open_connection
+from tui.workbench import Workbench, open_planner
 from widgets.events.status_bar import TopLine
 from widgets.events.values import Status
 from widgets.fields.function_list import FunctionList
@@ -85,7 +85,7 @@ class ComposeScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._functions.focus_search()
-        if self.bench.connection is not None:
+        if self.bench.planner is not None:
             self.connected()
 
     def on_screen_resume(self) -> None:
@@ -105,10 +105,10 @@ class ComposeScreen(Screen[None]):
 
     def connected(self) -> None:
         """Show the functions of another target, and on it the probe that was being built."""
-        connection = open_connection(self.bench)
+        info = open_planner(self.bench).info
         self._signature.forget()
         self._attaching.forget()
-        self.specification.known = known = Functions(connection.catalog.names, connection.function)
+        self.specification.known = known = Functions(info.catalog.names, info.function)
         self._functions.show(known.names, known.find, known.describe)
         if self._wanted:
             self.pick(self._wanted)
@@ -120,18 +120,18 @@ class ComposeScreen(Screen[None]):
 
     def _make_panes(self) -> None:
         spec = self.panes.spec
-        if self.bench.connection is not None:
-            spec.editor.machine = self.bench.connection.facts.machine
+        if self.bench.planner is not None:
+            spec.editor.machine = self.bench.planner.info.facts.machine
 
     def refresh_state(self) -> None:
         """Show anew what is armed and what was lost."""
         bench = self.bench
-        if bench.connection is None:
+        if bench.planner is None:
             self._status.status = Status(bench.opening.spec, "opening")
             return
         from tui.present.status import rates_of, status_of
 
-        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
+        self._status.status = status_of(bench.planner.info, bench.watching, bench.counts, tracing=bench.tracing.runs)
         self._functions.armed = rates_of(bench.watching)
 
     # -- functions -------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class ComposeScreen(Screen[None]):
     @on(FunctionList.Picked)
     def _picked(self, event: FunctionList.Picked) -> None:
         event.stop()
-        if self.bench.connection is None:
+        if self.bench.planner is None:
             self._wanted = event.name
         else:
             self.pick(event.name)
@@ -261,7 +261,7 @@ class ComposeScreen(Screen[None]):
 
     def _target_is_open(self) -> bool:
         """Return whether probes can be built; where no target is open yet, notify of the way out."""
-        if self.bench.connection is not None:
+        if self.bench.planner is not None:
             return True
         self.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
         return False
@@ -307,7 +307,7 @@ class ComposeScreen(Screen[None]):
         """Trace the calls of the function, as deep as a person chooses."""
         if not self._target_is_open():
             return
-        trace = partial(self.bench.tracing.ask_depth, open_connection(self.bench))
+        trace = partial(self.bench.tracing.ask_depth, open_planner(self.bench))
         probe, names = self.panes.editor.probe, self._functions.on_screen
         if probe is not None and probe.place.symbol:
             trace(probe.place.symbol)
@@ -325,4 +325,4 @@ class ComposeScreen(Screen[None]):
             return
         from tui.compose.export_dialog import ProbeExportScreen
 
-        self.app.push_screen(ProbeExportScreen(open_connection(self.bench), probe))
+        self.app.push_screen(ProbeExportScreen(open_planner(self.bench), probe))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.values import Alternative
 from probes.fetcharg import FetchArg
 from probes.functions.capture_tree import CaptureNode, CaptureTree
@@ -55,20 +55,20 @@ class SignatureNode:
         return [SignatureNode(self._tree, child) for child in self._tree.children(self._node)]
 
 
-def signature_of(connection: Connection, name: str, twin: Alternative | None = None) -> SignatureText:
+def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -> SignatureText:
     """Everything the editor shows of a function, the reason why nothing can be attached included.
 
     Args:
-        connection: to its kernel.
+        info: of its kernel.
         name: of the function.
         twin: the one of several of that name that was chosen.
     """
     if is_pattern(name):
-        return _of_pattern(connection, name)
-    function, about = connection.function(name), connection.catalog.attachability(name)
+        return _of_pattern(info, name)
+    function, about = info.function(name), info.catalog.attachability(name)
     if twin is not None:
         about = about._replace(kinds=twin.kinds)
-    tree = connection.tree(name)
+    tree = info.tree(name)
     nodes = [SignatureNode(tree, node) for node in tree.roots()]
     retval = next((node for node in nodes if node.label == "$retval"), None)
     return SignatureText(
@@ -82,9 +82,9 @@ def signature_of(connection: Connection, name: str, twin: Alternative | None = N
     )
 
 
-def _of_pattern(connection: Connection, pattern: str) -> SignatureText:
+def _of_pattern(info: KernelInfo, pattern: str) -> SignatureText:
     """Return the fields of all functions that fit a pattern: arguments by number, for their names differ."""
-    tree = connection.tree(pattern)
+    tree = info.tree(pattern)
     told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
     return SignatureText(pattern, told, [SignatureNode(tree, node) for node in tree.roots()])
 

@@ -9,10 +9,10 @@ from textual.screen import Screen
 from tui.compose.attach_control import AttachControl
 from tui.compose.panes import ProbePanes
 from tui.messages import TypesRead
-from tui.workbench import Workbench, open_connection
+from tui.workbench import Workbench, open_planner
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
     from probes.attaching.values import Alternative
     from probes.probe import Probe
 
@@ -42,14 +42,14 @@ class SignatureControl:
         from probes.syntax.text import is_pattern
         from tui.compose.signature import signature_of, signature_unread
 
-        connection = open_connection(self._bench)
-        module = connection.unread_module(name)
+        planner = open_planner(self._bench)
+        module = planner.info.unread_module(name)
         self._unread = name if module else ""
-        self._panes.editor.show(signature_unread(name, module) if module else signature_of(connection, name), probe)
+        self._panes.editor.show(signature_unread(name, module) if module else signature_of(planner.info, name), probe)
         if module:
-            self._screen.run_worker(lambda: self._read_types(connection, module, name), thread=True, group="types")
+            self._screen.run_worker(lambda: self._read_types(planner.info, module, name), thread=True, group="types")
         elif not is_pattern(name):
-            self._attach.explain(connection, name)
+            self._attach.explain(planner.info, name)
 
     def show_twin(self, function: str, way: Alternative) -> None:
         """Show the fields of one of several functions of a name, with the keyboard."""
@@ -57,20 +57,20 @@ class SignatureControl:
         from tui.compose.signature import signature_of
 
         editor = self._panes.editor
-        editor.show(signature_of(open_connection(self._bench), function, way), Probe(way.place))
+        editor.show(signature_of(open_planner(self._bench).info, function, way), Probe(way.place))
         editor.focus_fields()
 
-    def _read_types(self, connection: Connection, module: str, function: str) -> None:
-        connection.btf_of(module)
-        self._screen.post_message(TypesRead(connection, function))
+    def _read_types(self, info: KernelInfo, module: str, function: str) -> None:
+        info.btf_of(module)
+        self._screen.post_message(TypesRead(info, function))
 
     def types_read(self, event: TypesRead) -> bool:
         """Show the fields that have types now; return False where another function was picked meanwhile."""
         from tui.compose.signature import signature_of
 
         probe = self._panes.editor.probe
-        if event.function != self._unread or event.connection is not self._bench.connection or probe is None:
+        if event.function != self._unread or event.info is not open_planner(self._bench).info or probe is None:
             return False
         self._unread = ""
-        self._panes.editor.show(signature_of(event.connection, event.function), probe)
+        self._panes.editor.show(signature_of(event.info, event.function), probe)
         return True

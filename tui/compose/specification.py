@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import ReasonKind
@@ -40,9 +41,9 @@ class TypedText(NamedTuple):
     """The probe, where the fields of its function can be ticked."""
 
 
-def specification_of(connection: Connection, probe: Probe) -> Specification:
+def specification_of(planner: Planner, probe: Probe) -> Specification:
     """Return the text of a probe with the verdict, the lines, and notes, for the specification pane."""
-    return _specification(str(probe), probe, _explained(connection, connection.check(probe)))
+    return _specification(str(probe), probe, _explained(planner.info, planner.check(probe)))
 
 
 def refused(shown: Specification, by_kernel: Verdict) -> Specification:
@@ -55,29 +56,29 @@ def refused(shown: Specification, by_kernel: Verdict) -> Specification:
     return shown if same else replace(shown, verdict=by_kernel)
 
 
-def typed(connection: Connection, text: str) -> TypedText:
+def typed(planner: Planner, text: str) -> TypedText:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
     if not text.strip():
         return TypedText(Specification(text), None, None)
-    if (meant := translate(text, connection.facts.machine)) is not None:
+    if (meant := translate(text, planner.info.facts.machine)) is not None:
         return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
-        return _judged(connection, text)
+        return _judged(planner, text)
     except KernelError as error:  # the line is gone: then that is all there is to say
-        found = unchecked(connection, text)
+        found = unchecked(planner.info, text)
         return found._replace(shown=replace(found.shown, notes=(str(error),)))
 
 
-def _judged(connection: Connection, text: str) -> TypedText:
+def _judged(planner: Planner, text: str) -> TypedText:
     probe = _probe_of(text)
-    checked = _put_right(connection, text, _explained(connection, connection.check_typed(text)))
-    return TypedText(_specification(text, probe, checked), probe, _with_fields(connection, probe))
+    checked = _put_right(planner, text, _explained(planner.info, planner.check_typed(text)))
+    return TypedText(_specification(text, probe, checked), probe, _with_fields(planner.info, probe))
 
 
-def unchecked(connection: Connection, text: str) -> TypedText:
+def unchecked(info: KernelInfo, text: str) -> TypedText:
     """Read a text without asking anybody what is to be said of it."""
     probe = _probe_of(text)
-    return TypedText(Specification(text), probe, _with_fields(connection, probe))
+    return TypedText(Specification(text), probe, _with_fields(info, probe))
 
 
 def asks_target(text: str) -> bool:
@@ -105,26 +106,26 @@ def _probe_of(text: str) -> Armable | None:
         return None
 
 
-def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
+def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
     if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset:
         return None
-    function = connection.function(probe.place.symbol)
+    function = info.function(probe.place.symbol)
     return probe if function.kinds or function.prototype else None
 
 
-def _explained(connection: Connection, checked: CheckResult) -> CheckResult:
+def _explained(info: KernelInfo, checked: CheckResult) -> CheckResult:
     """Add the reason from the list of functions, where the function itself is refused."""
     name = refused_function(checked.verdict)
-    about = connection.catalog.attachability(name) if name else None
+    about = info.catalog.attachability(name) if name else None
     if about is None:
         return checked
-    near = connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ()
+    near = info.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ()
     return checked._replace(verdict=explain_refusal(checked.verdict, about, near))
 
 
-def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ...]]:
+def counted_by(info: KernelInfo, text: str) -> dict[Armable, tuple[str, ...]]:
     """Return the probes of another tool's text that count, with their hist triggers; none: it is no such text."""
-    meant = translate(text, connection.facts.machine)
+    meant = translate(text, info.facts.machine)
     each = meant.triggers_by_probe if meant is not None else {}
     return {probe: triggers for spec, triggers in each.items() if triggers and (probe := _probe_of(spec)) is not None}
 
@@ -138,15 +139,15 @@ def _of_another_tool(text: str, meant: Translation) -> Verdict:
     return Verdict(" ".join(text.split()), error)
 
 
-def _put_right(connection: Connection, text: str, checked: CheckResult) -> CheckResult:
+def _put_right(planner: Planner, text: str, checked: CheckResult) -> CheckResult:
     """Return a refusal with the whole text corrected, where no name does; tries few, for each key calls it."""
     verdict, error = checked.verdict, checked.verdict.error
     if error is None:
         return checked
 
     def judged(other: str) -> Verdict:
-        found = connection.check_typed(other)
-        return refuse_unknown_tracepoint(other, _explained(connection, found).verdict, connection.facts)
+        found = planner.check_typed(other)
+        return refuse_unknown_tracepoint(other, _explained(planner.info, found).verdict, planner.info.facts)
 
     right = corrected(text, verdict, judged, _TRIED)
     if right and not (error.nearest and error.nearest[0] in right):
@@ -169,11 +170,11 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
 
 
 def others_of(
-    connection: Connection, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
+    planner: Planner, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
 ) -> tuple[OtherKernel, ...]:
     """Return the lines of a probe for other kernels; kernels with equal lines together."""
     found: dict[OtherKernelLines, list[str]] = {}
-    for name, lines in lower_for_others(probe, connection.types_of(probe), kernels).items():
+    for name, lines in lower_for_others(probe, planner.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
     like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
     return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)

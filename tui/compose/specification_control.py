@@ -16,12 +16,12 @@ from tui.compose.messages import TextRead
 from tui.compose.panes import ProbePanes
 from tui.compose.signature_control import SignatureControl
 from tui.present.ways_out import ADD_TRIGGER
-from tui.workbench import Workbench, open_connection
+from tui.workbench import Workbench, open_planner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from probes.command import Armable
     from probes.completion.choice import Completions
     from probes.facts.facts import TargetFacts
@@ -86,7 +86,7 @@ class SpecificationControl:
         """Keep the hist triggers of another tool's text, to be armed with its probes."""
         from tui.compose.specification import counted_by
 
-        if counted := counted_by(open_connection(self._bench), text):
+        if counted := counted_by(open_planner(self._bench).info, text):
             self._meant = counted
 
     # -- what is ticked --------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class SpecificationControl:
         if self._signature.unread:
             spec.show(Specification(str(editor.probe)))
         else:
-            spec.show(self._with_others(specification_of(open_connection(self._bench), editor.probe)))
+            spec.show(self._with_others(specification_of(open_planner(self._bench), editor.probe)))
 
     def filter(self, condition: str) -> None:
         """Give the probe another filter."""
@@ -152,7 +152,7 @@ class SpecificationControl:
         if translate(text) is not None:
             return NOTHING
         if self._completer is None:
-            self._completer = Completer(open_connection(self._bench), self.known)
+            self._completer = Completer(open_planner(self._bench).info, self.known)
         return self._completer.complete(text, cursor)
 
     def take_over(self, text: str) -> None:
@@ -164,19 +164,19 @@ class SpecificationControl:
         """Tick the fields of a text, and show the verdict of this kernel on it."""
         from tui.compose import specification
 
-        connection = open_connection(self._bench)
+        planner = open_planner(self._bench)
         self._asked = text
         self.mean(text)
-        found = specification.unchecked(connection, text)
+        found = specification.unchecked(planner.info, text)
         if found.function is not None:
             self._tick(found.function)
         if specification.asks_target(text):
             self._show_typed(found)
-            self._screen.run_worker(lambda: self._ask(connection, text), thread=True, group="ask", exclusive=True)
+            self._screen.run_worker(lambda: self._ask(planner, text), thread=True, group="ask", exclusive=True)
         elif found.function is not None and self._signature.unread:
             self._show_typed(found)
         else:
-            self._show_typed(specification.typed(connection, text))
+            self._show_typed(specification.typed(planner, text))
 
     def check_again(self) -> None:
         """Judge anew a function that was not found traceable: more is known of the target's functions now."""
@@ -205,9 +205,9 @@ class SpecificationControl:
         self._typed = None if found.function is not None else found
         self._panes.spec.shown = self._with_others(found.shown)
         if found.probe is not None and self._unfound(found.shown):
-            self._attach.explain_first(open_connection(self._bench), found.probe.subject)
+            self._attach.explain_first(open_planner(self._bench).info, found.probe.subject)
 
-    def _ask(self, connection: Connection, text: str) -> None:
+    def _ask(self, planner: Planner, text: str) -> None:
         """Ask the target about a text, when no other key comes."""
         from tui.compose import specification
 
@@ -217,12 +217,12 @@ class SpecificationControl:
         with contextlib.suppress(KernelError):  # the line is gone: no more is offered
             if self._completer is not None:
                 self._completer.learn(text)
-        found = specification.typed(connection, text)
-        self._screen.post_message(TextRead(connection, text, found))
+        found = specification.typed(planner, text)
+        self._screen.post_message(TextRead(planner, text, found))
 
     def text_read(self, event: TextRead) -> None:
         """Show the verdict of the target on a text, where that is still the text."""
-        if event.connection is open_connection(self._bench) and event.text == self._asked:
+        if event.planner is open_planner(self._bench) and event.text == self._asked:
             self._show_typed(event.found)
             self._panes.spec.offer_again()
 
@@ -235,7 +235,7 @@ class SpecificationControl:
 
     def _with_others(self, shown: Specification) -> Specification:
         """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
-        probe, connection = self.current, open_connection(self._bench)
+        probe, planner = self.current, open_planner(self._bench)
         if probe is not None and (triggers := self.triggers_of(probe)):
             note = f"armed with {', '.join(triggers)}, whose table is shown then"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
@@ -248,5 +248,5 @@ class SpecificationControl:
         from tui.compose.specification import others_of
 
         if self._kernels is None:
-            self._kernels = kernels(connection.facts)
-        return replace(shown, others=others_of(connection, probe, shown.lowered, self._kernels))
+            self._kernels = kernels(planner.info.facts)
+        return replace(shown, others=others_of(planner, probe, shown.lowered, self._kernels))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kernel.cleanup.leftovers import Leftover
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
     from widgets.way_out import Way
@@ -72,7 +72,7 @@ def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) 
 
 
 def choose_preset(
-    app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[PickedPreset], object]
+    app: App[None], planner: Callable[[], Planner | None], chosen: Callable[[PickedPreset], object]
 ) -> None:
     """Ask for a preset for the target that `connection` returns; `chosen` gets its probes."""
     from tui.dialogs.preset_screen import PresetScreen
@@ -81,7 +81,7 @@ def choose_preset(
         if picked is not None:
             chosen(picked)
 
-    app.push_screen(PresetScreen(connection), done)
+    app.push_screen(PresetScreen(planner), done)
 
 
 def save_preset(app: App[None], probe: Armable) -> None:

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
@@ -38,18 +39,16 @@ def passed_over() -> tuple[str, ...]:
     return Presets().passed_over
 
 
-def look(
-    connection: Connection, preset: Preset, given: Mapping[str, str]
-) -> tuple[PresetCheck, PresetJudgement | None]:
+def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[PresetCheck, PresetJudgement | None]:
     """Judge a preset on a target; asks the target, which may take long."""
     try:
-        judgement = judge(preset, given, connection.check, connection.facts.machine)
+        judgement = judge(preset, given, planner.check, planner.info.facts.machine)
     except PresetError as error:
         return PresetCheck(False, str(error)), None
     except KernelError as error:
         return PresetCheck(False, f"the target can't be asked: {error}"), None
-    title = connection.facts.title
-    if lacks := _not_recorded(connection, judgement):
+    title = planner.info.facts.title
+    if lacks := _not_recorded(planner.info, judgement):
         told = f"{lacks}; {title} takes it" if judgement.ok else lacks
         return PresetCheck(False, told, tuple(one.text for one in judgement.probes)), judgement
     for one in judgement.probes:
@@ -61,11 +60,11 @@ def look(
     return PresetCheck(True, f"accepted by {title}", lines, judgement.losses), judgement
 
 
-def _not_recorded(connection: Connection, judgement: PresetJudgement) -> str:
+def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> str:
     """Why a recording can't show it; empty: it can, or there is no recording of events."""
-    if not isinstance(connection.target, RecordingTarget) or not connection.holds_events:
+    if not isinstance(info.target, RecordingTarget) or not info.holds_events:
         return ""
-    recording = connection.target.recording
+    recording = info.target.recording
     if all(one.plan is not None and is_recorded(recording, one.plan) for one in judgement.probes):
         return ""
     names = sorted({plan.probe.subject for plan in readable_plans(recording)})

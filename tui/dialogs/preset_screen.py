@@ -11,7 +11,7 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.schema import Preset
@@ -56,11 +56,11 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
     WAITS_FOR_TARGET: ClassVar[bool] = True
     """Marks a dialog that stays when a target is opened: it asks the new target."""
 
-    def __init__(self, connection: Callable[[], Connection | None]) -> None:
+    def __init__(self, planner: Callable[[], Planner | None]) -> None:
         """Take what gives the target that is open; None: none is yet."""
         super().__init__()
-        self._now_open = connection
-        self._connection = connection()
+        self._now_open = planner
+        self._planner = planner()
         self._chooser = PresetChooser()
         self._looked: dict[ListedPreset, PresetCheck] = {}
 
@@ -79,10 +79,10 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
 
     def _follow_target(self) -> None:
         """Ask anew where another target is open than the one that was asked."""
-        connection = self._now_open()
-        if connection is None or connection is self._connection:
+        planner = self._now_open()
+        if planner is None or planner is self._planner:
             return
-        self._connection = connection
+        self._planner = planner
         self._looked.clear()
         if (one := self._chooser.current) is not None:
             self._ask(one)
@@ -99,18 +99,18 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
             self.set_timer(_PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
 
     def _ask(self, one: ListedPreset) -> None:
-        if self._connection is None:
+        if self._planner is None:
             self._chooser.say(one, PresetCheck(False, _NONE_OPEN))
         elif one.preset is not None and one not in self._looked:
-            self._look(self._connection, one, one.preset)
+            self._look(self._planner, one, one.preset)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look(self, connection: Connection, one: ListedPreset, preset: Preset) -> None:
-        looked, _ = preset_model.look(connection, preset, {})
-        self.app.call_from_thread(self._show, connection, one, looked)
+    def _look(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
+        looked, _ = preset_model.look(planner, preset, {})
+        self.app.call_from_thread(self._show, planner, one, looked)
 
-    def _show(self, connection: Connection, one: ListedPreset, looked: PresetCheck) -> None:
-        if connection is not self._connection:  # another one is asked
+    def _show(self, planner: Planner, one: ListedPreset, looked: PresetCheck) -> None:
+        if planner is not self._planner:  # another one is asked
             return
         self._looked[one] = looked
         if self.is_attached:
@@ -122,7 +122,7 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
     def _chosen(self, event: PresetChooser.Chosen) -> None:
         event.stop()
         preset = event.one.preset
-        if preset is None or self._connection is None:
+        if preset is None or self._planner is None:
             why = event.one.error if preset is None else f"no target is open yet: wait, or {LEAVE_FOR_TARGET}"
             self._refused(why)
         elif preset.parameters:
@@ -137,12 +137,12 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
             self._arm(preset, {})
 
     def _arm(self, preset: Preset, values: Mapping[str, str]) -> None:
-        if self._connection is not None:
-            self._judge(self._connection, preset, values)
+        if self._planner is not None:
+            self._judge(self._planner, preset, values)
 
     @work(thread=True, group="judge", exclusive=True)
-    def _judge(self, connection: Connection, preset: Preset, values: Mapping[str, str]) -> None:
-        looked, judgement = preset_model.look(connection, preset, values)
+    def _judge(self, planner: Planner, preset: Preset, values: Mapping[str, str]) -> None:
+        looked, judgement = preset_model.look(planner, preset, values)
         if judgement is None or not looked.accepted:
             self.app.call_from_thread(self._refused, looked.verdict)
         else:

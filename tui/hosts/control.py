@@ -22,7 +22,7 @@ from tui.present.ways_out import (
 from tui.refresh import TickTimer
 
 if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.host import Host
     from kernel.target import Target
@@ -65,10 +65,10 @@ class HostControl:
         return self._place
 
     @property
-    def connection(self) -> Connection | None:
+    def planner(self) -> Planner | None:
         """The connection of the first host that is open: it judges a preset before that is armed on all."""
         watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
-        return next((watch.connection for watch in watches if watch is not None), None)
+        return next((watch.planner for watch in watches if watch is not None), None)
 
     def arm_preset(self, picked: PickedPreset) -> None:
         """Arm a preset on all hosts, each by the alternative that its kernel takes."""
@@ -190,7 +190,7 @@ class BorrowedOpening(Opening):
     def run(self) -> None:
         """Give the connection of that host, under its name."""
         from btf.damage import Damage
-        from kernel.connection.planner import Connection
+        from kernel.connection.kernel_info import KernelInfo
 
         try:
             host = self._first_open()
@@ -199,10 +199,10 @@ class BorrowedOpening(Opening):
                     raise KernelError("none of the hosts could be opened")
                 return
             self.spec = host.spec
-            target = cast("Target", BorrowedTarget(host.watch.connection.target))
-            connection: Connection = Connection(target, Damage(is_raised=False))
-            connection.warm()
-            self._connection = connection
+            target = cast("Target", BorrowedTarget(host.watch.info.target))
+            info = KernelInfo(target, Damage(is_raised=False))
+            info.warm()
+            self._info = info
         except KernelError as error:
             self._error = error
         except Exception as error:

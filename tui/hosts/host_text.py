@@ -100,7 +100,7 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> H
     )
 
 
-NOTHING_MISSING: Final = "the line is back; nothing was recorded meanwhile"
+NOTHING_MISSING: Final = "reconnected; nothing was recorded meanwhile"
 """Said of a host whose line was cut while it had no probe."""
 
 

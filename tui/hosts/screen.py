@@ -101,7 +101,7 @@ class HostsScreen(Screen[None]):
             views=_VIEWS if self.shows_histograms else (),
             view=int(self.shows_histograms),
             note=f"{armed} of {len(lines)} armed"
-            + f", {cut} cut" * bool(cut)
+            + f", {cut} disconnected" * bool(cut)
             + f", {silent} silent" * bool(silent)
             + f", {failed} failed" * bool(failed)
             + f": {orders}" * bool(orders),

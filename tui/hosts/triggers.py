@@ -51,7 +51,7 @@ class HostsTriggerScreen(TriggerDialog):
                 ):
                     is_present = True
                     continue
-                verdicts = [watch.connection.trigger_verdict(armed.plan, event, text) for event in armed.plan.events]
+                verdicts = [watch.planner.trigger_verdict(armed.plan, event, text) for event in armed.plan.events]
                 errors += [verdict.error for verdict in verdicts]
         if None in errors:
             return TriggerVerdict(True)

@@ -33,7 +33,7 @@ class ArmedControl:
         """
         watching = self._bench.watching
         armed = watching.armed.probes if watching is not None else ()
-        recorded = watching is not None and not watching.connection.target.is_kernel
+        recorded = watching is not None and not watching.info.target.is_kernel
         probes, reason = probes_of_event(armed, self._views.event_under_cursor(), recorded=recorded)
         if len(probes) == 1:
             then(probes[0])
@@ -83,7 +83,7 @@ class ArmedControl:
         from tui.live.triggers import TriggerScreen
 
         watching = self._bench.watching
-        if watching is not None and not watching.connection.target.is_kernel:
+        if watching is not None and not watching.info.target.is_kernel:
             self._screen.notify("a recording takes no triggers", markup=False)
         elif watching is not None:
 

@@ -62,7 +62,7 @@ class EventExportScreen(ExportScreen):
         """Return the subject of a file that is begun now."""
         store, selected = self._store, self._selected
         dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
-        every = f"events of {self._watching.connection.target.name}"
+        every = f"events of {self._watching.info.target.name}"
         if selected is None:
             return f"{grouped(len(store))} {every}{dropped}"
         few = PassCount(selected.next - selected.first, len(store), every, selected.behind).text

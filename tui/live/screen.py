@@ -194,7 +194,7 @@ class LiveScreen(Screen[None]):
         elif not self.views.current.shows(plan):
             await self.action_view("events")
         if watching.store is not None:
-            recorded = watching.connection.holds_events  # before it was asked for
+            recorded = watching.info.holds_events  # before it was asked for
             self.filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
             self.tick()
 
@@ -260,8 +260,8 @@ class LiveScreen(Screen[None]):
     def action_record(self) -> None:
         """Begin to write a recording to a file that is asked for, or end it after a question."""
         watching = self.views.watch
-        if watching is not None and not watching.connection.target.is_kernel:
-            self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
+        if watching is not None and not watching.info.target.is_kernel:
+            self.notify("this is already a recording file; o exports its events", markup=False)
             return
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
@@ -276,7 +276,7 @@ class LiveScreen(Screen[None]):
         watching = self.views.watch
         table = self.views.current.table_name
         if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
-            self.notify("there are no events that could be given out", markup=False)
+            self.notify("there are no events to export", markup=False)
         else:
             self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table))
 
@@ -286,7 +286,7 @@ class LiveScreen(Screen[None]):
         def build(name: str) -> None:
             self.bench.places.in_compose(lambda: self.bench.places.compose.pick(name))
 
-        if self.bench.connection is None:
+        if self.bench.planner is None:
             self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
         elif name := self.views.current.function_under_cursor():
             build(name)

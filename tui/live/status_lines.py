@@ -45,10 +45,10 @@ class StatusLines:
         bench = self._bench
         if self.preview is not None:
             self.top.status = status_of_preview(*self.preview)
-        elif bench.connection is None:
+        elif bench.planner is None:
             self.top.status = Status(bench.opening.spec, "opening")
         else:
-            self.top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.tracing.runs)
+            self.top.status = status_of(bench.planner.info, bench.watching, bench.counts, tracing=bench.tracing.runs)
 
     def show_line(self) -> None:
         """Show the current view, its rows, their rate, and what is to be said of them."""
@@ -60,14 +60,15 @@ class StatusLines:
             return
         if watching is None or store is None:
             hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
-            note = _TRACED if self._only_traced else hosts or note_of_nothing(self._bench.connection)
+            planner = self._bench.planner
+            note = _TRACED if self._only_traced else hosts or note_of_nothing(planner.info if planner else None)
             self.line.state = LiveState(shown=None, note=note)
             return
         from tui.present.activity import mark_of
 
         view = self._views.current
         lacking = view.lacks(watching)
-        silent = silence_of(watching.connection, live=watching.live)
+        silent = silence_of(watching.info, live=watching.live)
         self.line.state = replace(
             self._state(_TRACED if self._only_traced else lacking or view.note(watching)),
             silent=silent,

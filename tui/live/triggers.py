@@ -51,14 +51,14 @@ class TriggerScreen(TriggerDialog):
         return tuple(one for one in found if not is_session_trigger(one[1]))
 
     def _takers(self, text: str) -> list[PlannedEvent]:
-        plan, connection = self._armed.plan, self._watching.connection
-        return [event for event in plan.events if connection.trigger_verdict(plan, event, text).ok]
+        plan, planner = self._armed.plan, self._watching.planner
+        return [event for event in plan.events if planner.trigger_verdict(plan, event, text).ok]
 
     def _verdict(self, text: str) -> TriggerVerdict:
         if any(text == there for _, there in self._there()):
             return TriggerVerdict(False, "It has this trigger already")
-        plan, connection = self._armed.plan, self._watching.connection
-        found = [connection.trigger_verdict(plan, event, text) for event in plan.events]
+        plan, planner = self._armed.plan, self._watching.planner
+        found = [planner.trigger_verdict(plan, event, text) for event in plan.events]
         error = next((verdict.error for verdict in found if verdict.error is not None), None)
         if error is None or any(verdict.ok for verdict in found):
             return TriggerVerdict(True)

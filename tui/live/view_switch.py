@@ -75,7 +75,7 @@ class ViewSwitch:
         watching = self.watch
         if watching is None or watching.clock is None or watching.clock.known or face is ClockFace.KERNEL:
             return f"times: {face.words}"
-        why = ": the recording does not say it" if watching.connection.holds_events else " yet"
+        why = ": the recording does not say it" if watching.info.holds_events else " yet"
         return f"times: {face.words}, which is not known{why}"
 
     def show_times(self) -> None:

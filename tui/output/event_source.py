@@ -34,7 +34,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         watch: watch with its store.
         unasked: fields to leave out, by the path of their event; only these events are wanted. Empty: all are.
     """
-    store, connection = watch.store, watch.connection
+    store, planner = watch.store, watch.planner
     armed = {fmt: None for one in watch.armed.probes for fmt in one.formats.values()}
     known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
@@ -49,8 +49,8 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         events_lost=store.events_lost if store is not None else None,
         shown=lambda record: graph.shown(record) or watch.known.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
-        symbols=lambda: connection.symbols,
-        title=f"{connection.target.name} · {connection.facts.title}",
+        symbols=lambda: planner.info.symbols,
+        title=f"{planner.info.target.name} · {planner.info.facts.title}",
     )
 
 
@@ -71,7 +71,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
         or have_stacks(watch)
         or any(known.names_addresses(fmt) or fmt.path in EVENTS for fmt in formats)
     ):
-        watch.connection.load_symbols()
+        watch.info.load_symbols()
 
 
 def have_stacks(watch: Watch) -> bool:
@@ -81,7 +81,7 @@ def have_stacks(watch: Watch) -> bool:
 
 def _may_have_outages(watch: Watch) -> bool:
     """Tell whether the connection was lost, or may be during the export."""
-    target = watch.connection.target
+    target = watch.info.target
     if isinstance(target, RecordingTarget):  # a truncated recording has a mark for that
         return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
     return bool(watch.cuts) or (isinstance(target, RemoteTarget) and target.can_come_back)
@@ -93,7 +93,7 @@ def source_of_rows(watch: Watch) -> Source:
     For a recording as it was opened the result equals that of `source_of`.
     """
     source = source_of(watch)
-    if not watch.connection.holds_events:
+    if not watch.info.holds_events:
         source = replace(source, cuts=bool(watch.cuts))
     present = events_of(watch)
     absent = {event.path for plan in watch.known.plans for event in plan.events if event.path not in present}

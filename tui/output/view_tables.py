@@ -107,7 +107,7 @@ class HotSpotsTable(EventsTable):
         from tui.views.graph.names import GraphNames
 
         super().__init__(watch, store, chosen)
-        self._names = GraphNames(watch.connection)
+        self._names = GraphNames(watch.info)
         self._graph = GraphModel(watch, store, self._names, chosen=chosen.of(watch, store))
         self._rows: list[dict[str, Any]] | None = None
         self._number = 0

@@ -38,7 +38,7 @@ def activity_of(watch: Watch) -> Activity:
 def mark_of(watch: Watch) -> str:
     """Return words in place of "following" if no rows can arrive now; empty: they may. Never waits."""
     if watch.error is not None:
-        return "line cut"
+        return "disconnected"
     return "" if watch.ended else activity_of(watch).mark
 
 

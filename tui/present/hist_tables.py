@@ -60,7 +60,7 @@ def ambiguous_text(number: int) -> str:
     return f"{many} whose keys can be read in several ways, as one that a process chose looks like those behind it:"
 
 
-CUT: Final = "  (counted since the line came back: what was counted before went with it)"
+CUT: Final = "  (counted since the reconnection: earlier counts were lost)"
 
 
 def lines_of_watch(tables: Sequence[HistTable], cuts: int, host: str = "") -> Iterator[TableLine]:

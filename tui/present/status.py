@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.search.condition import Condition
     from events.search.field_kinds import ValueKind
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from tui.present.first_row import FirstRows, Preview
@@ -56,24 +56,24 @@ def remark_of(condition: Condition) -> str:
     return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
 
 
-def status_of(connection: Connection, watch: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
+def status_of(info: KernelInfo, watch: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
     """Return the status in the top line."""
     return Status(
-        connection.target.name,
-        connection.facts.title,
-        len(connection.catalog),
+        info.target.name,
+        info.facts.title,
+        len(info.catalog),
         len(watch.armed.probes) if watch and watch.error is None else 0,
         losses_of(watch, counts),
         recording=bool(watch and watch.recording.recorder),
         cut=bool(watch and watch.error is not None),
         tracing=tracing,
-        silent=silence_of(connection, live=tracing or (watch is not None and watch.live)),
+        silent=silence_of(info, live=tracing or (watch is not None and watch.live)),
     )
 
 
-def silence_of(connection: Connection, *, live: bool) -> str:
+def silence_of(info: KernelInfo, *, live: bool) -> str:
     """Return the time since a target last answered, if it owes an answer and events are expected of it."""
-    seconds = getattr(connection.target, "silent", None) if live else None
+    seconds = getattr(info.target, "silent", None) if live else None
     if seconds is None:
         return ""
     from kernel.remote.silence import words
@@ -100,15 +100,15 @@ def note_of_gap(watch: Watch) -> str:
     """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
     from events.store.outage_mark import total_outage_text
 
-    return f"line cut for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
+    return f"disconnected for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
 
 
 def note_of(watch: Watch) -> str:
     """Return the note above the events."""
     if note := note_of_recording(watch):
         return note
-    if watch.ended and (watch.connection.cut_short or watch.error is None):
-        return note_of_end(cut_short=watch.connection.cut_short)
+    if watch.ended and (watch.info.cut_short or watch.error is None):
+        return note_of_end(cut_short=watch.info.cut_short)
     if watch.ended:
         return watch.line_note
     if not watch.armed.probes:
@@ -138,11 +138,11 @@ def note_of_recording(watch: Watch) -> str:
     return f"recording to {recorder.path.name}{note}"
 
 
-def note_of_nothing(connection: Connection | None) -> str:
+def note_of_nothing(info: KernelInfo | None) -> str:
     """Return the note where no events can come; empty while the target is being opened."""
-    if connection is None:
+    if info is None:
         return ""
-    if connection.cut_short and not connection.holds_events:
+    if info.cut_short and not info.holds_events:
         return "the recording is cut short: its events are missing"
     return f"nothing is armed: {ARM_ONE}"
 

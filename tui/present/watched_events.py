@@ -57,7 +57,7 @@ def formats_of(watch: Watch) -> Iterable[EventFormat]:
     """Return the formats of the received events; for a recording those of all its events, read or not."""
     from kernel.recording.target import RecordingTarget
 
-    target = watch.connection.target
+    target = watch.info.target
     if isinstance(target, RecordingTarget):
         return target.recording.every_format()
     return watch.store.decoder.formats.values() if watch.store is not None else ()

@@ -6,7 +6,7 @@ from typing import Final
 
 from widgets.way_out import Way
 
-RECONNECT: Final = Way(("f7",), "tries at once", "reconnect")
+RECONNECT: Final = Way(("f7",), "tries now", "reconnect")
 OTHER_LINE: Final = Way(("f7",), "makes another line now", "reconnect")
 TRY_AGAIN: Final = Way(("f7",), "tries again", "reconnect")
 GIVE_UP: Final = Way(("f8",), "gives up", "give_up")
@@ -32,7 +32,7 @@ SHOW_LINES: Final = Way(("ctrl+l",), "shows its lines")
 SEE_HOSTS: Final = Way(("f9",), "shows the hosts", "hosts")
 HOSTS_TRY_AGAIN: Final = Way(("r",), "tries again")
 HOSTS_DISARM: Final = Way(("D",), "takes everything away")
-HOSTS_RECONNECT: Final = Way(("f7",), "tries those at once whose lines are cut", "reconnect")
+HOSTS_RECONNECT: Final = Way(("f7",), "reconnects the disconnected hosts at once", "reconnect")
 HOSTS_BUILD: Final = Way(("f2",), "builds one")
 HOSTS_PRESET: Final = Way(("f5",), "has presets")
 ARM_BUILT_EVERYWHERE: Final = Way(("f9", "a"), "arms on all hosts")

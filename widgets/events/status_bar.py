@@ -123,7 +123,7 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    connection_note = "line cut" if status.cut else status.silent
+    connection_note = "disconnected" if status.cut else status.silent
     line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []
     calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
     return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]

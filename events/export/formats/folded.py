@@ -79,7 +79,7 @@ class FoldedStacks:
     def notes(self) -> tuple[str, ...]:
         gap = total_outage_text(self._cuts)
         others = format_names(lambda form: form.name != "folded")
-        cut = (f"the line was cut for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
+        cut = (f"disconnected for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._omitted
         if not missing:
             return cut

@@ -77,7 +77,7 @@ class AgentClient:
             self.pid = number(answer.fields[1:2])
             self.tasks = tuple(number([task]) for task in answer.fields[3:5])
         except ValueError:
-            self.lose("the far side sent what makes no sense instead of its hello")
+            self.lose("unexpected reply from the remote host in place of the agent's greeting")
             raise TargetLost(self._lost) from None
         self._ping()
         threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
@@ -148,7 +148,7 @@ class AgentClient:
             try:
                 write_with_checks(self._to.fileno(), data, self._check_writing)
             except (OSError, ValueError):
-                self.lose("the line was cut")
+                self.lose("the connection was lost")
         if self._lost:
             raise TargetLost(self._lost)
 
@@ -218,7 +218,7 @@ class AgentClient:
         """Lose the connection if the limit of waiting for an answer is exceeded."""
         waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
         if waited is not None:
-            self.lose(f"the far side gave no answer for {waited:.0f} s")
+            self.lose(f"the remote host did not answer for {waited:.0f} s")
 
     def _ping(self) -> None:
         self.request(frames.PING, b"%d" % self._silence)
@@ -247,11 +247,11 @@ class AgentClient:
                     raise ValueError(f"a frame of {size} bytes")
                 self._take(ident, op, frames.unpack(_read_exactly(self._from, size)))
         except EOFError:
-            self.lose("the line was cut, or the agent on the far side ended")
+            self.lose("the connection was lost, or the agent on the remote host ended")
         except (ValueError, IndexError) as error:
-            self.lose(f"the far side sent what makes no sense: {error}")
+            self.lose(f"unexpected reply from the remote host: {error}")
         except OSError as error:
-            self.lose(f"the line was cut: {error.strerror}")
+            self.lose(f"the connection was lost: {error.strerror}")
         finally:
             self._from.close()
 

@@ -89,7 +89,7 @@ class ShellClient:
         try:
             self.pid = int(self.run("echo $$ >&3").decode("ascii", "replace"))
         except ValueError:
-            raise self._lose("the far side sent what makes no sense instead of its process") from None
+            raise self._lose("unexpected reply from the remote host in place of the shell's process id") from None
         self.packs = self._can("gzip -1 -c </dev/null >/dev/null")
         self.run(f"t_watch {silence}")
         threading.Thread(target=self._keep_talking, name="sh pulse", daemon=True).start()
@@ -164,9 +164,9 @@ class ShellClient:
             while not self._quiet.is_set() and select.select([self._from], [], [], 0)[0]:
                 self._receive()
                 if len(self._data) > 1 << 17:
-                    raise self._lose("the far side sent what makes no sense: words that nobody asked for")
+                    raise self._lose("unexpected reply from the remote host: output that was not requested")
         except (OSError, ValueError):  # our end was closed
-            raise self._lose("the line was cut") from None
+            raise self._lose("the connection was lost") from None
         finally:
             self._turn.release()
 
@@ -174,7 +174,7 @@ class ShellClient:
         try:
             write_with_checks(self._to.fileno(), data, lambda last: self._check_patience(last, last))
         except (OSError, ValueError):
-            raise self._lose("the line was cut") from None
+            raise self._lose("the connection was lost") from None
 
     def _start(self) -> None:
         """Send the program and wait for its answer: a shell reads its script ahead, so nothing may follow at once."""
@@ -184,7 +184,7 @@ class ShellClient:
         while not self._data.endswith(end):
             self._receive()
             if len(self._data) > 1 << 17:
-                raise self._lose("the far side sent what makes no sense: a login that does not stop to talk")
+                raise self._lose("unexpected reply from the remote host: the login prints without end")
         self._data.clear()
 
     def _answer(self, token: bytes, limit: int) -> tuple[bytes, int, bytes]:
@@ -193,7 +193,7 @@ class ShellClient:
         stale, self._stale = self._stale, token  # until it is read: an interrupt may arrive
         while not self._data.endswith(tail):
             if len(self._data) > limit + (1 << 17):
-                raise self._lose("the far side sent what makes no sense: more bytes than were asked for")
+                raise self._lose("unexpected reply from the remote host: more bytes than requested")
             self._receive()
         data, self._stale = bytes(self._data), b""
         self._data.clear()
@@ -202,7 +202,7 @@ class ShellClient:
         output, separator, rest = data[: -len(tail)].rpartition(head)
         status, _, words = rest.partition(b" ")
         if not separator or not status.isdigit() or len(status) > 3:
-            raise self._lose("the far side sent what makes no sense: an answer without a status")
+            raise self._lose("unexpected reply from the remote host: an answer without a status")
         return output, int(status), words
 
     def _receive(self) -> None:
@@ -212,7 +212,7 @@ class ShellClient:
             self._check_patience(last_byte, last_byte)
         received = os.read(self._from.fileno(), 1 << 16)
         if not received:
-            raise self._lose("the line was cut, or the shell on the far side ended")
+            raise self._lose("the connection was lost, or the shell on the remote host ended")
         self._data += received
         self.heard = time.monotonic()
 
@@ -233,7 +233,7 @@ class ShellClient:
         self.check()
         waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
         if waited is not None:
-            raise self._lose(f"the far side gave no answer for {waited:.0f} s")
+            raise self._lose(f"the remote host did not answer for {waited:.0f} s")
 
     def _lose(self, reason: str) -> TargetLost:
         self._lost = self._lost or reason

@@ -140,7 +140,7 @@ class ShellDialect:
         try:
             return gunzip(packed, path, limit)
         except InputRefusal as error:
-            raise TargetLost(f"the far side sent what makes no sense: {error}") from None
+            raise TargetLost(f"unexpected reply from the remote host: {error}") from None
 
     @staticmethod
     def _word(path: str) -> str:

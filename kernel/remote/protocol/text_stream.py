@@ -87,11 +87,11 @@ class TextStream:
                 data = os.read(self._from.fileno(), 1 << 18)
                 if not data and not self.closed:
                     self.pids = ()
-                    raise TargetLost("the line was cut, or trace_pipe on the far side ended")
+                    raise TargetLost("the connection was lost, or trace_pipe on the remote host ended")
                 self.heard = time.monotonic()
                 lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
                 if len(self._rest) > 1 << 20:
-                    raise TargetLost("the far side sent what makes no sense: a line without an end")
+                    raise TargetLost("unexpected reply from the remote host: a line without an end")
                 if newline:
                     # Unknown here whether the kernel has more; only the absence of data for a while shows the end.
                     return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
@@ -131,7 +131,7 @@ class TextStream:
         for _ in range(_NOISE):
             while not (ready := select.select([source], [], [], _LOOK)[0]) and time.monotonic() < end:
                 if reason := self._loss() or "the target was left" * (time.monotonic() >= self._patience.ends):
-                    raise TargetLost(f"{reason}, before the far side began to read trace_pipe")
+                    raise TargetLost(f"{reason}, before the remote host began to read trace_pipe")
             if not ready or not (byte := os.read(source, 1)):  # no more bytes: what follows are events
                 break
             line += byte
@@ -144,4 +144,4 @@ class TextStream:
 
 
 def _no_stream() -> TargetLost:
-    return TargetLost("the far side could not start to read trace_pipe", _WAY_OUT)
+    return TargetLost("the remote host could not start to read trace_pipe", _WAY_OUT)

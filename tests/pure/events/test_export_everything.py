@@ -29,8 +29,9 @@ from events.graph.tree import CallRowFlag
 from events.record import Record
 from events.store.outage_mark import is_mark
 from events.text import parse_line
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.export_recordings import KINDS, recording
 from tests.json_reader import read_line
@@ -58,7 +59,7 @@ def path(request, tmp_path_factory) -> Path:
 @contextlib.contextmanager
 def watching(path: Path) -> Iterator[Watch]:
     """All of a recording is in the store of the watch."""
-    with contextlib.closing(Watch(Connection(open_target(str(path))))) as watch:
+    with contextlib.closing(Watch(Planner(KernelInfo(open_target(str(path)))))) as watch:
         watch.begin()
         while not watch.ended:
             watch.tick()
@@ -177,7 +178,7 @@ def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
         if row.what == 0 and not row.flags & (CallRowFlag.OPEN | CallRowFlag.NO_ENTRY | CallRowFlag.NO_EXIT)
     ]
     whole = [row for row in whole if not row.flags & CallRowFlag.LOST and row.leave >= 0]
-    names = [watch.connection.symbols.text(row.function, offset=False) for row in whole]
+    names = [watch.info.symbols.text(row.function, offset=False) for row in whole]
     assert not Counter(names) - Counter(slices) and not Counter(slices) - Counter(names)
     assert len(slices) > 1000 or len(store) < 100
 
@@ -188,7 +189,7 @@ def test_json_names_functions_beside_their_addresses(watch, on_screen) -> None:
     calls = [row for row in rows if row["event"] in EVENTS]
     if LiveTree(watch.store, {}).traced:
         assert len(calls) == int(((ends.kind == EndKind.ENTRY) | (ends.kind == EndKind.EXIT)).sum())
-    symbols = watch.connection.symbols
+    symbols = watch.info.symbols
     for row in calls:
         name = symbols.text(row["values"]["func"], offset=False)
         assert row["text"]["func"].startswith(name) and not name.startswith("0x")

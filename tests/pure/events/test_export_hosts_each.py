@@ -19,8 +19,9 @@ from events.export.hosts import HEADS, HostRecord, host_record, hosts_source, pa
 from events.export.job import writer_of
 from events.export.source import Source
 from events.record import Record
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
 from tests.json_reader import read_line
@@ -40,7 +41,9 @@ TEXTS = ("", "comm == cat")
 def watches(tmp_path_factory) -> Iterator[dict[str, Watch]]:
     made = {}
     for host, kind in KINDS.items():
-        watch = made[host] = Watch(Connection(open_target(str(recording(kind, tmp_path_factory.mktemp(host))))))
+        watch = made[host] = Watch(
+            Planner(KernelInfo(open_target(str(recording(kind, tmp_path_factory.mktemp(host))))))
+        )
         watch.begin()
         while not watch.ended:
             watch.tick()

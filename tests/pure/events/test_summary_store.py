@@ -10,22 +10,23 @@ from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.store.store import Store
 from events.summary.summary import Summary
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tui.present.call_ends import ends_of
 
 
 @pytest.fixture(scope="module")
 def watch():
-    connection = Connection(open_target(str(shipped_recording())))
-    watching = Watch(connection)
+    planner = Planner(KernelInfo(open_target(str(shipped_recording()))))
+    watching = Watch(planner)
     watching.begin()
     while not watching.ended:
         watching.tick()
     yield watching
     watching.close()
-    connection.close()
+    planner.info.close()
 
 
 def _all(store: Store):

@@ -16,8 +16,9 @@ from events.format import Field, FieldKind
 from events.names.syscalls import call_name, call_names, call_number, is_call_number
 from events.names.value_names import Namer
 from events.search.text_match import TextMatch
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.preset_files import Presets
 from kernel.watch.watch import Watch
 from probes.check import check_plan
@@ -133,7 +134,7 @@ def recording(tmp_path) -> Path:
 
 @pytest.fixture
 def watch(recording):
-    watch = Watch(Connection(open_target(str(recording))))
+    watch = Watch(Planner(KernelInfo(open_target(str(recording)))))
     watch.begin()
     while not watch.ended:
         watch.tick()

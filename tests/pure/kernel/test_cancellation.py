@@ -83,7 +83,7 @@ def test_whoever_waits_for_an_answer_is_told_that_it_was_given_up() -> None:
     with pytest.raises(TargetUnusable, match=CANCELLED), disconnect_on_cancel(cancel, cut.set):
         cancel.set()
         assert cut.wait(LONG)
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
 
 def test_what_is_over_is_not_cut_any_more() -> None:

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -75,7 +76,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(reconnect, "PAUSES", (0.01,))
         self.side = HistSide()
-        self.watch = Watch(TwoEnds(self.side.target))
+        self.watch = Watch(TwoEnds(KernelInfo(self.side.target)))
         self.probes: dict[str, Expected] = {}
         self.wanted: set[str] = set()
         """Probes to be counted when the connection is back."""

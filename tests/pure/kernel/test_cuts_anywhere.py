@@ -47,7 +47,7 @@ class Counting(Clocked):
         self.messages += 1
         if self.messages == self.cut_at:
             self.cut()
-            raise TargetLost(f"the line was cut at {what}")
+            raise TargetLost(f"the connection was lost at {what}")
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         self.message(f"read {path}")
@@ -116,13 +116,13 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
     """Return a function that runs a command on a far side."""
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
-    monkeypatch.setattr(output, "Connection", Anything)
 
-    def probes(specs: list[str], connection: Anything) -> list[object]:
-        connection.target.list("/sys/kernel/tracing")
+    def probes(specs: list[str], planner: Anything) -> list[object]:
+        planner.info.target.list("/sys/kernel/tracing")
         return [probe(spec.split()[1]) for spec in specs]
 
     for module in (record, run):
+        monkeypatch.setattr(module, "Planner", Anything)
         monkeypatch.setattr(module, "probes_of", probes)
 
     def go(side: Counting, words: Sequence[str]) -> int:
@@ -226,7 +226,7 @@ def test_what_is_given_out_ends_with_the_cut_of_a_line_that_stays_away(tmp_path,
         rows = [json.loads(line) for line in told.splitlines()]
         assert len(rows) > 1 and [row["event"] for row in rows].index(OUTAGE_EVENT) == len(rows) - 1, more
         values = rows[-1]["values"]
-        assert "not made anew" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
+        assert "not reconnected" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
 
 
 def test_events_are_printed_wherever_the_line_is_cut(tmp_path, command, capsys) -> None:

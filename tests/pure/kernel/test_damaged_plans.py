@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from events.recording.reader import Recording
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import TargetUnusable
 from kernel.recording.plans import readable_plans, recorded_plans
 from kernel.recording.replay import is_recorded
@@ -32,6 +33,6 @@ def test_questions_about_a_probe_pass_over_damaged_plans(damaged):
     plans = readable_plans(recording)
     assert len(plans) == len(material.parts().meta["plans"])
     assert is_recorded(recording, plans[0])
-    connection = Connection(RecordingTarget(recording, str(damaged)))
-    assert connection.check("f record_read n").verdict.ok
-    assert connection.check_typed("f record_read n").verdict.ok
+    planner = Planner(KernelInfo(RecordingTarget(recording, str(damaged))))
+    assert planner.check("f record_read n").verdict.ok
+    assert planner.check_typed("f record_read n").verdict.ok

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kernel.connection.environment import MAX_PROGRAM, HostEnvironment, file_error
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.recording.target import open_recording
 from probes.facts.lookups import SymbolCount
 from probes.programs.program import SymbolNotPlaced
@@ -39,8 +40,8 @@ _FILES = {
 }
 
 
-def _connect(path: Path) -> Connection:
-    return Connection(open_recording(path))
+def _connect(path: Path) -> Planner:
+    return Planner(KernelInfo(open_recording(path)))
 
 
 def _archive(path: Path) -> Path:
@@ -53,7 +54,7 @@ def _archive(path: Path) -> Path:
 
 
 def test_events_symbols_and_dynamic_events_of_saved_facts(tmp_path: Path) -> None:
-    around = _connect(_archive(tmp_path / "facts.tar.xz")).surroundings
+    around = _connect(_archive(tmp_path / "facts.tar.xz")).info.surroundings
     environment = around.environment
     assert environment.event is not None
     assert environment.symbol is not None
@@ -72,10 +73,10 @@ def test_events_symbols_and_dynamic_events_of_saved_facts(tmp_path: Path) -> Non
 
 
 def test_checking_looks_at_the_target(tmp_path: Path) -> None:
-    connection = _connect(_archive(tmp_path / "facts.tar.xz"))
+    planner = _connect(_archive(tmp_path / "facts.tar.xz"))
 
     def answer(text: str) -> tuple[str, int | None]:
-        error = connection.check(text, look=True).verdict.error
+        error = planner.check(text, look=True).verdict.error
         return ("ok", None) if error is None else (error.code, error.column)
 
     assert answer('e sched.sched_switch x=$prev_pid if prev_comm ~ "x*"') == ("ok", None)
@@ -88,7 +89,7 @@ def test_checking_looks_at_the_target(tmp_path: Path) -> None:
     assert answer("p:sched/sched_switch vfs_open") == ("EVENT_EXIST", 0)
     assert answer("-:g/e vfs_read") == ("ok", None)
     assert answer("-:g/e vfs_open") == ("refused_without_message", None)
-    assert connection.check("p:g/e vfs_read a=%di").verdict.ok
+    assert planner.check("p:g/e vfs_read a=%di").verdict.ok
 
 
 def test_what_lowering_asks_of_a_machine() -> None:
@@ -134,7 +135,7 @@ def test_what_lowering_asks_of_a_machine() -> None:
 
 def test_a_target_that_shows_nothing_is_believed(tmp_path: Path) -> None:
     (tmp_path / "available_filter_functions").write_text("vfs_read\n")
-    environment = _connect(tmp_path).surroundings.environment
+    environment = _connect(tmp_path).info.surroundings.environment
     assert environment.event is None
     assert environment.symbol is None
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from events.recording.reader import Recording
 from kernel.cleanup.undo import UndoFailure, failure_lines
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.graph.watch import graph_watch
 from kernel.remote import answer_limit, bootstrap
@@ -127,7 +128,7 @@ def test_a_frozen_shell_is_lost_with_a_witness_too(kind: str, frozen: str, tmp_p
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         try:
-            with pytest.raises(TargetLost, match="no answer for 3 s"):
+            with pytest.raises(TargetLost, match="did not answer for 3 s"):
                 step.result(60)
         finally:
             for pid in stopped:
@@ -143,11 +144,11 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     target = FakeTarget()
     said: list[float] = []
     target.hurry = said.append  # type: ignore[attr-defined]
-    connection = Connection(target)
-    for watch in (Watch(connection), graph_watch(connection, GraphPlan(("vfs_read",)))):
+    planner = Planner(KernelInfo(target))
+    for watch in (Watch(planner), graph_watch(planner, GraphPlan(("vfs_read",)))):
         watch.close()
     assert not said
-    disarm_all(Watch(connection))
+    disarm_all(Watch(planner))
     assert said
 
 
@@ -175,9 +176,9 @@ def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             target.hurry(time.monotonic())
-            with pytest.raises(TargetLost, match="no answer for"):
+            with pytest.raises(TargetLost, match="did not answer for"):
                 target.list("/proc")
-            assert "no answer for" in str(target.line_error)
+            assert "did not answer for" in str(target.line_error)
             with pytest.raises(TargetLost):
                 target.read("/proc/self/stat")
             target.close()
@@ -227,11 +228,11 @@ def test_what_is_left_behind_has_its_name() -> None:
     tracer = Step(Effect.WRITE, "/t/instances/x/current_tracer", b"nop")
     events, folder = Step(Effect.APPEND, "/t/kprobe_events", b"-:a/b"), Step(Effect.RMDIR, "/t/instances/x")
     busy = UndoFailure(events, FileRefused("/t/kprobe_events", 16))
-    lost = [UndoFailure(step, TargetLost("no answer for 10 s")) for step in (tracer, tracer, folder)]
+    lost = [UndoFailure(step, TargetLost("did not answer for 10 s")) for step in (tracer, tracer, folder)]
     told = failure_lines([lost[0], busy, *lost[1:]])
     assert told == (
         "/t/kprobe_events: Device or resource busy",
-        "no answer for 10 s: the far side takes away by itself /t/instances/x/current_tracer, /t/instances/x",
+        "did not answer for 10 s: the remote host removes by itself /t/instances/x/current_tracer, /t/instances/x",
     )
     assert failure_lines([UndoFailure(tracer, KernelError("no"))]) == ("/t/instances/x/current_tracer: no",)
 
@@ -283,7 +284,7 @@ class Freezing(Counting):
         while (waited := self.patience.exhausted(time.monotonic(), asked, asked, asked)) is None:
             time.sleep(0.005)
         self.cut()
-        raise TargetLost(f"the far side gave no answer for {waited:.0f} s")
+        raise TargetLost(f"the remote host did not answer for {waited:.0f} s")
 
 
 @pytest.mark.usefixtures("quick")
@@ -317,8 +318,8 @@ def test_a_signal_ends_a_command_wherever_its_line_freezes(
         if status == 3 and what == "record" and at > armed:
             assert not Recording.open(tmp_path / f"{at}.pwr").truncated, where
         if status in (1, 3) and at > armed:
-            assert told.err.count("no answer for") == 1, where
-            assert "takes its probes away by itself; `clean` there looks again" in told.err, where
+            assert told.err.count("did not answer for") == 1, where
+            assert "removes its probes by itself; `clean` there checks again" in told.err, where
 
 
 @pytest.mark.usefixtures("quick")
@@ -334,5 +335,5 @@ def test_the_time_of_a_command_is_over_also_where_its_line_froze_meanwhile(
         assert command(side, ["record", "f vfs_read", "-o", str(path), "--for", "0.5"]) == 3
         told = capsys.readouterr()
         assert f"{path}: " in told.out and not Recording.open(path).truncated
-        assert "`clean` there looks again" in told.err
+        assert "`clean` there checks again" in told.err
         assert not side.traces

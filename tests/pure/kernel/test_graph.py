@@ -149,7 +149,7 @@ def test_whichever_step_fails_all_is_as_before(number: int, kind: str) -> None:
             if kind == "refused":
                 raise FileRefused(step.path, errno.EIO)
             target.lost = True
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     if kind == "answer lost":
         target.after = fire

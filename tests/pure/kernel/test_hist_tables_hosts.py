@@ -127,7 +127,7 @@ def test_what_was_counted_before_a_cut_is_said_to_be_gone(lan, capsys):
     print_host_tables(host, as_json=True)
     assert [(one["host"], one["hits"], one["cuts"]) for one in tables(capsys.readouterr().out)] == [("three", 5, 1)]
     print_host_tables(host, as_json=False)
-    assert "counted since the line came back" in capsys.readouterr().out
+    assert "counted since the reconnection" in capsys.readouterr().out
 
 
 def test_of_a_host_that_is_lost_nothing_is_read_and_that_is_said(lan, capsys):
@@ -205,7 +205,7 @@ def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
     until(fleet, lambda: three.watch is not None and len(three.watch.cuts) == 1 and three.trying is None)
     assert three.watch is not None
     assert len(events_with_tables(three.watch.armed)) == 1, "it came back with its trigger"
-    until(fleet, lambda: looked(fleet) and any("since the line came back" in text for text in lines(fleet)))
+    until(fleet, lambda: looked(fleet) and any("since the reconnection" in text for text in lines(fleet)))
     lan.hosts["one"].hits = -1
     until(fleet, lambda: looked(fleet) and any("one: can't be read: " in text for text in lines(fleet)))
     assert one.tables, "those of before stay"

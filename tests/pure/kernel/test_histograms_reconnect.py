@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -51,7 +52,7 @@ class TwoEnds(Anything):
 
 @pytest.fixture
 def watch(side: Side) -> Iterator[Watch]:
-    made = Watch(TwoEnds(side.target))
+    made = Watch(TwoEnds(KernelInfo(side.target)))
     yield made
     made.close()
 

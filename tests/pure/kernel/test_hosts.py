@@ -175,7 +175,7 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     until(fleet, lambda: fleet.hosts[0].watch.store.next_seq == 1)
     lan.hosts["one"].lost = True
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert "the line is cut" in fleet.hosts[0].why and fleet.hosts[0].remedy
+    assert "the connection was lost" in fleet.hosts[0].why and fleet.hosts[0].remedy
     lan.hosts["two"].event(fleet.now())
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 3)
@@ -442,7 +442,8 @@ def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(
     made = PlannedEvent("pw_1_a", "read", "e:pw_1_a/read raw_syscalls/sys_enter", "-:pw_1_a/read", more=("e:more",))
     plan = Plan(parse_armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
     watch = SimpleNamespace(
-        connection=SimpleNamespace(target=FakeHost("one")),
+        planner=None,
+        info=SimpleNamespace(target=FakeHost("one")),
         armed=SimpleNamespace(
             probes=(),
             hold_recording=lambda: None,

@@ -11,6 +11,7 @@ import pytest
 
 import kernel.hosts.host
 from events.store.outage_mark import OUTAGE_EVENT, outage_of_batch, outage_of_record
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN
@@ -61,7 +62,7 @@ def fleets(one: ReturningHost, two: FakeHost) -> Iterator[Callable[..., Fleet]]:
 @pytest.fixture
 def fleet(fleets: Callable[..., Fleet]) -> Fleet:
     made = fleets("one", "two")
-    made.armed.arm(READ)
+    made.arm(READ)
     assert made.wait(60)
     return made
 
@@ -83,8 +84,8 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     before = host.done.lines
     one.cut(AWAY)
     until(fleet, lambda: host.state is HostState.CUT and one.tried > 2)
-    assert host.trying is not None and "line cut" in host.trying.note
-    assert "line is cut" in host.why and fleet.settled and fleet.armed
+    assert host.trying is not None and "disconnected" in host.trying.note
+    assert "connection was lost" in host.why and fleet.settled and fleet.armed
     two.event(fleet.now(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
     fleet.look()
@@ -152,7 +153,7 @@ def test_nobody_tries_where_no_time_is_given(fleets, one):
     assert fleet.wait(60)
     one.cut()
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert one.tried == 0 and "line is cut" in fleet.hosts[0].why
+    assert one.tried == 0 and "connection was lost" in fleet.hosts[0].why
 
 
 def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
@@ -241,7 +242,7 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
     assert names(fleet) == [("one", "vfs_read"), ("one", OUTAGE_EVENT)], "once"
     cut = outage_of_record(shown(fleet)[1].record)
     assert cut is not None and cut == outage_of_batch(cut.batch(0)) and cut.back is None and cut.lost is not None
-    assert cut.lost >= event.record.ts and "and was not made anew" in cut.text
+    assert cut.lost >= event.record.ts and "and not reconnected" in cut.text
     assert host.watch.cuts == (), "which say how often it came back"
 
 
@@ -272,7 +273,7 @@ def test_an_order_in_the_midst_of_which_the_line_is_cut_is_given_again(fleet, on
         if b"vfs_open vfs_open" in step.data and not begun.is_set():
             begun.set()
             one.cut()
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     one.before = cut
     fleet.arm(ArmRequest(("f vfs_write", "f vfs_open")))
@@ -333,7 +334,7 @@ def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[H
         message()
         reached.append(Counting("one"))
         reached[-1].before = lambda _: message()
-        return AnyProbe(reached[-1])
+        return AnyProbe(KernelInfo(reached[-1]))
 
     host = Host("ssh://one", "one", Limits(), SCREEN, patience)
     host.open(opener, time.time_ns, threading.Event())

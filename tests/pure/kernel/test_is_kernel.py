@@ -19,7 +19,7 @@ class _Lost:
     pid = 4242
 
     def read(self, *words: Any) -> bytes:
-        raise TargetLost("the line is gone")
+        raise TargetLost("the connection was lost")
 
 
 def test_a_lost_line_is_not_asked_whether_it_is_a_kernel():

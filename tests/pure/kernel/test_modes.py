@@ -338,7 +338,7 @@ def test_a_line_that_is_lost_while_it_is_measured_is_no_refusal() -> None:
     def cut(step: Step) -> None:
         if step.data.startswith(b"hist"):
             target.lost = True
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     target.after = cut
     session = open_session(target)

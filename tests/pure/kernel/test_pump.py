@@ -75,7 +75,7 @@ class Broken(FakeStream):
         return super().read(timeout)
 
 
-@pytest.mark.parametrize("error", [TargetLost("the line is cut"), ZeroDivisionError("a bug")])
+@pytest.mark.parametrize("error", [TargetLost("the connection was lost"), ZeroDivisionError("a bug")])
 def test_a_lost_target_is_reported_after_what_came_before(error):
     pump = Pump(Broken(error))
     pump.start()

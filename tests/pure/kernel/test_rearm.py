@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -24,7 +25,7 @@ def target() -> Target:
 
 @pytest.fixture
 def watch(target: Target) -> Iterator[Watch]:
-    made = Watch(Anything(target))
+    made = Watch(Anything(KernelInfo(target)))
     yield made
     made.close()
 

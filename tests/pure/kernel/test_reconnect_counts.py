@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.guards.loss_counts import LossCounts
 from kernel.session.arm_steps import Mode
 from kernel.watch.reconnect import ReconnectAttempt
@@ -32,7 +33,7 @@ Totals:
 
 @pytest.fixture
 def watch(side: Side) -> Iterator[Watch]:
-    made = Watch(Anything(side.target))
+    made = Watch(Anything(KernelInfo(side.target)))
     yield made
     made.close()
 

@@ -66,7 +66,7 @@ class Fault:
             if self.kind == "refused":
                 raise FileRefused(step.path, errno.EIO)
             self.target.lost = True
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
 
 def steps_of_a_life() -> int:
@@ -286,7 +286,7 @@ def test_any_life_with_any_faults_leaves_nothing(acts, faults, kind):
             if kind == "refused":
                 raise FileRefused(step.path, errno.EIO)
             target.lost = True
-            raise TargetLost("the line is cut")
+            raise TargetLost("the connection was lost")
 
     setattr(target, "after" if kind == "answer lost" else "before", fire)
     try:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
 from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
@@ -151,7 +152,7 @@ class _Silent:
 
     def __init__(self) -> None:
         self.side = Side()
-        self.watch = Watch(Anything(self.side.target))
+        self.watch = Watch(Anything(KernelInfo(self.side.target)))
         self.watch.armed.arm(probe("vfs_read"))
 
     def fall_silent(self) -> None:
@@ -171,7 +172,7 @@ def silent() -> Iterator[_Silent]:
 
 
 def test_only_where_something_is_armed(silent: _Silent):
-    idle = Watch(Anything(silent.side.target))
+    idle = Watch(Anything(KernelInfo(silent.side.target)))
     silent.fall_silent()
     assert (silent.watch.silent or 0) >= 9
     assert idle.silent is None, "nothing is expected of it"

@@ -21,7 +21,8 @@ from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.cleanup import abandoned_processes
 from kernel.cleanup.undo import failure_lines
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.recording.target import RecordingTarget
 from kernel.remote.target import RemoteConnection, RemoteTarget
@@ -50,7 +51,7 @@ class Fed(Stream):
 
     def read(self, timeout: float) -> Batch | None:
         if self._side.lost and self.queue.empty():
-            raise TargetLost("the line was cut")
+            raise TargetLost("the connection was lost")
         return super().read(timeout)
 
 
@@ -109,7 +110,7 @@ def side() -> Side:
 
 @pytest.fixture
 def watch(side: Side) -> Iterator[Watch]:
-    made = Watch(Anything(side.target))
+    made = Watch(Anything(KernelInfo(side.target)))
     yield made
     made.close()
 
@@ -462,7 +463,7 @@ def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> No
 
 def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     side.target._facts = replace(side._facts, cpus=1)
-    watch = Watch(Anything(side.target))
+    watch = Watch(Anything(KernelInfo(side.target)))
     old = watch.armed.arm(probe("vfs_read"))
     watch.record_to(tmp_path / "x.pwr")
     side.event(1000, id_of(old))
@@ -473,7 +474,7 @@ def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     shown(watch, 3)
     watch.stop_recording()
     watch.close()
-    read = Watch(Connection(RecordingTarget(Recording.open(tmp_path / "x.pwr"), "x")))
+    read = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(tmp_path / "x.pwr"), "x"))))
     read.begin()
     assert shown(read, 3) == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
     read.close()
@@ -488,7 +489,7 @@ class Latencies(Anything):
 
 def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
     """That may take as long as nobody has told it that its line is cut."""
-    watch = Watch(Latencies(side.target))
+    watch = Watch(Latencies(KernelInfo(side.target)))
     old = watch.armed.arm(probe("slow"))
     assert watch.session is not None
     before, of_before = watch.session.group, set(side.traces)
@@ -521,7 +522,7 @@ class Named(Anything):
 
 
 def test_a_name_that_a_person_chose_is_waited_for(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(Named(side.target))
+    watch = Watch(Named(KernelInfo(side.target)))
     watch.armed.arm(probe("x"))
     side.lost = True
     assert ended(watch)
@@ -587,7 +588,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     ReconnectAttempt(watch).run()
     monkeypatch.setattr(abandoned_processes, "UNDOING", 0.0)
     (line,) = failure_lines(watch.close())
-    assert f"probewright-{first}_" in line and f"process {first} of before the cut lives" in line
+    assert f"probewright-{first}_" in line and f"process {first} from before the outage still runs" in line
     assert set(side.traces) == there
     monkeypatch.setattr(abandoned_processes, "UNDOING", 60.0)
     monkeypatch.setattr(abandoned_processes.time, "sleep", lambda _: side.vanish())

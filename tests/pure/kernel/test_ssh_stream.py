@@ -318,7 +318,7 @@ def test_a_stream_that_does_not_begin_is_not_waited_for_by_who_leaves(way: str, 
             far.dialect.lose("given up")
         else:
             far.dialect.close()
-        with pytest.raises(TargetLost, match="before the far side began to read"):
+        with pytest.raises(TargetLost, match="before the remote host began to read"):
             begun.result(30)  # not the minute that a shell may take to begin
         assert asleep.poll() is not None
 

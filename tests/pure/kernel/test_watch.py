@@ -14,7 +14,8 @@ import kernel.watch.recorder
 from events.batch import Batch, Chunk
 from events.recording.reader import Recording
 from events.store.outage_mark import Outage
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
@@ -61,7 +62,7 @@ class Target(FakeTarget):
         self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
 
 
-class Anything(Connection):
+class Anything(Planner):
     """Lowers each probe to one line without looking at it."""
 
     def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
@@ -79,7 +80,7 @@ def target() -> Target:
 
 @pytest.fixture
 def watch(target):
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     yield watch
     watch.close()
 
@@ -139,7 +140,7 @@ def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
 def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
     """What plans say of values goes by the event's path; so do the pairs of calls, and a search by columns."""
     functions = ("vfs_read", "vfs_write", "vfs_readv", "vfs_writev")
-    watch = Watch(Connection(Target(facts=replace(FACTS, functions=functions))))
+    watch = Watch(Planner(KernelInfo(Target(facts=replace(FACTS, functions=functions)))))
     first, other = parse_armable("p:my/ev vfs_read v=$stack"), parse_armable("p:my/ev vfs_write v=$stack if v > 3")
     plans = []
     for wanted in (first, other, first, other):
@@ -170,7 +171,7 @@ KINDS = ("f:x/two vfs_read", "p:x/two vfs_read", "p:x/two vfs_read%return", "f:x
 @pytest.mark.parametrize("was_another", [False, True])
 def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
     """Also where the name that was chosen was another probe's, so that the first of them got a number."""
-    watch = Watch(Connection(Target(facts=replace(FACTS, functions=("vfs_read", "vfs_write", "vfs_readv")))))
+    watch = Watch(Planner(KernelInfo(Target(facts=replace(FACTS, functions=("vfs_read", "vfs_write", "vfs_readv"))))))
     if was_another:
         watch.armed.disarm(watch.armed.arm(parse_armable("p:x/two vfs_readv")))
     one = watch.armed.arm(parse_armable(first)).plan
@@ -280,7 +281,7 @@ def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
 
 def replay_of(path: Path) -> Watch:
     """All of a recording."""
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
     replayed.begin()
     while not replayed.ended:
         replayed.tick()
@@ -354,7 +355,7 @@ def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_
     target.event(3000, id_of(second))
     assert watch.session.pump.settle(60.0)
     assert watch.stop_recording() == path
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
     replayed.begin()
     expected = ["vfs_read", "vfs_read", "vfs_write"]
     while not replayed.ended:
@@ -405,7 +406,7 @@ def test_a_recording_has_the_plan_of_the_filter_that_holds(watch, target, tmp_pa
     changed = watch.armed.change_filter(armed, "a == 2")
     watch.tick()
     watch.stop_recording()
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
     replayed.begin()
     assert [armed.plan for armed in replayed.armed.probes] == [armed.plan for armed in watch.armed.probes]
     assert replayed.armed.probes[0].plan == changed.plan
@@ -459,7 +460,7 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
             )
             return Plan(probe, (made,))
 
-    watch = Watch(Program(target))
+    watch = Watch(Program(KernelInfo(target)))
     armed = watch.armed.arm(parse_armable(spec))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
@@ -467,9 +468,9 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
     assert watch.session.pump.wait(60.0)
     rows(watch, 1)
     watch.close()
-    connection = Connection(RecordingTarget(Recording.open(path), "x"))
-    assert connection.check(spec)[:2] == (Verdict(spec), armed.plan)
-    replayed = Watch(connection)
+    planner = Planner(KernelInfo(RecordingTarget(Recording.open(path), "x")))
+    assert planner.check(spec)[:2] == (Verdict(spec), armed.plan)
+    replayed = Watch(planner)
     assert replayed.armed.arm(parse_armable(spec)).plan == armed.plan
     with pytest.raises(CannotLower):
         replayed.armed.arm(parse_armable("p /bin/tool:other %di"))
@@ -552,7 +553,7 @@ def test_what_cannot_be_written_ends_a_recording_as_a_full_disk_does(watch, targ
     target.event(2000, number)
     assert rows(watch, 2) == ["vfs_read"] * 2
     assert watch.recording.recorder is None
-    assert "x.pwr: what came can't be written (ValueError: no such codec)" in watch.recording.error
+    assert "x.pwr: received events can't be written (ValueError: no such codec)" in watch.recording.error
     assert watch.live
 
 
@@ -618,7 +619,7 @@ def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tm
     assert 0 < dropped < 20
     slow.set()
     watch.stop_recording()
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
     replayed.begin()
     while not replayed.ended:
         replayed.tick()

@@ -10,8 +10,8 @@ import pytest
 from btf.btf import Btf
 from btf.kinds import Kind as BtfKind
 from kernel.attach.explain import AttachExplainer
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
 from probes.attaching.attach import attachability, where_is
 from probes.attaching.catalog import Catalog
 from probes.attaching.kernel_text import TextSection, TextSections
@@ -344,8 +344,8 @@ def test_many_at_once_are_answered_as_one_by_one(facts: TargetFacts, with_types:
 
 
 def test_functions_of_a_recording_are_answered_at_once_as_one_by_one() -> None:
-    with contextlib.closing(Connection(open_target(str(shipped_recording())))) as connection:
-        catalog = connection.catalog
+    with contextlib.closing(KernelInfo(open_target(str(shipped_recording())))) as info:
+        catalog = info.catalog
         names = [*catalog.names, "nobody", catalog.names[0]]
-        AttachExplainer(connection).about(names[0])
+        AttachExplainer(info).about(names[0])
         assert [*map(catalog.survey(names).about, names)] == [catalog.attachability(name) for name in names]

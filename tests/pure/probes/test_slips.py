@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.attaching.spellings import closest, is_like
 from tui.__main__ import main
@@ -100,21 +101,21 @@ SLIPS = [
 
 
 @pytest.fixture(scope="module")
-def connection() -> Connection:
+def planner() -> Planner:
     path = shipped_recording()
     assert path is not None
-    return Connection(choose(str(path)).target)
+    return Planner(KernelInfo(choose(str(path)).target))
 
 
 @pytest.mark.parametrize(("wrong", "right"), SLIPS)
-def test_what_was_meant(connection: Connection, wrong: str, right: str) -> None:
+def test_what_was_meant(planner: Planner, wrong: str, right: str) -> None:
     """By the commands the whole text is put right; on the screen so is the text, or its wrong word."""
     error = with_corrections(
-        connection, wrong, check_specification(wrong, connection), lambda text: check_specification(text, connection)
+        planner.info, wrong, check_specification(wrong, planner), lambda text: check_specification(text, planner)
     ).error
     assert error is not None and error.corrected == right
-    assert check_specification(right, connection).ok
-    shown = specification.typed(connection, wrong).shown.verdict
+    assert check_specification(right, planner).ok
+    shown = specification.typed(planner, wrong).shown.verdict
     assert shown is not None and shown.error is not None
     near = shown.error.nearest[:1]
     assert shown.error.corrected == right or (near and near[0].lower() in right.lower())

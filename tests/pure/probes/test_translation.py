@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.check import parse_armable
 from probes.syntax.parse_error import ParseError
@@ -169,29 +170,29 @@ OURS = (
 
 
 @pytest.fixture(scope="module")
-def connection() -> Connection:
+def planner() -> Planner:
     path = shipped_recording()
     assert path is not None
-    return Connection(choose(str(path)).target)
+    return Planner(KernelInfo(choose(str(path)).target))
 
 
 @pytest.mark.parametrize(("text", "probe", "trigger"), WHOLE)
-def test_what_is_simple_is_translated(connection: Connection, text: str, probe: str, trigger: str) -> None:
+def test_what_is_simple_is_translated(planner: Planner, text: str, probe: str, trigger: str) -> None:
     found = translate(text)
     assert found is not None and found.whole
     assert (found.probes, found.triggers) == ((probe,), (trigger,) if trigger else ())
-    verdict = check_specification(probe, connection)
+    verdict = check_specification(probe, planner)
     assert verdict.ok or (verdict.error is not None and verdict.error.code == "no_symbols")  # of a program elsewhere
-    shown = specification.typed(connection, text).shown.verdict
+    shown = specification.typed(planner, text).shown.verdict
     assert shown is not None and shown.error is not None
     assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
     assert trigger in shown.error.hint
-    counted = specification.counted_by(connection, text)
+    counted = specification.counted_by(planner.info, text)
     assert counted == ({parse_armable(probe): (trigger,)} if trigger else {})
     if counted and verdict.ok:
-        plan = connection.check(parse_armable(probe)).plan
+        plan = planner.check(parse_armable(probe)).plan
         assert plan is not None
-        assert connection.with_triggers(plan, [trigger]).events[0].triggers, "this kernel takes it"
+        assert planner.with_triggers(plan, [trigger]).events[0].triggers, "this kernel takes it"
 
 
 def test_where_buckets_differ_is_told() -> None:
@@ -201,12 +202,12 @@ def test_where_buckets_differ_is_told() -> None:
 
 
 @pytest.mark.parametrize(("text", "probes", "missing"), IN_PART)
-def test_what_is_not_is_said(connection: Connection, text: str, probes: tuple[str, ...], missing: str) -> None:
+def test_what_is_not_is_said(planner: Planner, text: str, probes: tuple[str, ...], missing: str) -> None:
     found = translate(text)
     assert found is not None and not found.whole
     assert found.probes == probes
     assert missing in found.told
-    shown = specification.typed(connection, text).shown.verdict
+    shown = specification.typed(planner, text).shown.verdict
     assert shown is not None and shown.error is not None and missing in shown.error.hint
 
 

@@ -65,6 +65,6 @@ def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkey
     assert print_error(TargetLost("no answer for 10 s"), 3) == 3
     told = capsys.readouterr().err
     assert told.count("no answer for") == 1
-    assert told.count("losses are told as of before") == told.count("takes its probes away by itself") == 1
-    assert print_error(TargetLost("the line was cut"), 3) == 3
-    assert "the line was cut" in capsys.readouterr().err
+    assert told.count("losses are told as of before") == told.count("removes its probes by itself") == 1
+    assert print_error(TargetLost("the connection was lost"), 3) == 3
+    assert "the connection was lost" in capsys.readouterr().err

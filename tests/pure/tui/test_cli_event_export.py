@@ -23,7 +23,9 @@ from events.export.filtered import ExportFilter
 from events.export.source import Source
 from events.recording.reader import Recording, RecordingWriter
 from events.text import parse_line
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from probes.probe import Probe, ProbePlace
 from tests.pure.export_events import record_of
@@ -50,7 +52,7 @@ def signals():
 
 
 def events_of_the_recording() -> int:
-    watch = Watch(connection())
+    watch = Watch(planner())
     watch.begin()
     while not watch.ended:
         watch.tick()
@@ -58,10 +60,10 @@ def events_of_the_recording() -> int:
     return len(watch.store)
 
 
-def connection():
+def planner():
     from tui.cli.console.output import connect
 
-    return connect(HERE)
+    return Planner(connect(HERE))
 
 
 def test_all_formats_of_a_recording(tmp_path, capsys):
@@ -250,7 +252,7 @@ def test_a_cancelled_export_leaves_nothing(tmp_path):
 def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     """It comes in the middle of writing a record: that one is written to its end, and what was in the buffers too."""
     target = Target()
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     path = tmp_path / "x"
     found = format_named(form)
     assert found is not None
@@ -287,7 +289,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
 def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypatch):
     """All events were taken by then."""
     target = Target()
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     names = watch.names
     asked: list[signal.Signals] = []
 
@@ -312,7 +314,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
 
 def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
     """As after a line was cut, in another group."""
-    watch = Watch(Anything(Target()))
+    watch = Watch(Anything(KernelInfo(Target())))
     arm(watch, [probe("vfs_read")])
     source = source_of(watch)
     assert dict(source.ends) == {}

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from events.export.hosts import passes
 from events.record import Record
 from events.search.field_kinds import ValueKind
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch
 from tests.json_reader import read_line
@@ -233,7 +234,7 @@ def _counted(watch: Watch, bounds: argparse.Namespace, paths: set[str], chosen: 
 ])  # fmt: skip
 def test_an_event_is_chosen_by_the_name_that_its_task_gets_later(see: Follow, knows_from, text, number):
     target = Late(knows_from)
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     chosen = Filter()
     chosen.choose(text, watch)

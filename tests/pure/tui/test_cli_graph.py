@@ -14,8 +14,9 @@ from events.graph import live_tree
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallTree
 from events.recording.reader import Recording
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import SCREEN
 from kernel.recording.target import RecordingTarget
@@ -102,7 +103,7 @@ def test_a_recording_among_the_functions_is_told_from_them(capsys):
 def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, limit):
     everything = len(printed(capsys))
     monkeypatch.setattr(live_tree, "CallTree", lambda brackets, _: CallTree(brackets, limit))
-    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
+    watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "x"))))
     watch.begin()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
     following = GraphPrinter(watch, wanted)
@@ -122,10 +123,10 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     """Names of tasks are asked for meanwhile, and nobody answers."""
 
     def cut(*_: object, **__: object) -> dict[int, str]:
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
     everything = printed(capsys)
-    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
+    watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "x"))))
     watch.begin()
     monkeypatch.setattr(watch, "names", cut)
     GraphPrinter(
@@ -139,8 +140,8 @@ def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, 
     main(["graph", "--target", str(recording("graph-without-results", tmp_path))])
     everything = capsys.readouterr()
     bounds = SCREEN._replace(at_once=1)
-    watch = Watch(Connection(open_target(str(late_graph(tmp_path / "late.pwr", "7.2")))), bounds)
-    watch.connection.load_symbols()
+    watch = Watch(Planner(KernelInfo(open_target(str(late_graph(tmp_path / "late.pwr", "7.2"))))), bounds)
+    watch.info.load_symbols()
     watch.begin()
     GraphPrinter(
         watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
@@ -181,7 +182,7 @@ def test_json_has_a_row_for_a_gap_and_for_lost_events(tmp_path, capsys, kind, ga
     assert len(cuts) == gaps and sum(one["kind"] == "lost" for one in found) == losses
     for one in cuts:
         assert one["back"] - one["lost"] == SECONDS * 10**9 and one["seconds"] == SECONDS
-        assert one["note"].startswith("the line was cut for 4.0 s")
+        assert one["note"].startswith("disconnected for 4.0 s")
     assert [one["events"] for one in found if one["kind"] == "lost"] == [1] * losses
     for place, cut in ((place, one) for place, one in enumerate(found) if one["kind"] == "line_cut"):
         roots = [(at, one["ts"]) for at, one in enumerate(found) if one.get("level") == 0]
@@ -207,7 +208,7 @@ def test_where_a_kernel_keeps_no_return_values_it_is_said_once(tmp_path, capsys,
     for count in (0, 1):
         main([path, "--export", f"jsonl:{tmp_path / f'{count}.jsonl'}"])
         assert capsys.readouterr().err.count(NO_RETURNS) == lacks
-    watch = Watch(Connection(open_target(path)))
+    watch = Watch(Planner(KernelInfo(open_target(path))))
     watch.begin()
     while watch.tick(1.0):
         pass

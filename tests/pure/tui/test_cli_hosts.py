@@ -284,7 +284,7 @@ def test_a_host_whose_line_is_cut_is_told_and_the_status_says_so(lan, capsys):
     events, hosts = objects(told.out)
     assert status == 4 and {one["host"] for one in events} == {"one", "two"}
     assert (hosts["one"]["state"], hosts["two"]["state"]) == ("closed", "lost")
-    assert "probewright: two: lost: the line is cut" in told.err
+    assert "probewright: two: lost: the connection was lost" in told.err
     lan.hosts.pop("two")
 
 
@@ -322,7 +322,7 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     (gap,) = hosts["two"]["cuts"]
     assert gap["seconds"] == seconds == (gap["back"] - gap["lost"]) // 1_000_000 / 1000
     note = Outage(**gap).text
-    assert note.startswith("the line was cut for ") and note.endswith("; events of that time are lost")
+    assert note.startswith("disconnected for ") and note.endswith("; events of that time are lost")
     assert mark["values"] == {**gap, "note": note} and type(mark["values"]["seconds"]) is float
     assert {name: str(text) for name, text in mark["text"].items()} == {
         name: str(value) for name, value in mark["values"].items()
@@ -331,8 +331,8 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     assert first <= gap["lost"] <= gap["back"]
     assert mark["comm"] == "" and "late" not in mark
     assert (hosts["one"]["gaps"], len(hosts["two"]["gaps"]), hosts["two"]["state"]) == ([], 1, "closed")
-    assert told.err.count("probewright: two: cut: the line is cut; trying again") == 1
-    assert "probewright: two: the line was cut for " in told.err
+    assert told.err.count("probewright: two: cut: the connection was lost; trying again") == 1
+    assert "probewright: two: disconnected for " in told.err
 
 
 def test_a_host_that_falls_silent_is_told_once_and_so_is_its_answer(lan, capsys, monkeypatch):
@@ -385,7 +385,7 @@ def test_a_host_that_is_still_tried_at_the_end_is_lost_and_told_so(lan, capsys):
     told = capsys.readouterr()
     _, hosts = objects(told.out)
     assert {name: one["state"] for name, one in hosts.items()} == {"one": "closed", "two": "lost"}
-    lost = "probewright: two: lost: given up after [0-9]+ s: no route to two\n  .*takes its probes away by itself"
+    lost = "probewright: two: lost: given up after [0-9]+ s: no route to two\n  .*removes its probes by itself"
     assert len(re.findall(lost, told.err)) == 1, told.err
 
 
@@ -404,7 +404,7 @@ def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):
     assert (hosts["two"]["state"], two.tried) == ("lost", 0)
     assert [one["event"] for one in events] == ["vfs_read", "line_cut"]
     assert "back" not in events[1]["values"] and events[1]["values"]["lost"] >= events[0]["ts"]
-    assert "and was not made anew" in events[1]["values"]["note"]
+    assert "and not reconnected" in events[1]["values"]["note"]
 
 
 def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys):

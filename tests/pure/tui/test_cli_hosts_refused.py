@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import tui.cli.commands.hosts
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import Progress, choose, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.limits import Limits
 from kernel.hosts.fleet import Fleet
@@ -32,21 +33,18 @@ HOSTS = ["-t", "ssh://one", "-t", "ssh://two"]
 class Judging(AnyProbe):
     """Says of a probe what the kernel of the recording says that comes with the application."""
 
-    def __init__(self, host: FakeHost) -> None:
-        super().__init__(host)
-        self.kernel = Connection(choose(str(shipped_recording())).target)
-        self.check = self.kernel.check  # type: ignore[method-assign]
-
-    @property
-    def catalog(self):
-        return self.kernel.catalog
+    def __init__(self, info: KernelInfo) -> None:
+        super().__init__(info)
+        recorded = Planner(KernelInfo(choose(str(shipped_recording())).target))
+        self.check = recorded.check  # type: ignore[method-assign]
+        info.catalog = recorded.info.catalog
 
 
 class Judges(Lan):
-    def open(self, spec: str, progress: Progress, cancel: threading.Event) -> Connection:
-        connection = super().open(spec, progress, cancel)
-        assert isinstance(connection.target, FakeHost)
-        return Judging(connection.target)
+    def open(self, spec: str, progress: Progress, cancel: threading.Event) -> Planner:
+        planner = super().open(spec, progress, cancel)
+        assert isinstance(planner.info.target, FakeHost)
+        return Judging(KernelInfo(planner.info.target))
 
 
 @pytest.fixture
@@ -117,16 +115,16 @@ def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     ended = False
     guest = RemoteTarget(RemoteConnection(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
-    assert "`clean` there looks again" in what_becomes(guest), "its line alone is cut"
+    assert "`clean` there checks again" in what_becomes(guest), "its line alone is cut"
     ended = True
     said = "the guest has ended, and nothing is left of it; `-t lab:6.12` starts a new one"
     assert what_becomes(guest) == said
-    assert "`clean` there looks again" in what_becomes(
+    assert "`clean` there checks again" in what_becomes(
         RemoteTarget(RemoteConnection(FakeHost("far"), "agent"), "ssh://far")
     )
 
     host = Host("lab:6.12", "lab:6.12", Limits())
-    host.open(lambda *_: Connection(guest), lambda: 0, threading.Event())
+    host.open(lambda *_: Planner(KernelInfo(guest)), lambda: 0, threading.Event())
     assert host.watch is not None, host.why
     host.lost(TargetLost("lab:6.12 has ended"))
     assert (str(host.state), host.remedy) == ("lost", said)

@@ -12,6 +12,7 @@ import pytest
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
 from events.recording.reader import Recording
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import TargetLost
 from kernel.watch.watch import Watch
@@ -59,7 +60,7 @@ def page_of(number: int, first: int, events: int) -> Batch:
 
 def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_file(tmp_path, capsys):
     target = Target()
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     number = id_of(watch.armed.arm(probe("vfs_read")))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
@@ -81,7 +82,7 @@ def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_fil
 
 def test_where_enough_came_the_file_does_not_hold_what_waits(tmp_path, capsys):
     target = Target()
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     watch.intake.at_once = 1
     number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(tmp_path / "x.pwr")
@@ -100,7 +101,7 @@ def test_where_enough_came_the_file_does_not_hold_what_waits(tmp_path, capsys):
 def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(kernel.watch.recorder, "MOST_WAITING", 0)
     target = Target()
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(tmp_path / "x.pwr")
     session = watch.session
@@ -131,7 +132,8 @@ def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, mon
         return {}
 
     target = Target()
-    monkeypatch.setattr(record, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(record, "connect", lambda *_, **__: KernelInfo(target))
+    monkeypatch.setattr(record, "Planner", Anything)
     monkeypatch.setattr(record, "probes_of", lambda *_: [probe("vfs_read")])
     monkeypatch.setattr(kernel.watch.recorder.Recorder, "_write_pages", full)
     monkeypatch.setattr(Watch, "names", an_event_comes)
@@ -143,9 +145,9 @@ def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, mon
 
 def test_of_a_recording_that_could_not_be_begun_no_file_stays(tmp_path, monkeypatch):
     def cut(*_: object) -> None:
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
-    watch = Watch(Anything(Target()))
+    watch = Watch(Anything(KernelInfo(Target())))
     watch.armed.arm(probe("vfs_read"))
     monkeypatch.setattr(kernel.watch.recorder, "facts_to_dict", cut)
     with pytest.raises(TargetLost):

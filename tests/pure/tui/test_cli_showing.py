@@ -3,6 +3,7 @@
 import argparse
 
 from events.record import Record
+from kernel.connection.kernel_info import KernelInfo
 from kernel.watch.watch import Watch
 from tests.fake_target import ROOT
 from tests.pure.kernel.test_watch import Anything, Target, id_of, probe
@@ -29,7 +30,7 @@ class Late(Target):
 
 def names_shown(target: Target, number: int) -> list[str]:
     """Of as many events, which came before they are followed."""
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     event, paths = id_of(armed), {one.path for one in armed.plan.events}
     for ts in range(number):
@@ -53,7 +54,7 @@ def test_what_has_no_name_is_shown_without_one():
 
 def test_the_kernel_is_asked_once_more_at_the_end(monkeypatch):
     target = Late(knows_from=1000)
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     end_reading = watch.end_reading
 
@@ -72,7 +73,7 @@ def test_the_kernel_is_asked_once_more_at_the_end(monkeypatch):
 
 def test_events_of_a_task_that_has_no_name_wait_once():
     target = Late(knows_from=1000)
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     shown: list[int] = []
     paths = {one.path for one in armed.plan.events}

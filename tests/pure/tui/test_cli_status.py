@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 import kernel.watch.recorder
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
 from kernel.errors import TargetUnusable
 from kernel.target import Effect, Step
 from kernel.watch.recorder import Recorder
@@ -27,7 +27,7 @@ def on(monkeypatch):
     """Have the command find this target behind any word."""
 
     def use(target):
-        monkeypatch.setattr(clean, "connect", lambda _: Connection(target))
+        monkeypatch.setattr(clean, "connect", lambda _: KernelInfo(target))
 
     return use
 
@@ -98,7 +98,7 @@ def of_a_shell(words: str, redirected: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("words", ["list vfs_read", "run 'f vfs_read%return count' --json", "graph vfs_write"])
 def test_a_disk_that_is_full_is_told(words):
     done = of_a_shell(words, ">/dev/full")
-    said = "probewright: standard output: No space left on device; not all was given out\n"
+    said = "probewright: standard output: No space left on device; some output was not written\n"
     assert (done.returncode, done.stderr[-len(said) :]) == (1, said)
 
 

@@ -57,12 +57,12 @@ def test_the_same_in_words(command):
 def test_what_was_counted_until_the_line_was_cut_is_given_out(capsys, monkeypatch):
     def cut(*arguments: object, **more: object) -> int:
         follow(*arguments, **more)
-        raise TargetLost("the line was cut")
+        raise TargetLost("the connection was lost")
 
     monkeypatch.setattr(summary_printer, "follow", cut)
     assert main([*RUN, "--summary", "count"]) == 3
     told = capsys.readouterr()
-    assert "vfs_write__exit count: 52 events" in told.out and "the line was cut" in told.err
+    assert "vfs_write__exit count: 52 events" in told.out and "the connection was lost" in told.err
 
 
 def test_a_field_that_no_event_has_is_named(command):

@@ -16,6 +16,7 @@ import pytest
 
 from events.record import Record
 from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts import arm_request
@@ -62,7 +63,7 @@ def target() -> Target:
 
 
 def test_the_last_events_are_shown_too(target, monkeypatch):
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
     shown: list[Record] = []
@@ -80,7 +81,7 @@ def test_the_last_events_are_shown_too(target, monkeypatch):
 
 def test_what_was_read_before_a_signal_is_shown_once(target, signals):
     """It comes while the first event is printed; the others wait in the queue, or for those of other CPUs."""
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     armed = watch.armed.arm(probe("vfs_read"))
     number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
     shown: list[int] = []
@@ -138,7 +139,7 @@ def _told(target: FakeTarget) -> list[str]:
 
 def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(target, monkeypatch):
     """To arm takes long on a slow host: `--for` must not hold more of the first than of the last."""
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     arm(watch, [probe("vfs_read"), probe("vfs_write")])
     told = _told(target)
     assert told.count("enable") == 2 and told.count("tracing_on") == 1, "nothing is recorded yet"
@@ -150,7 +151,7 @@ def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(tar
 
 
 def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_armed(target, monkeypatch):
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     monkeypatch.setattr(arm_request, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.wanted)], []))
     arm_on_host(watch, ArmRequest(("vfs_read", "vfs_write")))
     assert [name for name in _told(target) if name in ("enable", "tracing_on")] == [
@@ -164,7 +165,7 @@ def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_while_a_probe_is_armed_takes_it_away(target, signals, number):
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     reached = []
 
     def told_to_end(step: Step) -> None:
@@ -187,7 +188,7 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
             os.kill(os.getpid(), signal.SIGINT)
             super().__setitem__(armed, holding)
 
-    watch = Watch(Anything(target))
+    watch = Watch(Anything(KernelInfo(target)))
     watch.begin()
     watch.session.probes._armed = Interrupted()
     with stoppable():
@@ -208,7 +209,8 @@ def test_what_is_left_behind_is_no_success_where_nobody_reads_any_more(target, s
             raise FileRefused(step.path, errno.EIO)
 
     target.before = refused if stays else target.before
-    monkeypatch.setattr(run, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(run, "connect", lambda *_, **__: KernelInfo(target))
+    monkeypatch.setattr(run, "Planner", Anything)
     monkeypatch.setattr(run, "probes_of", lambda *_: [probe("vfs_read")])
     monkeypatch.setattr(run, "follow", unread)
     monkeypatch.setattr(sys, "stderr", told := io.StringIO())
@@ -231,7 +233,8 @@ def test_where_no_event_came_that_is_said_and_where_some_did_they_say_it(target,
             threading.Event().wait(0.01)
         target.event(1000, int(target.files[formats[-1]].split(b"ID: ")[1].split(b"\n")[0]))
 
-    monkeypatch.setattr(run, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(run, "connect", lambda *_, **__: KernelInfo(target))
+    monkeypatch.setattr(run, "Planner", Anything)
     monkeypatch.setattr(run, "probes_of", probes)
     if came:
         threading.Thread(target=event, daemon=True).start()
@@ -286,7 +289,7 @@ def test_of_a_measured_time_every_field_is_printed(target):
         def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
             return as_here if probe == measured else super().lower(probe, group, *rest)
 
-    watch = Watch(Measures(target))
+    watch = Watch(Measures(KernelInfo(target)))
     stacks = 'name: kernel_stack\nID: 4\nformat:\n\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: ""\n'
     target.files[f"{ROOT}/events/ftrace/kernel_stack/format"] = stacks.encode()
     events = arm(watch, [measured])

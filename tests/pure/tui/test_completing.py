@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from probes.facts.facts import Feature
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.pure.probes.test_program import files
@@ -61,8 +62,8 @@ def target() -> Asked:
 
 @pytest.fixture
 def completer(target: Asked) -> Completer:
-    connection = Connection(target)
-    return Completer(connection, Functions(connection.catalog.names, connection.function))
+    planner = Planner(KernelInfo(target))
+    return Completer(planner.info, Functions(planner.info.catalog.names, planner.info.function))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +100,6 @@ def test_what_is_learnt_is_offered(
 
 
 def test_a_deletion_is_judged_by_what_is_there(target: Asked) -> None:
-    connection = Connection(target)
-    assert connection.check_typed("-:pw_100_abc/mine").verdict.ok
-    assert not connection.check_typed("-:pw_100_abc/nobody").verdict.ok
+    planner = Planner(KernelInfo(target))
+    assert planner.check_typed("-:pw_100_abc/mine").verdict.ok
+    assert not planner.check_typed("-:pw_100_abc/nobody").verdict.ok

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.preset_files import Presets
 from probes.presets.read import read_preset
 from tui.cli.args.fast_path import COMMANDS
@@ -80,12 +81,12 @@ def test_text_stays_text():
 
 
 @pytest.fixture(scope="module")
-def connection():
+def planner():
     path = shipped_recording()
     assert path is not None
-    made = Connection(open_target(str(path)))
+    made = Planner(KernelInfo(open_target(str(path))))
     yield made
-    made.close()
+    made.info.close()
 
 
 def _specs():
@@ -98,9 +99,9 @@ def _specs():
 
 
 @pytest.mark.parametrize("spec", list(_specs()))
-def test_specifications_that_are_told_are_taken(spec, connection):
+def test_specifications_that_are_told_are_taken(spec, planner):
     """By the kernel of the shipped recording; programs are on no recording."""
-    verdict = connection.check(spec).verdict
+    verdict = planner.check(spec).verdict
     assert verdict.ok or (verdict.error.code == "no_symbols" and "/usr/bin/bash" in spec), verdict
 
 

@@ -133,7 +133,7 @@ def test_what_was_dropped_before_it_was_paired_is_told(store):
     before = store.first_seq
     assert before, "what was gone before somebody looked counts, too"
     watch, _, _ = on_recording()
-    pairing, graph = Calls(store), GraphModel(watch, store, GraphNames(watch.connection))
+    pairing, graph = Calls(store), GraphModel(watch, store, GraphNames(watch.info))
     pairing.tick(60)
     graph.tick(60, following=True)
     seen = store.next_seq

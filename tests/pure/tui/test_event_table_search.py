@@ -13,8 +13,9 @@ from events.kernel_time import seconds
 from events.recording.reader import Recording
 from events.search.text_match import TextMatch
 from events.store.cgroups import TaskCgroup
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
@@ -28,7 +29,7 @@ from widgets.events.values import LossTotals
 
 @functools.cache
 def shown() -> tuple[Watch, EventTable, list[str]]:
-    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "shipped")))
+    watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "shipped"))))
     watch.begin()
     while not watch.ended:
         watch.tick()

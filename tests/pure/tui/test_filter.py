@@ -26,6 +26,7 @@ from events.search.condition_parser import ConditionError, parse_condition
 from events.search.field_kinds import ValueKind
 from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.graph_recordings import graph_recording
 from tui.__main__ import main
@@ -54,7 +55,7 @@ FIXED = [
 @functools.cache
 def recording():
     """(watch, store, records, pairs as (entry, exit, nanoseconds))."""
-    watch = Watch(connect(HERE))
+    watch = Watch(Planner(connect(HERE)))
     watch.begin()
     while not watch.ended:
         watch.tick()
@@ -159,7 +160,7 @@ def test_every_view_shows_the_same_events(text):
     assert all({one.entry, one.exit} & wanted for one in ends)
     assert [(one.entry, one.exit) for one in ends if one.alone is None] == [pair[:2] for pair in shown_pairs]
 
-    graph = GraphModel(watch, store, GraphNames(watch.connection), chosen=selected)
+    graph = GraphModel(watch, store, GraphNames(watch.info), chosen=selected)
     while graph.tick(60, following=True)[0]:
         pass
     rows = [graph.row(place) for place in range(graph.first, graph.next)]
@@ -312,7 +313,7 @@ def test_values_that_were_seen_can_be_compared_with():
 def traced(request, tmp_path_factory):
     """Return a watch on a recorded graph, and its tree."""
     path = graph_recording(tmp_path_factory.mktemp("graph") / "graph.pwr", request.param)
-    watch = Watch(connect(str(path)))
+    watch = Watch(Planner(connect(str(path))))
     watch.begin()
     while not watch.ended:
         watch.tick()
@@ -352,7 +353,7 @@ def test_what_a_call_of_the_tracer_returned_is_below_zero_where_it_is_an_error(t
     failed = {row.leave for row in rows if row.what == 0 and row.flags & CallRowFlag.FAILED}
     told = passing(watch, "retval < 0")
     assert failed and failed <= told
-    names = GraphNames(watch.connection)
+    names = GraphNames(watch.info)
     values = {seq: watch.store.record(seq).values["retval"] for seq in told}
     assert all(value >> 63 or value >> 31 == 1 for value in values.values())
     enoent = passing(watch, "retval == -ENOENT")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.recording.target import FACT_BLOBS, RecordingTarget
 from kernel.watch.watch import Watch
 from tests.graph_recordings import graph_recording
@@ -36,7 +37,7 @@ def opened(path: Path) -> RecordingTarget:
 
 
 def watched(target: RecordingTarget) -> Watch:
-    watching = Watch(Connection(target))
+    watching = Watch(Planner(KernelInfo(target)))
     watching.begin()
     while not watching.ended:
         watching.tick()
@@ -69,7 +70,7 @@ def test_they_are_those_of_the_open_recording(tmp_path, kind):
     assert note_of_preview(rows) == note_of(watching)
     target_name, facts = target.name, target.facts()
     preview = Preview(target_name, facts.title, tuple(sorted({line.split(" ")[0] for line in facts.functions})), rows)
-    top = status_of(watching.connection, watching, None, tracing=False)
+    top = status_of(watching.info, watching, None, tracing=False)
     told = status_of_preview(preview, rows)
     assert (told.target, told.kernel, told.armed, told.losses) == (top.target, top.kernel, top.armed, top.losses)
     assert told.losses == losses_of(watching, None)

@@ -15,8 +15,9 @@ import kernel.remote.protocol.agent_client
 import kernel.remote.protocol.shell_client
 import tui.cli.commands.hosts
 import tui.cli.console.early
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import TargetChoice
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
@@ -95,7 +96,7 @@ def told(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew
         monkeypatch.setattr(output, "take_target", lambda _: TargetChoice(far(kind, stop_at)))
-        opener = lambda spec, *_: Connection(far(kind, stop_at if spec == "ssh://far" else 0))  # noqa: E731
+        opener = lambda spec, *_: Planner(KernelInfo(far(kind, stop_at if spec == "ssh://far" else 0)))  # noqa: E731
         monkeypatch.setattr(
             tui.cli.commands.hosts, "Fleet", lambda *args, **more: Fleet(*args, **{**more, "opener": opener})
         )
@@ -117,7 +118,7 @@ def test_a_command_ends_whenever_its_far_side_stands_still(name, kind, told) -> 
     for at in sorted({1, questions // 2 + 1, questions}):
         status, said, _ = told(kind, name, at)
         assert status == 3, f"{at} of {questions}: {status}\n{said}"
-        lines = [line for line in said.splitlines() if "no answer for" in line]
+        lines = [line for line in said.splitlines() if "did not answer for" in line]
         assert lines and "Traceback" not in said, f"{at} of {questions}: {said}"
         assert several or len(lines) == 1, f"{at} of {questions}: {said}"
 
@@ -142,10 +143,10 @@ def test_a_greeting_is_waited_for_from_when_nobody_is_asked_any_more(monkeypatch
     monkeypatch.setattr(bootstrap, "_PATIENCE", 0.1)
     door = Door(looks=3)
     try:
-        with pytest.raises(TargetLost, match="said nothing for"):
+        with pytest.raises(TargetLost, match="sent nothing for"):
             read_greeting(door)
         assert door.looks <= 0, "as long as somebody may type it was waited"
-        with pytest.raises(TargetLost, match="said nothing for"):
+        with pytest.raises(TargetLost, match="sent nothing for"):
             read_until(door.process, b"\nnever\n")
     finally:
         with door.process:  # its pipes are closed

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import KEY, GraphPlan
 from tests.graph_recordings import graph_recording
@@ -22,7 +23,7 @@ PLAN = GraphPlan(("vfs_read", "do_sys_*"), max_depth=3, threshold_us=20, pids=(7
 
 
 def _opened(path: Path) -> Watch:
-    return Watch(Connection(open_target(str(path))))
+    return Watch(Planner(KernelInfo(open_target(str(path)))))
 
 
 def _recorded_again(path: Path, to: Path, plan: GraphPlan | None) -> Path:

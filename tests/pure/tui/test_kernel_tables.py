@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from events.export.catalogue import format_named
 from events.json_text import json_line
 from events.summary.hist_text import parse_hist
+from kernel.connection.kernel_info import KernelInfo
 from kernel.watch.hist_tables import HistTable
 from tests.fake_hist import HistKernel
 from tests.json_reader import read_line
@@ -147,7 +148,8 @@ def test_both_formats_say_the_same_whatever_a_process_is_called(name, hits):
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHost]:
     made = CountingHost("one")
     made.hits = 7
-    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+    monkeypatch.setattr(run, "connect", lambda *_, **__: KernelInfo(made))
+    monkeypatch.setattr(run, "Planner", AnyProbe)
     yield made
     assert not made.traces
 
@@ -187,7 +189,7 @@ def test_where_the_kernel_does_not_let_them_be_read_no_file_is_begun(host, comma
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--view", "histograms"), "--view is what --export gives out"),
+        (("--view", "histograms"), "--view names the table that --export writes"),
         (("--view", "histograms", "--export", "perfetto:x"), "perfetto holds events"),
         (("--view", "histograms", "--export", "csv", "--filter", "count > 1"), "this table is of none"),
         (("--view", "calls", "--export", "csv", "--count", "3"), "--for says when"),
@@ -215,7 +217,8 @@ def test_a_recording_has_no_histogram(command):
 
 def test_run_gives_out_what_the_kernel_counted_in_place_of_events(command, monkeypatch):
     made = HistHost("one")
-    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+    monkeypatch.setattr(run, "connect", lambda *_, **__: KernelInfo(made))
+    monkeypatch.setattr(run, "Planner", AnyProbe)
     words = ("run", SPEC, "--for", "0.1", "--hist", "--summary", "count", "--export")
     done = command(*words, "jsonl", "--view", "summary")
     assert done.status == 0
@@ -243,7 +246,8 @@ def test_run_gives_a_recordings_tables_to_whom_they_belong(command):
 @pytest.mark.parametrize(("text", "number"), [("", 3), ("pid == 5", 2), ("pid == 7", 0)])
 def test_run_gives_the_table_of_what_came_and_passes(command, monkeypatch, tmp_path, text, number):
     made = FakeHost("one")
-    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+    monkeypatch.setattr(run, "connect", lambda *_, **__: KernelInfo(made))
+    monkeypatch.setattr(run, "Planner", AnyProbe)
 
     def follow(*words: object, **more: object) -> int:
         for pid in (5, 6, 5):

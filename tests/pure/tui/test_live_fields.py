@@ -9,7 +9,8 @@ import pytest
 
 from events.batch import Batch, Chunk
 from events.summary.values import TopValue
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.hosts.merged_events import MergedEvent
 from kernel.watch.watch import Watch
 from probes.command import Armable
@@ -51,7 +52,7 @@ class OneField(Target):
         self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
 
 
-class Lowers(Connection):
+class Lowers(Planner):
     """Each probe to its event; a measured time to one that only has a trigger, too."""
 
     def lower(self, probe: Armable, group: str, *rest: object) -> Plan:
@@ -78,7 +79,7 @@ def target() -> OneField:
 
 @pytest.fixture
 def watch(target):
-    watch = Watch(Lowers(target))
+    watch = Watch(Lowers(KernelInfo(target)))
     yield watch
     watch.close()
 

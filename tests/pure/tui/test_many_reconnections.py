@@ -10,6 +10,7 @@ import pytest
 
 from events.record import Record
 from events.store.store import Store
+from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
@@ -61,7 +62,7 @@ def kept(watch: Watch, store: Store, *others: Any) -> Mapping[str, int]:
 
 def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     side = Side()
-    watch = Watch(Anything(side.target))
+    watch = Watch(Anything(KernelInfo(side.target)))
     armed = watch.armed.arm(probe("vfs_read"))
     store = watch.store
     assert store is not None
@@ -109,7 +110,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
 def test_waiting_rows_of_several_sessions_are_read_under_what_they_were_made_under() -> None:
     """The ids of one session mean other events in the next, and no tick comes meanwhile."""
     side = Side()
-    watch = Watch(Anything(side.target))
+    watch = Watch(Anything(KernelInfo(side.target)))
     watch.armed.arm(probe("vfs_read"))
     watch.armed.arm(probe("vfs_write"))
     wanted: list[str] = []

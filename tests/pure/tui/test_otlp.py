@@ -24,6 +24,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from events.export.formats.otlp import LogEncoder, any_value
 from events.export.source import Source, is_name
 from events.store.outage_mark import Outage
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch
 from tests.pure.export_events import record_of
@@ -528,7 +529,7 @@ class _Watch:
     """Of what tells when an event happened: where it was, and by which clock."""
 
     def __init__(self, target: str, clocks: str) -> None:
-        self.connection = SimpleNamespace(target=SimpleNamespace(name=target))
+        self.info = SimpleNamespace(target=SimpleNamespace(name=target))
         self.session = SimpleNamespace(instance=SimpleNamespace(read=lambda name: clocks))
 
 
@@ -546,7 +547,7 @@ def test_when_an_event_happened_is_known_where_its_clock_is_ours():
 def test_events_of_another_clock_have_their_time_by_its_offset():
     """Behind a cut line too, where that clock may have begun again."""
     host = FakeHost("far", behind=50 * 10**9)
-    watch = Watch(Anything(host))
+    watch = Watch(Anything(KernelInfo(host)))
     watch.armed.arm(probe("vfs_read"))
     try:
         wall = _wall(watch)

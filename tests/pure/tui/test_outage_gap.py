@@ -29,6 +29,7 @@ from events.recording.reader import Recording, RecordingWriter
 from events.store.outage_mark import OUTAGE_EVENT, Outage, outage_of_batch, outage_of_record, total_outage_text
 from events.store.store import Store
 from events.summary.summary import Summary
+from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
@@ -127,7 +128,7 @@ class Clocked(Side):
 def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side], triggered: bool) -> None:
     """Probes are armed one after the other over a slow line: the first one sees events before the last is there."""
     side = kind()
-    watch = Watch(Anything(side.target))
+    watch = Watch(Anything(KernelInfo(side.target)))
     try:
         armed = [watch.armed.arm(probe(name)) for name in ("vfs_read", "vfs_write", "vfs_open")]
         if triggered:
@@ -158,7 +159,7 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
 
 def test_where_the_clock_began_again_only_its_end_is_known(side: Side) -> None:
     made = Clocked()
-    watch = Watch(Anything(made.target))
+    watch = Watch(Anything(KernelInfo(made.target)))
     armed = watch.armed.arm(probe("vfs_read"))
     made.event(90_000, id_of(armed))
     shown(watch, 1)
@@ -191,7 +192,7 @@ def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Pat
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
     made = Clocked()
-    watch = Watch(Anything(made.target))
+    watch = Watch(Anything(KernelInfo(made.target)))
     armed = watch.armed.arm(probe("vfs_read"))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
@@ -211,7 +212,7 @@ def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
     made = Clocked()
-    watch = Watch(Anything(made.target))
+    watch = Watch(Anything(KernelInfo(made.target)))
     try:
         armed = watch.armed.arm(probe("vfs_read"))
         watch.record_to(tmp_path / "one.pwr")
@@ -293,7 +294,7 @@ def test_folded_stacks_say_that_they_have_no_place_for_it(taped, tmp_path, capsy
     path, gap = taped
     assert main([str(path), "--export", f"folded:{tmp_path / 'x.folded'}"]) == 1
     told = capsys.readouterr().err
-    assert f"the line was cut for {gap.shown}: folded stacks have no place for that" in told
+    assert f"disconnected for {gap.shown}: folded stacks have no place for that" in told
 
 
 def test_a_log_record_has_the_gap(taped) -> None:
@@ -318,10 +319,10 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
     watch = replay_of(path)
     assert watch.cuts == (gap,)
     assert losses_of(watch, None).gap == gap.seconds
-    status = status_of(watch.connection, watch, None, tracing=False)
+    status = status_of(watch.info, watch, None, tracing=False)
     assert [text for text, _ in status.losses.runs(quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
-    assert first_rows(watch.connection.target).gap == gap.seconds, "from the first paint on"
-    assert f"line cut for {gap.shown}" in _head(watch, Summary(watch.store))
+    assert first_rows(watch.info.target).gap == gap.seconds, "from the first paint on"
+    assert f"disconnected for {gap.shown}" in _head(watch, Summary(watch.store))
     told = {field.name: field.value for field in detail_of(watch, watch.store.record(1))}
     assert told == {"lost": str(gap.lost), "back": str(gap.back), "seconds": str(gap.seconds), "note": gap.text}
     capsys.readouterr()

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from tui.cli.console.journal import JournalLines, Level, at_priority, is_journal
 
@@ -171,7 +172,6 @@ def serve() -> None:
     from tui.__main__ import main
 
     target = Target()
-    connection = Anything(target)
 
     def arm(watch, *rest):
         events = armed(watch, *rest)
@@ -189,8 +189,9 @@ def serve() -> None:
     ended = threading.Event()
     armed = command.arm
     command.arm = arm
-    command.connect = lambda *words, **more: connection
-    command.probes_of = lambda specs, connection: [probe_of(spec) for spec in specs]
+    command.connect = lambda *words, **more: KernelInfo(target)
+    command.Planner = Anything
+    command.probes_of = lambda specs, planner: [probe_of(spec) for spec in specs]
     status = main(["run", "f vfs_read", "--json"])
     ended.set()
     with at_priority(Level.WARNING):

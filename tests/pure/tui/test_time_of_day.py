@@ -18,7 +18,8 @@ from events.clocks.time_of_day import META_KEY, WallClock, boots_after
 from events.export.catalogue import format_named
 from events.export.job import writer_of
 from events.recording.reader import Recording
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from tests.pure.fake_hosts import AnyProbe, FakeHost
@@ -124,7 +125,7 @@ def test_a_time_of_day_is_that_of_here_or_of_utc() -> None:
 def watch(tmp_path: Path) -> Iterator[Watch]:
     """A host whose trace clock counts from 1,000 s before now."""
     host = FakeHost("one", behind=time.time_ns() - 1000 * SECOND)
-    made = Watch(AnyProbe(host))
+    made = Watch(AnyProbe(KernelInfo(host)))
     made.armed.arm(probe("vfs_read"))
     host.event(time.time_ns())
     while made.store is None or not len(made.store):
@@ -182,7 +183,7 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
     assert watch.store is not None
     path = tmp_path / "timed.pwr"
     watch.record_to(path)
-    host = watch.connection.target
+    host = watch.info.target
     assert isinstance(host, FakeHost)
     host.event(time.time_ns())
     while len(watch.store) < 2:
@@ -205,8 +206,8 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
 
 def test_an_old_recording_says_that_it_has_none(capsys) -> None:
     old = Path(__file__).parents[3] / "tui/default.pwr"
-    connection = Connection(RecordingTarget(Recording.open(old), str(old)))
-    assert not Watch(connection).clock.known
+    planner = Planner(KernelInfo(RecordingTarget(Recording.open(old), str(old))))
+    assert not Watch(planner).clock.known
     assert main([str(old), "--export", "csv", "--clock", "local"]) == 0
     told = capsys.readouterr()
     assert "does not say at what time of day it was made" in told.err

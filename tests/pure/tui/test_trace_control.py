@@ -25,7 +25,7 @@ class Tracer:
     made: ClassVar[list[Tracer]] = []
     go_on = threading.Event()
 
-    def __init__(self, connection: object, plan: str) -> None:
+    def __init__(self, planner: object, plan: str) -> None:
         self.plan, self.live, self.settled = plan, False, False
         self.queue = SimpleNamespace(settle=self._settle, on_data=lambda: None)
         self.ended = True
@@ -64,10 +64,11 @@ class Workers:
 
 
 class Symbols:
-    """A connection that has them at once, or when `slow` is set."""
+    """A planner, and its info with symbols that are read at once, or when `slow` is set."""
 
     def __init__(self, slow: threading.Event | None = None) -> None:
         self.slow = slow
+        self.info = self
 
     def load_symbols(self) -> None:
         assert self.slow is None or self.slow.wait(LONG)
@@ -226,7 +227,7 @@ def test_quitting_says_that_it_waits_for_the_end_and_leaves_nothing(
     monkeypatch.setattr(tracer.queue, "settle", lambda: until(said))
     monkeypatch.setattr(tracer, "hurry", lambda _: until(said) if not stopped else None, raising=False)
     opening = SimpleNamespace(cancel=threading.Event())
-    over = SimpleNamespace(tracing=graphing, watching=None, opening=opening, connection=None, hosts=None)
+    over = SimpleNamespace(tracing=graphing, watching=None, opening=opening, planner=None, hosts=None)
     if stopped:
         graphing.stop()
     assert _take_away(over) == 0  # type: ignore[arg-type]

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from events.export.catalogue import TABLE_FORMATS, format_named
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import SCREEN
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
@@ -47,7 +48,7 @@ def path(request, tmp_path_factory):
 
 
 def watched(path) -> Watch:
-    watch = Watch(Connection(open_target(str(path))), SCREEN)
+    watch = Watch(Planner(KernelInfo(open_target(str(path)))), SCREEN)
     watch.begin()
     while not watch.ended:
         watch.tick()
@@ -268,8 +269,8 @@ def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
     every = shown.counts[1]
     (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "line_cut")
     assert shown.counts == (shown.next - shown.first - 1, every)
-    assert "the line was cut for " in shown.call(place).note and shown.call(place).latency is None
-    assert shown.find("the line was cut", shown.first, 1, 60.0).seq == place
+    assert "disconnected for " in shown.call(place).note and shown.call(place).latency is None
+    assert shown.find("disconnected for", shown.first, 1, 60.0).seq == place
     title, fields = detail_of_call(watch, *shown.records(place))
     assert "line_cut" in title and any(one.name == "seconds" for one in fields)
     texts = [shown.call(row) for row in range(shown.first, shown.next)]
@@ -300,12 +301,12 @@ def test_hot_spots_are_the_sums_of_the_calls(command):
     [
         (
             ("--export", "perfetto"),
-            "perfetto holds events; the table of a view is given out as jsonl and csv, in one",
+            "perfetto holds events; the table of a view is exported as jsonl and csv, in one",
         ),
         (("--export", "csv:x/"), "a row of files or a collector holds events"),
         (("--export", "csv", "--clock", "utc"), "a table has the kernel's own times"),
         (("--export", "csv", "--filter", "nosuch > 1"), "--filter at 1: no field nosuch"),
-        ((), "--view is what --export gives out"),
+        ((), "--view names the table that --export writes"),
     ],
 )
 def test_what_has_no_table_is_told(command, words, told):
@@ -331,7 +332,7 @@ def test_rows_of_which_no_event_is_kept_are_told(monkeypatch):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_events_that_come_meanwhile_turn_no_progress_back(view):
-    watch = Watch(Connection(open_target(str(HERE))), SCREEN)
+    watch = Watch(Planner(KernelInfo(open_target(str(HERE)))), SCREEN)
     watch.begin()
     while watch.store is None or not len(watch.store):
         watch.tick(0.0)

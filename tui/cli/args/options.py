@@ -164,7 +164,7 @@ def add_line(parser: argparse.ArgumentParser) -> None:
         type=types.natural,
         default=60,
         metavar="SECONDS",
-        help="try so long to reach a machine again when the line is cut (default: 60; 0: end then)",
+        help="how long to try to reconnect after the connection is lost (default: 60; 0: end then)",
     )
 
 

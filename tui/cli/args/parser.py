@@ -67,9 +67,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     if arguments.command == "app" and (arguments.export or arguments.output):
         arguments.command = "event_export"
     elif arguments.command == "app" and arguments.view:
-        parser.error("--view is what --export gives out; in the application v and other keys show views")
+        parser.error("--view names the table that --export writes; in the application v and other keys show views")
     elif arguments.command == "app" and arguments.filter:
-        parser.error("--filter chooses what --export gives out; in the application f does")
+        parser.error("--filter chooses the events that --export writes; in the application f does")
     if arguments.target is None:
         arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
     return arguments

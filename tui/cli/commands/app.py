@@ -125,8 +125,8 @@ def _take_away(app: Probewright) -> int:
             left |= disarm_all(graph)
     finally:
         app.opening.cancel.set()
-        if app.connection is not None:
-            app.connection.close()
+        if app.planner is not None:
+            app.planner.info.close()
         if app.hosts is not None:
             left |= _close_hosts(app.hosts.fleet)
     return left

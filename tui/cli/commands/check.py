@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from probes.check import lowers_to_same_line, parse_armable
 from probes.command import Armable
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
@@ -29,29 +29,29 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
         print("probewright: give specifications, or --stdin to read them", file=sys.stderr)
         return USAGE
-    connection = connect(arguments.target)
+    planner = Planner(connect(arguments.target))
     try:
         refused = False
         specs, counting = _specs(arguments)
         for spec in specs:
-            verdict, plan = connection.check(spec, look=True)[:2]
+            verdict, plan = planner.check(spec, look=True)[:2]
             verdict = with_corrections(
-                connection, spec, verdict, lambda text: connection.check(text, look=True).verdict
+                planner.info, spec, verdict, lambda text: planner.check(text, look=True).verdict
             )
-            plan = plan or _lowered(connection, spec, verdict)
-            if verdict.ok and (of_trigger := _of_triggers(connection, plan, counting.get(spec, ()))) is not None:
+            plan = plan or _lowered(planner, spec, verdict)
+            if verdict.ok and (of_trigger := _of_triggers(planner, plan, counting.get(spec, ()))) is not None:
                 verdict = Verdict(spec, of_trigger)
             refused |= not verdict.ok
-            others = _elsewhere(connection, spec) if arguments.matrix else None
+            others = _elsewhere(planner, spec) if arguments.matrix else None
             if arguments.json:
                 emit(_object(spec, verdict, plan, others))
             else:
                 show_verdict(spec, verdict, plan.lines, notes=plan.losses)
                 _show_others(others or {})
-        require_connection(connection)
+        require_connection(planner.info)
         return REFUSED if refused else DONE
     finally:
-        connection.close()
+        planner.info.close()
 
 
 def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, tuple[str, ...]]]:
@@ -61,23 +61,23 @@ def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, t
     return (line.rstrip("\n") for line in sys.stdin if line.strip()), {}
 
 
-def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:
+def _of_triggers(planner: Planner, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:
     """Return the reason why this kernel rejects one of the triggers on every event of a probe; None: it accepts
     them.
     """
     try:
-        connection.with_triggers(plan, triggers if plan.events else ())
+        planner.with_triggers(plan, triggers if plan.events else ())
     except CannotLower as error:
         return error.refusal
     return None
 
 
-def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
+def _lowered(planner: Planner, spec: str, verdict: Verdict) -> Plan:
     """Return the plan that `run` would write even for a rejected text: a missing feature can often be lowered."""
     probe: Armable = Probe(ProbePlace(""))
     try:
         probe = parse_armable(spec)
-        plan = connection.lower(probe, DEFAULT_GROUP)
+        plan = planner.lower(probe, DEFAULT_GROUP)
     except ParseError:
         return Plan(probe, ())
     except CannotLower as error:
@@ -86,13 +86,13 @@ def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     return Plan(probe, ()) if lowers_to_same_line(verdict, plan) else plan
 
 
-def _elsewhere(connection: Connection, spec: str) -> dict[str, OtherKernelLines]:
+def _elsewhere(planner: Planner, spec: str) -> dict[str, OtherKernelLines]:
     """Return the lines for the kernels of the matrix, computed with the structures of this kernel."""
     try:
         probe = parse_armable(spec)
     except ParseError as error:
-        return {name: OtherKernelLines(error=error.refusal) for name in kernels(connection.facts)}
-    return lower_for_others(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
+        return {name: OtherKernelLines(error=error.refusal) for name in kernels(planner.info.facts)}
+    return lower_for_others(probe, planner.types_of(probe), kernels(planner.info.facts), DEFAULT_GROUP)
 
 
 def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:

@@ -8,22 +8,22 @@ import argparse
 from collections.abc import Sequence
 
 from kernel.cleanup import leftovers
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import SettingChanged, TargetUnusable
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.status import DONE, REFUSED
 
 
 def run(arguments: argparse.Namespace) -> int:
-    connection = connect(arguments.target)
+    info = connect(arguments.target)
     try:
         failed = False
         broken_pipe: BrokenPipeError | None = None
-        _require_tracefs(connection)
-        dead = leftovers.find(connection.target)
+        _require_tracefs(info)
+        dead = leftovers.find(info.target)
         for leftover in dead:
             left_alone: list[SettingChanged] = []
-            errors = leftovers.remove(connection.target, leftover, left_alone.append)
+            errors = leftovers.remove(info.target, leftover, left_alone.append)
             failed |= bool(errors)
             try:
                 _report(leftover.group, errors, [*map(str, left_alone)], as_json=arguments.json)
@@ -33,10 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
             print("nothing was left behind")
         if broken_pipe is not None and not failed:
             raise broken_pipe
-        require_connection(connection)
+        require_connection(info)
         return REFUSED if failed else DONE
     finally:
-        connection.close()
+        info.close()
 
 
 def _report(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_json: bool) -> None:
@@ -47,9 +47,9 @@ def _report(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_
         print(plain(f"{group}: {'; '.join([*(errors or ['removed']), *left_alone])}"))
 
 
-def _require_tracefs(connection: Connection) -> None:
+def _require_tracefs(info: KernelInfo) -> None:
     """Raise TargetUnusable if tracefs can't be read: then leftovers can't be ruled out."""
-    facts = connection.facts
-    if connection.target.is_kernel and not facts.readme:
+    facts = info.facts
+    if info.target.is_kernel and not facts.readme:
         reason, remedy = next(((t.what, t.remedy) for t in facts.troubles if t.fatal), ("tracefs cannot be read", ""))
-        raise TargetUnusable(f"{connection.target.name}: {reason}", remedy, facts.troubles)
+        raise TargetUnusable(f"{info.target.name}: {reason}", remedy, facts.troubles)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 
 from kernel.cleanup import leftovers
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.facts.gather import read_config
 from kernel.facts.missing_features import explain_missing, unseen
 from probes.facts.facts import Feature, TargetFacts
@@ -16,51 +16,51 @@ from tui.cli.status import DONE, UNUSABLE
 
 
 def run(arguments: argparse.Namespace) -> int:
-    connection = connect(arguments.target)
+    info = connect(arguments.target)
     try:
-        facts = connection.facts
-        is_live = connection.target.is_kernel
+        facts = info.facts
+        is_live = info.target.is_kernel
         usable = facts.usable and is_live
-        dead = leftovers.find(connection.target) if facts.tracefs else []
-        missing = explain_missing(facts, read_config(connection.target, facts.release))
+        dead = leftovers.find(info.target) if facts.tracefs else []
+        missing = explain_missing(facts, read_config(info.target, facts.release))
         if arguments.json:
-            _ = connection.btf  # read for its error
+            _ = info.btf  # read for its error
             emit(
                 facts_to_dict(facts)
                 | {
-                    "target": connection.target.name,
+                    "target": info.target.name,
                     "usable": usable,
                     "functions": len(facts.functions),
-                    "btf_error": connection.btf_error or None,
+                    "btf_error": info.btf_error or None,
                     "lacks": {str(feature): why for feature, why in missing.items()},
                     "leftovers": [leftover.group for leftover in dead],
                 }
             )
         else:
-            _print(connection, facts)
+            _print(info, facts)
             _print_features(facts, missing, is_live=is_live)
             for leftover in dead:
                 print(
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
                 )
             print(f"\n{_summary(usable=usable, is_live=is_live)}")
-        require_connection(connection)
+        require_connection(info)
         return DONE if usable else UNUSABLE
     finally:
-        connection.close()
+        info.close()
 
 
-def _print(connection: Connection, facts: TargetFacts) -> None:
-    btf = connection.btf
+def _print(info: KernelInfo, facts: TargetFacts) -> None:
+    btf = info.btf
     # Only libbpf of this machine is looked for (`kernel.local.target`).
     here = "not found; only BPF programs need it (Debian: apt-get install libbpf1)"
-    not_found = here if connection.target.name == "local" else "looked for on this machine only"
+    not_found = here if info.target.name == "local" else "looked for on this machine only"
     rows = [
-        ("target", connection.target.name),
+        ("target", info.target.name),
         ("kernel", facts.title),
         ("tracefs", facts.tracefs or "not reachable"),
         ("functions", f"{len(facts.functions):,} traceable" if facts.functions else "none that can be read"),
-        ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
+        ("BTF", info.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
         ("tracers", " ".join(facts.tracers) or "-"),
         ("lockdown", facts.lockdown or "not in this kernel"),
         ("libbpf", facts.libbpf or not_found),

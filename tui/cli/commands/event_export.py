@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
+from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, plain
@@ -15,9 +15,6 @@ from tui.cli.follow.clock import UNKNOWN
 from tui.cli.follow.filter import FilterRefused, check_words, filter_of, print_filter_error
 from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
-
-if TYPE_CHECKING:
-    from kernel.connection.planner import Connection
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,31 +29,31 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     if wanted is None:
         return USAGE
-    connection = connect(getattr(arguments, "recording", None) or arguments.target)
+    planner = Planner(connect(getattr(arguments, "recording", None) or arguments.target))
     try:
-        if not connection.holds_events:
-            name = connection.target.name
+        if not planner.info.holds_events:
+            name = planner.info.target.name
             return print_refusal(
-                f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
+                f"{name} holds no events; `probewright run SPEC --export` exports those of a kernel", UNUSABLE
             )
         if arguments.view:
             from tui.cli.exports.view_export import write_recording_view
 
-            return write_recording_view(connection, wanted, arguments)
-        return _all_of(connection, wanted, arguments.filter)
+            return write_recording_view(planner, wanted, arguments)
+        return _all_of(planner, wanted, arguments.filter)
     finally:
-        connection.close()
+        planner.info.close()
 
 
-def _all_of(connection: Connection, wanted: ExportRequest, text: str) -> int:
+def _all_of(planner: Planner, wanted: ExportRequest, text: str) -> int:
     from tui.cli.follow.follow import print_losses
 
     # The tasks of a recording are bounded by its end; its events are exported as they are read.
-    watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
+    watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
     load_symbols(watch, wanted.form)
     if wanted.timed and not watch.clock.known:
-        print(plain(f"probewright: {connection.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
+        print(plain(f"probewright: {planner.info.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
     try:
         with opened_watch_export(watch, wanted, {}, filter_of(watch, text)) as export:
             export.take_all(watch)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.export.dialect import CannotExport, ExportDialect, ExportText
 from probes.export.export import dialect_named
@@ -26,13 +26,13 @@ from tui.compose.probe_exports import exported, plans_for, save
 
 def run(arguments: argparse.Namespace) -> int:
     requested = requested_probes(arguments)
-    connection = connect(arguments.target)
+    planner = Planner(connect(arguments.target))
     try:
-        specs = expand(requested, connection).specs
-        probes = probes_of(specs, connection)
+        specs = expand(requested, planner).specs
+        probes = probes_of(specs, planner)
         dialect = dialect_named(arguments.dialect)
         try:
-            exported_text = _made(requested, connection, probes, dialect)
+            exported_text = _made(requested, planner, probes, dialect)
         except CannotExport as error:
             return _refused(arguments, error.reasons)
         except CannotLower as error:
@@ -40,25 +40,25 @@ def run(arguments: argparse.Namespace) -> int:
                 return _refused(arguments, (str(error),))
             show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
             return REFUSED
-        require_connection(connection)
+        require_connection(planner.info)
         return _write(arguments, exported_text.text, exported_text.notes)
     finally:
-        connection.close()
+        planner.info.close()
 
 
 def _made(
-    requested: Sequence[PresetChoice | str], connection: Connection, probes: list[Armable], dialect: ExportDialect
+    requested: Sequence[PresetChoice | str], planner: Planner, probes: list[Armable], dialect: ExportDialect
 ) -> ExportText:
     """Return the exported text. Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
-        return exported(connection, probes, dialect, any_duration_note(requested))
+        return exported(planner, probes, dialect, any_duration_note(requested))
     # The nodes' kernels may need other alternatives of a preset's probes than this kernel.
     ways = [
         texts
         for request in requested
-        for texts in (((request,),) if isinstance(request, str) else substitute(*request, connection.facts.machine))
+        for texts in (((request,),) if isinstance(request, str) else substitute(*request, planner.info.facts.machine))
     ]
-    exported_text = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
+    exported_text = kubernetes.with_ways(plans_for(planner, probes, dialect), planner.info.facts, ways)
     note = any_duration_note(requested)
     return exported_text._replace(notes=(*exported_text.notes, note)) if note else exported_text
 

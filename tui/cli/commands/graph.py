@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from events.kernel_time import seconds
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
@@ -32,7 +33,6 @@ from widgets.number_format import duration
 
 if TYPE_CHECKING:
     from events.graph.tree import CallRow
-    from kernel.connection.planner import Connection
     from tui.views.graph.model import GraphModel
 
 _PATIENCE: Final = 0.2
@@ -56,18 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
     imported = start_imports("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
-    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    if not connection.holds_events and not arguments.functions:
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    if not planner.info.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
-        connection.close()
+        planner.info.close()
         return USAGE
-    watch = _watch(connection, arguments)
+    watch = _watch(planner, arguments)
     printer: GraphPrinter | None = None
     failed, lost = "", None
     broken_pipe: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
-            retry_after_reconnect(watch, arguments, partial(connection.load_symbols, by_name=False))
+            retry_after_reconnect(watch, arguments, partial(planner.info.load_symbols, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
         with stoppable(watch.hurry):
             failed = _start(watch, arguments, path)
@@ -91,12 +91,12 @@ def run(arguments: argparse.Namespace) -> int:
         broken_pipe = error
     finally:
         left = disarm_all(watch)
-        connection.close()
+        planner.info.close()
     if broken_pipe is not None and not left:
         raise broken_pipe
     printed = printer.printed if printer else 0
     if failed or not printed:
-        why = failed or _no_call_message(arguments, recorded=connection.holds_events)
+        why = failed or _no_call_message(arguments, recorded=planner.info.holds_events)
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost
@@ -135,9 +135,9 @@ def _no_call_message(arguments: argparse.Namespace, *, recorded: bool) -> str:
     return f"no call of {functions}{slow} {'was recorded' if recorded else 'was seen'}"
 
 
-def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
-    if connection.holds_events:
-        return Watch(connection)
+def _watch(planner: Planner, arguments: argparse.Namespace) -> Watch:
+    if planner.info.holds_events:
+        return Watch(planner)
     from kernel.graph.watch import graph_watch
     from kernel.guards.row_bounds import HEADLESS_GRAPH
     from probes.plans.graph_plan import GraphPlan
@@ -145,7 +145,7 @@ def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
     plan = GraphPlan(
         tuple(arguments.functions), max_depth=arguments.depth, threshold_us=arguments.slower, switches=True
     )
-    return graph_watch(connection, plan, HEADLESS_GRAPH)
+    return graph_watch(planner, plan, HEADLESS_GRAPH)
 
 
 class GraphPrinter:
@@ -242,9 +242,9 @@ class GraphPrinter:
 
             calls = CallTexts(self._watch, store)
             calls.learn()
-            live = not self._watch.connection.holds_events
+            live = not self._watch.info.holds_events
             most = _MOST_ROWS if live else LIMIT
-            names = GraphNames(self._watch.connection, whole=self._arguments.json)
+            names = GraphNames(self._watch.info, whole=self._arguments.json)
             model = GraphModel(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
             self._printer = _Printer(self._watch, model, self._arguments, self._print_outages, levels)

@@ -19,32 +19,32 @@ from tui.cli.status import DONE, REFUSED
 
 def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # nearly all objects made here live until the end
-    connection = connect(arguments.target)
+    info = connect(arguments.target)
     try:
         with waiting("reading functions and types"):
-            names = connection.catalog.names
+            names = info.catalog.names
         if arguments.pattern:
             hits: Sequence[int] = Search(names).find(arguments.pattern).indices
         else:
             hits = range(len(names))
         if not hits:
             print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
-        attaching = AttachExplainer(connection)
+        attaching = AttachExplainer(info)
         if hits and attaching.near:
             with waiting("reading symbols"):
                 attaching.about(names[hits[0]])  # from here on the reasons are exact
         wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
-        survey = connection.catalog.survey(wanted)
+        survey = info.catalog.survey(wanted)
         if arguments.json:
             lines = (_json(survey.about(name)) for name in wanted)
         else:  # most functions take every probe and need no reason
             usual, alike = survey.traced, f" {_letters(ALL)}\n"
             lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
         sys.stdout.writelines(lines)
-        require_connection(connection)
+        require_connection(info)
         return DONE if hits else REFUSED
     finally:
-        connection.close()
+        info.close()
         gc.enable()
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+from kernel.connection.planner import Planner
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from probes.presets.diff import difference
 from probes.presets.judge import ProbeJudgement, judge
@@ -74,15 +75,15 @@ def _show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     presets = [preset_named(name) for name in arguments.names]
     values = values_of(arguments.parameters)
-    connection = connect(arguments.target)
+    planner = Planner(connect(arguments.target))
     try:
         all_accepted = True
         for preset in presets:
-            judgement = judge(preset, values, connection.check, connection.facts.machine)
+            judgement = judge(preset, values, planner.check, planner.info.facts.machine)
             all_accepted &= judgement.ok
             if not arguments.json:
                 print(
-                    plain(f"{preset.name}: {'accepted' if judgement.ok else 'refused'} by {connection.facts.title}")
+                    plain(f"{preset.name}: {'accepted' if judgement.ok else 'refused'} by {planner.info.facts.title}")
                 )
             for one in judgement.probes:
                 if arguments.json:
@@ -91,7 +92,7 @@ def _check(arguments: argparse.Namespace) -> int:
                     show_verdict(one.text, one.verdict, list(_written_lines(one)), notes=one.losses)
         return DONE if all_accepted else REFUSED
     finally:
-        connection.close()
+        planner.info.close()
 
 
 def _written_lines(one: ProbeJudgement) -> Iterator[str]:

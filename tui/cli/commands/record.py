@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from events.record import Record
+from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
@@ -74,15 +75,15 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     requested = requested_probes(arguments)
     start_imports()
-    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    watch = Watch(connection, HEADLESS, limits_of(arguments))
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.intake.at_once = 1  # events received while the file is begun exceed the request
     held, enough = 0, False
     connection_error: TargetLost | None = None
     try:
-        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, connection))
-        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, connection))
+        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
+        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
         with stoppable(watch.hurry):
             # Before anything is armed: events are in the file then, whatever becomes of the connection.
             retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         return REFUSED
     finally:
         left = disarm_all(watch)
-        connection.close()
+        planner.info.close()
     if watch.recording.error:
         print(f"probewright: {plain(watch.recording.error)}", file=sys.stderr)
         return REFUSED

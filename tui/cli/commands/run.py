@@ -12,6 +12,7 @@ from events.export.source import Source
 from events.kernel_time import seconds
 from events.record import Record
 from events.store.outage_mark import task_text
+from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
@@ -72,16 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     requested = requested_probes(arguments)
     start_imports()
-    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    if arguments.view and connection.holds_events:
-        connection.close()
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    if arguments.view and planner.info.holds_events:
+        planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
-    watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
+    watch = Watch(planner, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     broken_pipe: BrokenPipeError | None = None
     try:
-        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, connection))
-        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, connection))
+        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
+        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
         if armed.least and (export_request is not None or arguments.summary is not None or arguments.hist):
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.hurry):
@@ -110,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         broken_pipe = error
     finally:
         left = disarm_all(watch)
-        connection.close()
+        planner.info.close()
     if broken_pipe is not None and not left:
         raise broken_pipe
     return REFUSED if left else status

@@ -12,7 +12,7 @@ from btf.render import definition
 from btf.search import Search
 from btf.uses import functions_using
 from kernel.attach.explain import AttachExplainer
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
@@ -28,36 +28,36 @@ _USES = 8
 
 
 def run(arguments: argparse.Namespace) -> int:
-    connection = connect(arguments.target)
+    info = connect(arguments.target)
     try:
-        status = _show(connection, arguments)
-        require_connection(connection)
+        status = _show(info, arguments)
+        require_connection(info)
         return status
     finally:
-        connection.close()
+        info.close()
 
 
-def _show(connection: Connection, arguments: argparse.Namespace) -> int:
+def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     words = arguments.name.split()
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
-        _ = connection.catalog
-    if lone and not connection.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
-        return _function(connection, lone, arguments)
+        _ = info.catalog
+    if lone and not info.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
+        return _function(info, lone, arguments)
     name = words[-1] if words else ""
     for kind in _TYPE_KINDS:
-        found = connection.btf.find(name, kind) if connection.btf else None
-        if connection.btf and found is not None:
-            return _type(connection.btf, name, found, as_json=arguments.json)
-    if lone and _function(connection, lone, arguments) == DONE:
+        found = info.btf.find(name, kind) if info.btf else None
+        if info.btf and found is not None:
+            return _type(info.btf, name, found, as_json=arguments.json)
+    if lone and _function(info, lone, arguments) == DONE:
         return DONE
-    return _nothing(connection, arguments.name)
+    return _nothing(info, arguments.name)
 
 
-def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
+def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     """Print all facts about a function; return REFUSED, and print nothing, if the function is unknown."""
     vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
-    attaching, about = AttachExplainer(connection, vmlinux), connection.catalog.attachability(name)
+    attaching, about = AttachExplainer(info, vmlinux), info.catalog.attachability(name)
     if not about.kinds or about.has(ReasonKind.TWINS):
         about = attaching.about(name)
     unseen = (about.has(ReasonKind.INLINED) or about.has(ReasonKind.UNKNOWN)) and attaching.debug_info
@@ -65,8 +65,8 @@ def _function(connection: Connection, name: str, arguments: argparse.Namespace) 
     found = attach_text.find_callers(attaching, name) if wanted else None
     if about.has(ReasonKind.UNKNOWN) and not (found and found.reasons):
         return REFUSED
-    roots = connection.tree(name).roots()
-    function = connection.function(name)  # read after the types of its module are loaded
+    roots = info.tree(name).roots()
+    function = info.function(name)  # read after the types of its module are loaded
     kinds = sorted(str(kind) for kind in function.kinds)
     if arguments.json:
         emit(
@@ -120,24 +120,24 @@ def _type(btf: Btf, name: str, type_id: int, *, as_json: bool) -> int:
     return DONE
 
 
-def _near(connection: Connection, typed: str) -> list[str]:
+def _near(info: KernelInfo, typed: str) -> list[str]:
     """Return up to three similar names: only of types where the text begins with `struct`, `union` or `enum`."""
     words = typed.split()
     name = words[-1] if words else ""
     kinds = [kind for kind in _TYPE_KINDS if len(words) < 2 or kind.name.lower() == words[0]]
     prefixes = {kind: f"{kind.name.lower()} " if kind in _TAGGED else "" for kind in kinds}
-    btf = connection.btf
+    btf = info.btf
     types = {one: f"{prefixes[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
     similar = [types[one] for one in closest(name, types)]
     if len(words) > 1:
-        return similar if connection.catalog.attachability(name).has(ReasonKind.UNKNOWN) else [name, *similar][:3]
-    names = connection.catalog.names
+        return similar if info.catalog.attachability(name).has(ReasonKind.UNKNOWN) else [name, *similar][:3]
+    names = info.catalog.names
     functions = [one for index in Search(names).find(name).indices[:9] if is_like(name, one := names[index])]
     return sorted((*functions[:3], *similar), key=lambda one: distance(name, one.split()[-1]))[:3]
 
 
-def _nothing(connection: Connection, name: str) -> int:
-    near = _near(connection, name)
+def _nothing(info: KernelInfo, name: str) -> int:
+    near = _near(info, name)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     print(plain(f"probewright: {name}: neither a function nor a type of this kernel{hint}"), file=sys.stderr)
     return REFUSED

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from events.json_text import json_line as json_line
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
 from tui.cli.console.early import take_target
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 
-def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connection:
+def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> KernelInfo:
     """Open a target for a command; progress goes to standard error.
 
     Args:
@@ -37,38 +37,38 @@ def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connec
     return begun_anew(lambda: _open(spec, arming), patience, tell)
 
 
-def _open(spec: str, arming: bool) -> Connection:
+def _open(spec: str, arming: bool) -> KernelInfo:
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         print_lines()
     with waiting(f"opening {spec}"):
         target, reason, remedy = take_target(spec)
-        connection = Connection(target)
+        info = KernelInfo(target)
         show_progress("reading what the kernel can do")
         try:
-            _ = connection.facts
+            _ = info.facts
         except BaseException:
-            connection.close()
+            info.close()
             raise
     if reason and arming:
-        connection.close()
+        info.close()
         raise TargetUnusable(f"this machine can't be probed: {reason}", remedy)
     if reason:
         print(
-            plain(f"probewright: {target.name} ({connection.facts.title}), not this machine: {reason}"),
+            plain(f"probewright: {target.name} ({info.facts.title}), not this machine: {reason}"),
             file=sys.stderr,
         )
-    if connection.cut_short:
+    if info.cut_short:
         print(plain(f"probewright: {target.name}: the recording is cut short; its end is missing"), file=sys.stderr)
-    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    fatal = [trouble for trouble in info.facts.troubles if trouble.fatal]
     if arming and target.is_kernel and fatal:
-        connection.close()
-        raise TargetUnusable(f"{target.name}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
-    return connection
+        info.close()
+        raise TargetUnusable(f"{target.name}: {fatal[0].what}", fatal[0].remedy, info.facts.troubles)
+    return info
 
 
-def require_connection(connection: Connection) -> None:
+def require_connection(info: KernelInfo) -> None:
     """Raise TargetLost if the connection was lost meanwhile, even if the output did not need the missing answer."""
-    error = getattr(connection.target, "line_error", None)
+    error = getattr(info.target, "line_error", None)
     if error is not None:
         raise error
 

@@ -26,7 +26,7 @@ def reporting_silence(watch: Watch) -> Iterator[None]:
     goes on.
     """
     reporter = _SilenceReporter(watch)
-    if watch.connection.target.is_kernel:  # a recording does not answer at all
+    if watch.info.target.is_kernel:  # a recording does not answer at all
         threading.Thread(target=reporter.run, name="silence", daemon=True).start()
     try:
         yield
@@ -57,7 +57,7 @@ class _SilenceReporter:
                 clear_progress()
 
     def _look(self) -> None:
-        silent, name = self._watch.silent, self._watch.connection.target.name
+        silent, name = self._watch.silent, self._watch.info.target.name
         if silent is not None:
             if sys.stderr.isatty():
                 show_progress(f"{name}: {words(silent)}")

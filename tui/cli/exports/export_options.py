@@ -96,12 +96,12 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
             raise BadExportOption(f"--{sums} prints what it counts; --view summary gives the table of it out")
         return
     if wanted is None:
-        raise BadExportOption("--view is what --export gives out: --export csv:FILE")
+        raise BadExportOption("--view names the table that --export writes: --export csv:FILE")
     if not wanted.form.of_tables or wanted.outlet is not None:
         what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
         raise BadExportOption(
             f"--view: {what} holds events; "
-            f"the table of a view is given out as {' and '.join(TABLE_FORMATS)}, in one file"
+            f"the table of a view is exported as {' and '.join(TABLE_FORMATS)}, in one file"
         )
     if wanted.timed:
         raise BadExportOption("--view: a table has the kernel's own times; without --view --clock adds those of day")

@@ -43,9 +43,7 @@ def print_export_error(wanted: ExportRequest, error: BaseException) -> int:
     if isinstance(error, OSError):
         return print_refusal(f"{where}: {error.strerror or error}", REFUSED)
     if isinstance(error, Forced):
-        return print_refusal(
-            f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED
-        )
+        return print_refusal(f"{where}: interrupted by a second signal: the file is incomplete", REFUSED)
     if isinstance(error, BadSetting):
         return print_refusal(error, USAGE)
     if isinstance(error, FilterRefused):

@@ -112,7 +112,7 @@ def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -
 
     from events.export.formats.otlp import LogEncoder
 
-    facts = watch.connection.facts
+    facts = watch.info.facts
     resource = resource_of(os.environ, host=host, machine=facts.machine, release=facts.release, title=facts.title)
     if many:
         resource["host.name"] = host
@@ -136,7 +136,7 @@ def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) ->
 def _host(watch: Watch) -> str:
     """Return the host name of the target's kernel; empty: unknown."""
     try:
-        return watch.connection.target.read("/proc/sys/kernel/hostname", 256).decode("utf-8", "replace").strip()
+        return watch.info.target.read("/proc/sys/kernel/hostname", 256).decode("utf-8", "replace").strip()
     except KernelError:  # a recording does not hold the host name
         return ""
 
@@ -145,7 +145,7 @@ def _wall(watch: Watch) -> Callable[[int], int | None]:
     """Return the conversion of kernel time to time since 1970: of this process' own clock, or by the measured
     offset.
     """
-    target, session = watch.connection.target, watch.session
+    target, session = watch.info.target, watch.session
     try:
         is_ours = target.name == "local" and session is not None and "[mono]" in _clocks(watch)
     except KernelError:

@@ -25,12 +25,12 @@ from tui.output.view_job import ViewJob
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from kernel.connection.planner import Connection
+    from kernel.connection.planner import Planner
     from tui.filter.filter import Filter
     from tui.output.view_table import ViewTable
 
 
-def write_recording_view(connection: Connection, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
+def write_recording_view(planner: Planner, wanted: ExportRequest, arguments: argparse.Namespace) -> int:
     """Write the table of a view of a recording, of the events that pass a filter; return the exit status."""
     try:
         check_view(arguments, wanted)
@@ -40,7 +40,7 @@ def write_recording_view(connection: Connection, wanted: ExportRequest, argument
         return print_refusal(
             "--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE
         )
-    watch = Watch(connection)
+    watch = Watch(planner)
     watch.begin()
     while not watch.ended:
         watch.tick()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernel.attach.explain import AttachExplainer
-from kernel.connection.planner import Connection
+from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import Alternative, Attachability, ReasonKind
@@ -35,31 +35,31 @@ def find_callers(attaching: AttachExplainer, name: str) -> Callers:
     return found or Callers(name)
 
 
-def with_attach_reason(connection: Connection, verdict: Verdict) -> Verdict:
+def with_attach_reason(info: KernelInfo, verdict: Verdict) -> Verdict:
     """Add to a rejected function's verdict the reason and alternatives, as far as they are found quickly."""
     name = refused_function(verdict)
     if not name:
         return verdict
-    attaching = AttachExplainer(connection)
-    about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
-    return explain_refusal(verdict, about, connection.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
+    attaching = AttachExplainer(info)
+    about = attaching.about(name) if attaching.near else info.catalog.attachability(name)
+    return explain_refusal(verdict, about, info.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
 
 
-def with_corrections(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
+def with_corrections(info: KernelInfo, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
     """Add to a rejection the reason, the nearest names and a corrected text.
 
     Args:
-        connection: connection to the target.
+        info: of the target.
         spec: rejected text.
         verdict: verdict on that text.
         check: returns the verdict on another text.
     """
-    verdict = with_attach_reason(connection, verdict)
+    verdict = with_attach_reason(info, verdict)
     if verdict.error is None:
         return verdict
 
     def judged(text: str) -> Verdict:
-        return with_attach_reason(connection, refuse_unknown_tracepoint(text, check(text), connection.facts))
+        return with_attach_reason(info, refuse_unknown_tracepoint(text, check(text), info.facts))
 
     return replace(verdict, error=with_correction(verdict.error, corrected(spec, verdict, judged)))
 

@@ -25,13 +25,13 @@ def measure_clock(watch: Watch, arguments: argparse.Namespace) -> None:
         return
     remeasure_clock(watch, arguments)
     if not watch.clock.known and watch.error is None:
-        name = watch.connection.target.name
-        why = UNKNOWN if watch.connection.holds_events else "its clock tells no time"
+        name = watch.info.target.name
+        why = UNKNOWN if watch.info.holds_events else "its clock tells no time"
         print(plain(f"probewright: {name}: {why}: times are the kernel's seconds alone"), file=sys.stderr)
 
 
 def remeasure_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock again if that is due and times of day are wanted."""
-    if face_of(arguments) is not ClockFace.KERNEL and watch.connection.target.is_kernel:
+    if face_of(arguments) is not ClockFace.KERNEL and watch.info.target.is_kernel:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection
             watch.measure_clock()

@@ -128,7 +128,7 @@ class EventPrinter:
         have.
         """
         wanted = self._count is None or self._needs_names
-        return wanted and not self._watch.connection.holds_events and self._watch.error is None
+        return wanted and not self._watch.info.holds_events and self._watch.error is None
 
     def _ask(self) -> None:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection

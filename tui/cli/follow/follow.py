@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from events.export.filtered import ExportFilter
 from events.record import Record
 from kernel.cleanup.undo import failure_lines
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import ProbeRefused, SettingChanged, TargetLost
 from kernel.guards.limits import Limits
@@ -57,24 +57,24 @@ _NAMES_EVERY = 1.0
 """Seconds between two reads of task names."""
 
 
-def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
+def probes_of(specs: list[str], planner: Planner) -> list[Armable]:
     """Parse and check all probes before any is armed; a repeated one is reported and returned once.
 
     Raises ProbeRefused with the first rejected probe.
     """
     for spec in specs:
-        verdict = check_specification(spec, connection)
+        verdict = check_specification(spec, planner)
         if not verdict.ok:
-            raise ProbeRefused(rejection_with_corrections(spec, verdict, connection))
+            raise ProbeRefused(rejection_with_corrections(spec, verdict, planner))
     fresh, again = split_duplicates(map(parse_armable, specs))
     for probe in again:
         print(f"probewright: {plain(duplicate_note(probe))}", file=sys.stderr)
     return list(fresh)
 
 
-def rejection_with_corrections(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
+def rejection_with_corrections(spec: str, verdict: Verdict, planner: Planner) -> Verdict:
     """Return the verdict on a rejected text with reason, nearest names and correction."""
-    return with_corrections(connection, spec, verdict, lambda text: check_specification(text, connection))
+    return with_corrections(planner.info, spec, verdict, lambda text: check_specification(text, planner))
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
@@ -140,16 +140,16 @@ def arm(
                 )
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
-            raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.connection)) from None
+            raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.planner)) from None
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=options.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
-        notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.connection.target, armed))
+        notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.info.target, armed))
         for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
-        if watch.connection.holds_events:
-            wanted = watch.connection.lower(probe, DEFAULT_GROUP)
+        if watch.info.holds_events:
+            wanted = watch.planner.lower(probe, DEFAULT_GROUP)
         for path, fields in unwanted_fields(armed.plan, wanted).items():
             events[path] = events.get(path, fields) & fields
     return events
@@ -252,7 +252,7 @@ def _until_over(
         flush_output()
         if printer.enough or watch.ended:
             break
-        if due and watch.connection.target.is_kernel:
+        if due and watch.info.target.is_kernel:
             with contextlib.suppress(TargetLost):
                 watch.counts()  # stops a storm as well
                 print_stopped_probes(watch)
@@ -282,7 +282,7 @@ def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: 
         (watch.store.late, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
         (unvalued, "calls printed without values: their events were dropped before"),
-        (unshown, "events came too fast to be given out: they are left out"),
+        (unshown, "events arrived too fast to be written: they are left out"),
         (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
     for number, what in losses:
@@ -328,7 +328,7 @@ def disarm_all(watch: Watch) -> int:
     with contextlib.suppress(OSError), at_priority(Level.ERROR):  # the terminal may be gone
         if lost:
             why = f"{plain(str(lost[0]))}\n  " if is_first_report(lost[0]) else ""
-            print(f"probewright: {why}{plain(what_becomes(watch.connection.target))}", file=sys.stderr)
+            print(f"probewright: {why}{plain(what_becomes(watch.info.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, SettingChanged):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)

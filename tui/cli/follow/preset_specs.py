@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from events.record import Record
-from kernel.connection.planner import Connection
+from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
 from kernel.watch.watch import Watch
@@ -89,7 +89,7 @@ def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str,
     return wanted
 
 
-def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmPlan:
+def expand(wanted: Sequence[PresetChoice | str], planner: Planner) -> ArmPlan:
     """Replace each preset by its specifications.
 
     Raises:
@@ -102,7 +102,7 @@ def expand(wanted: Sequence[PresetChoice | str], connection: Connection) -> ArmP
         if isinstance(one, str):
             specs.append(one)
             continue
-        own, least = _specs(one, connection), least_latency(*one)
+        own, least = _specs(one, planner), least_latency(*one)
         specs += own
         calls |= one.preset.view is PresetView.CALLS
         for subject in (parse_armable(spec).subject for spec in own):
@@ -152,8 +152,8 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _specs(choice: PresetChoice, connection: Connection) -> list[str]:
-    judgement = judge(*choice, connection.check, connection.facts.machine)
+def _specs(choice: PresetChoice, planner: Planner) -> list[str]:
+    judgement = judge(*choice, planner.check, planner.info.facts.machine)
     for one in judgement.probes:
         if one.plan is None:
             raise ProbeRefused(one.verdict)

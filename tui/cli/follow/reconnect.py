@@ -79,7 +79,7 @@ def reconnect(
     """
     # A signal may have arrived in a section that must not be interrupted, and ended in this loss.
     patience = 0.0 if is_stop_requested() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
-    reachable_unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
+    reachable_unarmed = watch.session is None and can_be_reached_again(watch.info.target)
     if patience <= 0 or not (reachable_unarmed or can_come_back(watch)):
         return False
     attempt = ReconnectAttempt(watch, patience=patience)
@@ -111,10 +111,10 @@ def _replace_paths(events: Collection[str], back: Reconnected) -> None:
 
 def print_outages(watch: Watch) -> None:
     """Print on standard error how long the connection was lost, if it was."""
-    if len(watch.cuts) == 1 and watch.connection.holds_events:
+    if len(watch.cuts) == 1 and watch.info.holds_events:
         print_message(watch.cuts[0].text)
     elif gap := total_outage_text(watch.cuts):
-        print_message(f"the line was cut: events of {gap} lost")
+        print_message(f"disconnected: events of {gap} lost")
 
 
 def print_message(text: str) -> None:

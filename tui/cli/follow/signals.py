@@ -121,7 +121,7 @@ class stoppable:  # noqa: N801 - used as a with statement
 def print_forced_stop() -> None:
     """Print that the end was `Forced`."""
     with contextlib.suppress(OSError):  # the terminal may be gone
-        print("probewright: ended at once: not all that came was given out", file=sys.stderr)
+        print("probewright: interrupted: some received events were not written", file=sys.stderr)
 
 
 def discard_output() -> None:

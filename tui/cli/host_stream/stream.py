@@ -249,8 +249,7 @@ class HostStream:
         """Print a rejection as a command for one host does, once if several hosts have the same."""
         if refusal.command in _typed_forms(self._order):  # else the probe is a preset's, and nobody mistyped it
             refusal = (
-                host.ask(lambda connection: rejection_with_corrections(refusal.command, refusal, connection))
-                or refusal
+                host.ask(lambda planner: rejection_with_corrections(refusal.command, refusal, planner)) or refusal
             )
         why = f": {refusal.error.message}" if refusal.error is not None else ""
         _print_line(host, f"{host.state}: {refusal.command}{why}")

@@ -120,7 +120,7 @@ class CallsView(TableView):
     def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without any probe at both ends."""
         paired = self.pane.shown is None or ends_of(watch.known.plans)
-        recorded = not watch.connection.target.is_kernel
+        recorded = not watch.info.target.is_kernel
         return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
 
     def note(self, watch: Watch) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from events.names.kallsyms import Symbols
     from events.record import Record
-    from kernel.connection.planner import Connection
+    from kernel.connection.kernel_info import KernelInfo
 
 _IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
 """Symbols around the functions that enter interrupts (include/linux/interrupt.h, __irq_entry)."""
@@ -55,14 +55,14 @@ class ArgumentValues(NamedTuple):
 class GraphNames:
     """Names of one target. Functions are addresses until the target's symbols are loaded."""
 
-    def __init__(self, connection: Connection, *, whole: bool = False) -> None:
+    def __init__(self, info: KernelInfo, *, whole: bool = False) -> None:
         """Set the connection; `whole`: pointers have all their digits, for output without a screen."""
         self._short: Callable[[int], str] = hex if whole else _short
         self._more = "..." if whole else "…"
         self._most = None if whole else _MOST_UNNAMED
-        self._connection = connection
-        self._namer = connection.namer()
-        self._types = ArgumentTypes(connection.btf) if connection.btf else None
+        self._info = info
+        self._namer = info.namer()
+        self._types = ArgumentTypes(info.btf) if info.btf else None
         self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
         """Return the name of the function at an address, `name [module]` for a module's."""
         self._return_type = lru_cache(maxsize=4096)(self._look_up_return)
@@ -71,7 +71,7 @@ class GraphNames:
     @property
     def symbols(self) -> Symbols | None:
         """Symbols; None: not loaded, or hidden by the kernel."""
-        return self._connection.loaded_symbols
+        return self._info.loaded_symbols
 
     def forget(self) -> None:
         """Clear cached names after symbols were loaded."""
@@ -179,7 +179,7 @@ class GraphNames:
 
     def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
         """Return the BTF type, bits and sign of a function's result; 0 bits: void; None: unknown."""
-        btf = self._connection.btf
+        btf = self._info.btf
         func = btf.function(function) if btf else None
         if btf is None or func is None:
             return None

@@ -75,7 +75,7 @@ class GraphView(TableView):
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
         shown = self._model_of(watch, store)
-        if shown.growing.traced and not watch.connection.symbols_read:
+        if shown.growing.traced and not watch.info.symbols_read:
             return True  # wait until the first row has its name
         waiting = shown.growing.behind
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
@@ -107,7 +107,7 @@ class GraphView(TableView):
                 self.graph.show(GraphRows(shown))
             return shown
         if self._names is None or self._watching is not watch:
-            self._names = GraphNames(watch.connection)
+            self._names = GraphNames(watch.info)
         calls = CallTexts(watch, store)
         calls.learn()
         self._watching = watch
@@ -168,7 +168,7 @@ class GraphView(TableView):
         has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
         if has or (watch.live and not watch.armed.probes):
             return ""
-        return f"no calls: {TRACE_CALLS if watch.connection.target.is_kernel else RUNNING_KERNEL}"
+        return f"no calls: {TRACE_CALLS if watch.info.target.is_kernel else RUNNING_KERNEL}"
 
     def note(self, watch: Watch) -> str:
         """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
@@ -181,7 +181,7 @@ class GraphView(TableView):
     def _note(self, watch: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no call came yet"
-        if self._shown.growing.traced and not watch.connection.symbols_read:
+        if self._shown.growing.traced and not watch.info.symbols_read:
             return "reading symbols"
         held = watch.live and not self.place.following
         counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watch))))
@@ -189,7 +189,7 @@ class GraphView(TableView):
             return state
         if watch.live:
             return counted
-        if self._shown.growing.traced and watch.connection.target.is_kernel and not watch.ended:
+        if self._shown.growing.traced and watch.info.target.is_kernel and not watch.ended:
             state = "the tracer is being taken away" if watch.queue.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watch))))

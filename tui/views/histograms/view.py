@@ -79,7 +79,7 @@ class HistogramsView(View):
         """Return the text for a watch without a hist trigger."""
         if self._error or events_with_tables(watch.armed):
             return ""
-        return _NONE if watch.connection.target.is_kernel else _NONE_RECORDED
+        return _NONE if watch.info.target.is_kernel else _NONE_RECORDED
 
     def note(self, watch: Watch) -> str:
         """Return the error, or the progress, or the note on the events."""

@@ -114,7 +114,7 @@ def _latencies(watch: Watch, summary: Summary) -> Bars:
 def _no_latency(watch: Watch, summary: Summary) -> str:
     """Return why there are no latencies."""
     if not any(event.frame for plan in watch.known.plans for event in plan.events):
-        return f"no probe has both ends: {BOTH_ENDS if watch.connection.target.is_kernel else RUNNING_KERNEL}"
+        return f"no probe has both ends: {BOTH_ENDS if watch.info.target.is_kernel else RUNNING_KERNEL}"
     if summary.seen < summary.of and not summary.behind:
         return "no ended call passes the filter" if summary.seen else "no event passes the filter"
     return "no call has ended yet"
