@@ -1,4 +1,4 @@
-"""What is played for the pictures: the spine, from a function's name to its events, on the shipped recording."""
+"""Play the scenes of the pictures on the shipped recording, from the name of a function to its events."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def live(stage: Stage) -> None:
 
 
 async def calls(stage: Stage) -> None:
-    """What each call changed between its entry and its exit."""
+    """Show the values that each call changed between its entry and its exit."""
     await stage.press("x")
     await stage.sees("210 pairs")
     await stage.sees("4096  count")

@@ -19,7 +19,7 @@ _FAMILY = re.compile(r"font-family: [^;]*;")
 _LOCAL_FAMILY = "font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace;"
 _SIZE = "font-size: 20px;"
 _SIZE_OF_CELL = "font-size: 20.26px;"
-"""What makes a letter as wide as a cell, for viewers that do not know `textLength`."""
+"""Size of letters as wide as a cell, for viewers that do not know `textLength`."""
 
 
 class Stage:
@@ -56,7 +56,7 @@ class Stage:
 
     @property
     def text(self) -> str:
-        """What is on the screen, without its colours."""
+        """Text on the screen, without its colours."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     def save(self, name: str) -> None:
