@@ -20,11 +20,13 @@ MODULES = "/proc/modules"
 _MOST_MODULES = 1000
 
 
-class ListReader(Protocol):
+class FileReader(Protocol):
+    """Reader of many files of a remote host in one round trip."""
+
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]: ...
 
 
-def key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused]) -> str:
+def boot_key(reader: FileReader, target: str, contents: Mapping[str, bytes | FileRefused]) -> str:
     """Return a key that changes with the boot and with each module; empty if one of them can't be identified.
 
     Args:
@@ -57,25 +59,25 @@ def key(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefu
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 
-def unchanged(reader: ListReader, target: str, contents: Mapping[str, bytes | FileRefused], before: str) -> bool:
-    """Return whether the key is still `before`: a module loaded meanwhile would be in a list, but not in its key."""
-    return bool(before) and key(reader, target, {**contents, **reader.ahead([MODULES])}) == before
+def unchanged(reader: FileReader, target: str, contents: Mapping[str, bytes | FileRefused], key: str) -> bool:
+    """Return whether the key is still so: a module loaded meanwhile would be in a list, but not in its key."""
+    return bool(key) and boot_key(reader, target, {**contents, **reader.ahead([MODULES])}) == key
 
 
-def load(target: str, path: str, at: str) -> bytes | None:
+def load(target: str, path: str, key: str) -> bytes | None:
     """Return the content of a file under a key; None: not cached."""
-    return btf_cache.load(_name(target, path, at)) if at else None
+    return btf_cache.load(_name(target, path, key)) if key else None
 
 
-def save(target: str, path: str, at: str, data: bytes) -> None:
+def save(target: str, path: str, key: str, data: bytes) -> None:
     """Write the content of a file under a key, replacing those of other boots or other sets of modules."""
-    name = _name(target, path, at)
+    name = _name(target, path, key)
     with contextlib.suppress(OSError):  # a full or read-only disk costs time only
-        for stale in btf_cache.folder().glob(f"{name.removesuffix(at)}*"):
+        for stale in btf_cache.folder().glob(f"{name.removesuffix(key)}*"):
             stale.unlink(missing_ok=True)
         btf_cache.save(name, data)
 
 
-def _name(target: str, path: str, at: str) -> str:
+def _name(target: str, path: str, key: str) -> str:
     digest = hashlib.sha256(encode_text(f"{target}\n{path}")).hexdigest()[:16]
-    return f"list-{digest}-{at}"
+    return f"list-{digest}-{key}"

@@ -14,18 +14,18 @@ LISTS = ("/sys/kernel/tracing/available_filter_functions", "/sys/kernel/debug/kp
 
 
 def fetch(
-    reader: boot_cache.ListReader, target: str, contents: Mapping[str, bytes | FileRefused]
+    reader: boot_cache.FileReader, target: str, contents: Mapping[str, bytes | FileRefused]
 ) -> Mapping[str, bytes | FileRefused]:
     """Return the lists, cached if the key is equal; empty if the dialect can't read many files at once.
 
     Args:
         reader: reads files of the target.
         target: the user's name of the target.
-        contents: file contents just read, as for `boot_cache.key`.
+        contents: file contents just read, as for `boot_cache.boot_key`.
     """
     if not contents:
         return {}
-    key = boot_cache.key(reader, target, contents)
+    key = boot_cache.boot_key(reader, target, contents)
     lists: dict[str, bytes | FileRefused] = {}
     for path in LISTS:
         entry = boot_cache.load(target, path, key)

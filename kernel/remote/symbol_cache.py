@@ -13,10 +13,10 @@ from kernel.remote import boot_cache
 
 KALLSYMS = "/proc/kallsyms"
 _OVERLAP = 4096
-"""Bytes of the cached part that are read again with the end: the same only if addresses and rights are."""
+"""Bytes of the cached part that are read again with the end: they differ where addresses or rights do."""
 
 
-class SymbolReader(boot_cache.ListReader, Protocol):
+class SymbolReader(boot_cache.FileReader, Protocol):
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
 
 
@@ -29,7 +29,7 @@ def fetch(reader: SymbolReader, target: str, limit: int) -> bytes:
         limit: bytes; a table that reaches it is not cached.
     """
     contents = reader.ahead([boot_cache.BOOT, boot_cache.MODULES])
-    key = boot_cache.key(reader, target, contents) if contents else ""
+    key = boot_cache.boot_key(reader, target, contents) if contents else ""
     lasting = boot_cache.load(target, KALLSYMS, key)
     if lasting is not None and (table := _completed(reader, lasting, limit)):
         return table
