@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import tempfile
+import time
 import zlib
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +27,10 @@ from kernel.safe_files.ownership import distrust_reason
 MAX_BTF = 64 << 20
 """Bytes; the BTF of the largest kernels is 15 MB."""
 _MAGIC = b"probewright btf 1\n"
+_UNFINISHED = "unfinished-"
+"""Beginning of the name of a file that is being written."""
+_WRITE_SECONDS = 3600
+"""Seconds after which nobody writes such a file any more."""
 
 
 class BtfReader(Protocol):
@@ -89,7 +94,11 @@ def save(key: str, btf: bytes) -> None:
     folder().mkdir(parents=True, exist_ok=True)
     if reason := distrust_reason(folder()):
         raise PermissionError(errno.EPERM, reason)
-    fd, name = tempfile.mkstemp(dir=folder())
+    for unfinished in folder().glob(f"{_UNFINISHED}*"):  # of a process that was killed meanwhile
+        with contextlib.suppress(OSError):
+            if unfinished.stat().st_mtime < time.time() - _WRITE_SECONDS:
+                unfinished.unlink()
+    fd, name = tempfile.mkstemp(dir=folder(), prefix=_UNFINISHED)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(_MAGIC + hashlib.sha256(btf).digest() + zlib.compress(btf, 1))

@@ -65,6 +65,16 @@ def test_another_kernel_host_or_module_is_another_entry(folder: Path) -> None:
     assert len(entries(folder)) == 3
 
 
+def test_a_file_that_a_killed_process_had_begun_goes_with_the_next_entry(folder: Path) -> None:
+    btf_cache.save("first", BTF)
+    old, new = folder / "unfinished-old", folder / "unfinished-new"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    btf_cache.save("second", BTF)
+    assert [path.name for path in entries(folder)] == ["first", "second", "unfinished-new"]
+
+
 DAMAGE = {
     "cut": lambda data: data[:-30],
     "header only": lambda data: data[:30],
