@@ -41,9 +41,9 @@ def arm(
     armed_before = armed_with_other_filter(watch, probe)
     try:
         if armed_before is not None and isinstance(probe, Probe | UserProbe):
-            watch.change_filter(armed_before, probe.filter)
+            watch.armed.change_filter(armed_before, probe.filter)
             return ProbeArmed(probe, ("it was armed already: only its filter is another one now",))
-        armed = watch.arm(
+        armed = watch.armed.arm(
             probe,
             at_any_rate=at_any_rate or count_only,
             mode=Mode.COUNT if count_only else Mode.RECORD,
@@ -70,7 +70,7 @@ def armed_with_other_filter(watch: Watch, probe: Armable) -> Armed | None:
     if not isinstance(probe, Probe | UserProbe):
         return None
     plain = replace(probe, filter="")
-    for armed in watch.armed:
+    for armed in watch.armed.probes:
         other = armed.plan.probe
         if isinstance(other, Probe | UserProbe) and other != probe and replace(other, filter="") == plain:
             return armed
@@ -83,8 +83,8 @@ def disarm(watch: Watch, probes: Sequence[Armed]) -> Disarmed:
     disarmed: list[tuple[Plan, ArmedState]] = []
     for armed in probes:
         try:
-            state = watch.told_to(armed)
-            failures += failure_lines(watch.disarm(armed))
+            state = watch.armed.told_to(armed)
+            failures += failure_lines(watch.armed.disarm(armed))
             disarmed.append((armed.plan, state))
         except KernelError as error:
             failures.append(str(error))
@@ -96,11 +96,11 @@ def arm_back(watch: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
     refused: list[str] = []
     for plan, state in gone:
         try:
-            again = watch.arm_back(plan, state)
+            again = watch.armed.arm_back(plan, state)
             refused += [f"{text}: {error}" for text, error in again.refused]
         except KernelError as error:
             refused.append(f"{plan.probe.subject}: {error}")
-    names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed]))
+    names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed.probes]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
 
@@ -136,7 +136,7 @@ def resize(watch: Watch, kb: int) -> Remedied:
         return Remedied("nothing is armed", failed=True)
     try:
         before = session.buffer_kb
-        watch.resize(kb)
+        watch.queue.resize(kb)
         text = f"the buffer of each CPU has {session.buffer_kb} KB now"
         return Remedied(text, back=lambda watch: resize(watch, before))
     except KernelError as error:
@@ -148,7 +148,7 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     name = armed.plan.probe.subject
     before = watch.session.probes.mode(armed) if watch.session is not None else mode
     try:
-        failures = watch.switch(armed, mode)
+        failures = watch.armed.switch(armed, mode)
     except KernelError as error:
         return Remedied(f"{name}: {error}", failed=True)
     if failures:
@@ -159,7 +159,7 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
 
 def _current(watch: Watch, armed: Armed) -> Armed:
     """Return a probe in its current form: with another filter or plan it is another value."""
-    return next((one for one in watch.armed if one.key == armed.key), armed)
+    return next((one for one in watch.armed.probes if one.key == armed.key), armed)
 
 
 def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
@@ -167,7 +167,7 @@ def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
     probe = armed.plan.probe
     name, before = probe.subject, probe.filter if isinstance(probe, Probe | UserProbe) else ""
     try:
-        watch.change_filter(armed, text)
+        watch.armed.change_filter(armed, text)
     except (KernelError, CannotLower) as error:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
@@ -186,7 +186,7 @@ def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
     """Let the kretprobes of a probe follow `number` calls at once; waits for the kernel."""
     name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
     try:
-        watch.rearm(armed, with_maxactive(armed.plan, number))
+        watch.armed.rearm(armed, with_maxactive(armed.plan, number))
     except KernelError as error:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
@@ -198,7 +198,7 @@ def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
 def add_trigger(watch: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:
     """Give an event of a probe a trigger; waits for the kernel."""
     try:
-        watch.add_trigger(armed, event, text)
+        watch.armed.add_trigger(armed, event, text)
     except KernelError as error:
         return Remedied(f"{text}: {error}", failed=True)
     note = trigger_note(text, event.filter)

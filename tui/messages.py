@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from kernel.attach.explain import AttachExplainer
     from kernel.connection.kernel_info import KernelInfo
     from kernel.errors import KernelError
-    from kernel.graph.watch import GraphWatch
     from kernel.guards.loss_counts import LossCounts
     from kernel.session.rearm import ArmedState
     from kernel.watch.reconnect import Reconnected
@@ -231,7 +230,7 @@ class HostsChanged(Message):
 class GraphStarted(Message):
     """The function_graph tracer runs."""
 
-    def __init__(self, watch: GraphWatch, failures: tuple[str, ...]) -> None:
+    def __init__(self, watch: Watch, failures: tuple[str, ...]) -> None:
         super().__init__()
         self.watching = watch
         self.failures = failures

@@ -97,7 +97,7 @@ class RefreshLoop:
         self._stop_counting()
         self._fresh = True
         if watch is not None:
-            watch.on_data = self._wake
+            watch.queue.on_data = self._wake
 
     def _wake(self) -> None:
         """Post `DataArrived`; the pump's thread calls."""
@@ -105,7 +105,7 @@ class RefreshLoop:
 
     def data_came(self) -> None:
         """Call the next tick after a pause."""
-        self.ticks.due(soon=self._watching is not None and self._watching.behind)
+        self.ticks.due(soon=self._watching is not None and self._watching.intake.behind)
 
     def _tick(self) -> None:
         watch = self._watching
@@ -113,9 +113,9 @@ class RefreshLoop:
             return
         watch.tick(BUDGET)
         # If one tick is not enough for the new events, several ticks share one picture.
-        if not watch.behind or time.monotonic() - self._shown >= SLOWEST:
+        if not watch.intake.behind or time.monotonic() - self._shown >= SLOWEST:
             self._show()
-        if watch.unsettled:
+        if watch.intake.unsettled:
             self.data_came()
 
     def _show(self) -> None:

@@ -110,28 +110,28 @@ def arm_on_host(watch: Watch, order: ArmRequest) -> ArmResult:
     """
     if not order.wanted:
         return ArmResult(notes=tuple(_add_trigger(watch, text) for text in order.triggers))
-    probes, notes = probes_for(watch.planner, order, [armed.plan.probe for armed in watch.armed])
+    probes, notes = probes_for(watch.planner, order, [armed.plan.probe for armed in watch.armed.probes])
     armed_now = []
-    together = not watch.armed  # else the armed probes would miss events meanwhile
+    together = not watch.armed.probes  # else the armed probes would miss events meanwhile
     try:
         if together:
-            watch.hold_recording()
+            watch.armed.hold_recording()
         for probe in probes:
-            armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
+            armed = watch.armed.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
             armed_now.append(armed)
             notes += [*armed.plan.losses, *trigger_notes(armed.plan, order.triggers)]
             notes += text_note(watch.info.target, armed)
     except BaseException as error:
         for armed in reversed(armed_now):
             with contextlib.suppress(KernelError):  # a lost connection is reported by itself
-                watch.disarm(armed)
+                watch.armed.disarm(armed)
         if isinstance(error, CannotLower):
             raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
         raise
     finally:
         with contextlib.suppress(KernelError):  # a lost connection is reported by itself
             if together:
-                watch.record_together()
+                watch.armed.record_together()
     # Plan.lines has no line for an event that already exists in the kernel.
     lines = tuple(line for armed in armed_now for line in armed.plan.lines)
     return ArmResult(lines, tuple(dict.fromkeys(notes)))
@@ -142,16 +142,16 @@ def _add_trigger(watch: Watch, text: str) -> str:
 
     Raises ProbeRefused if no event supports it, TargetUnusable if no probe is armed, and as `Watch.add_trigger` does.
     """
-    if not watch.armed:
+    if not watch.armed.probes:
         raise TargetUnusable(f"no probe is armed here that could take the trigger {text}")
     verdicts = {
         (armed, event): watch.planner.trigger_verdict(armed.plan, event, text)
-        for armed in watch.armed
+        for armed in watch.armed.probes
         for event in armed.plan.events
     }
     takers = [place for place, verdict in verdicts.items() if verdict.ok]
     if not takers:
         raise ProbeRefused(next(iter(verdicts.values())))
     for armed, event in takers:
-        watch.add_trigger(armed, event, text)
+        watch.armed.add_trigger(armed, event, text)
     return f"{text} on {', '.join(event.event for _, event in takers)}"

@@ -22,7 +22,7 @@ from kernel.hosts.merged_events import MergedEvents
 from kernel.hosts.names import host_names
 from kernel.hosts.opening import open_host
 from kernel.hosts.reconnects import HostReconnects
-from kernel.watch.clocks import local_clock
+from kernel.watch.clocks.readings import local_clock
 from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_come_back, cut_silent
 from kernel.watch.watch import Watch
 
@@ -195,7 +195,7 @@ class Fleet:
         new = 0
         while True:
             new += self.tick(0.1)
-            if not any(watch.behind for watch in watches):
+            if not any(watch.intake.behind for watch in watches):
                 break
         for host in self.hosts:
             if host.watch is not None and host.watch.store is not None:
@@ -216,7 +216,7 @@ class Fleet:
             watch.hurry(time.monotonic())
         # Threads apart from `_lookers`: a look in progress may wait for that very answer.
         with ThreadPoolExecutor(max(1, len(silent)), "silent") as askers:
-            wait([askers.submit(watch.last_look) for watch in silent])
+            wait([askers.submit(watch.losses.final) for watch in silent])
 
     def _end_reading(self, watches: Sequence[Watch]) -> None:
         """Read the present content of all hosts' buffers, side by side, then end reading."""
@@ -228,7 +228,7 @@ class Fleet:
             return
         if host.names is not None:
             names, host.names = host.names, None
-            watch.know_names(names)
+            watch.intake.know_names(names)
         watch.tick(budget)
         if collecting:
             self._collect(host)

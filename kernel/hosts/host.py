@@ -16,7 +16,7 @@ from kernel.guards.limits import Limits, TooFast
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest, ArmResult, arm_on_host
-from kernel.watch.clocks import read_clock
+from kernel.watch.clocks.readings import read_clock
 from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, what_becomes
 from kernel.watch.watch import Watch
@@ -193,7 +193,7 @@ class Host:
                 self._set_failed(HostState.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
             if self.state is not HostState.REFUSED:
                 return HostAnswer.TAKEN
-            if previous_state is HostState.ARMED and self.watch.armed:
+            if previous_state is HostState.ARMED and self.watch.armed.probes:
                 self.state = HostState.ARMED  # probes armed before go on; `why` is the reason of the rejection
             return HostAnswer.REFUSED
 
@@ -205,7 +205,7 @@ class Host:
                 return HostAnswer.NOT_NOW
             if watch is None or self.state not in (HostState.ARMED, HostState.REFUSED):
                 return HostAnswer.TAKEN
-            failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
+            failures = [failure for armed in watch.armed.probes for failure in watch.armed.disarm(armed)]
             # Effects left behind a lost connection are undone by the remote agent.
             self.left = tuple(str(failure.error) for failure in failures if not isinstance(failure.error, TargetLost))
             self.done = ArmResult()
@@ -290,8 +290,10 @@ class Host:
             self.why = "; ".join(f"not armed again: {text}" for text in reconnected.refused)
             self.remedy = "take all away, and arm it anew"
         if reconnected.again or reconnected.refused:
-            self.state = HostState.ARMED if watch.armed else HostState.REFUSED
-        self.done = ArmResult(tuple(line for armed in watch.armed for line in armed.plan.lines), self.done.notes)
+            self.state = HostState.ARMED if watch.armed.probes else HostState.REFUSED
+        self.done = ArmResult(
+            tuple(line for armed in watch.armed.probes for line in armed.plan.lines), self.done.notes
+        )
 
     def lost(self, error: KernelError) -> None:
         """Mark the connection or the machine as lost."""
@@ -335,9 +337,9 @@ class Host:
     def _read_tables(self, watch: Watch) -> None:
         """Read the tables as they are; on failure the previous ones stay."""
         try:
-            if self.state is HostState.LOST and events_with_tables(watch):
+            if self.state is HostState.LOST and events_with_tables(watch.armed):
                 raise KernelError(self.why)
-            self.tables, self.tables_error = tuple(read_tables(watch)), ""
+            self.tables, self.tables_error = tuple(read_tables(watch.armed)), ""
         except KernelError as error:
             self.tables_error = str(error)
 
@@ -359,5 +361,7 @@ def _rejection_text(error: ProbeRefused) -> str:
 
 def _load_symbols(watch: Watch, reconnected: Reconnected) -> None:
     """Reload symbols after a reboot, which changes their addresses."""
-    if reconnected.cut.booted and (watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed))):
+    if reconnected.cut.booted and (
+        watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed.probes))
+    ):
         watch.info.load_symbols()

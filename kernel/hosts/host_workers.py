@@ -107,7 +107,7 @@ class HostWorkers:
             if host.state is HostState.WAITING:
                 self._do(lambda: host.open(self._opener, self._now, self._cancel))
                 if host.watch is not None:
-                    host.watch.on_data = self._on_data
+                    host.watch.queue.on_data = self._on_data
             while not (worker.over or self._cancel.is_set()) and self._step(host, worker):
                 pass
 

@@ -30,12 +30,12 @@ class HistTable(NamedTuple):
     """
 
 
-def events_with_tables(watch: ArmedSet) -> tuple[PlannedEvent, ...]:
+def events_with_tables(armed_set: ArmedSet) -> tuple[PlannedEvent, ...]:
     """Return the events of armed probes that have such a trigger, each once. Never waits.
 
     Triggers of events that are not recorded measure a `lat:`, and are left out.
     """
-    session = watch.session
+    session = armed_set.session
     if not isinstance(session, Session):
         return ()
     current = {
@@ -50,18 +50,18 @@ def events_with_tables(watch: ArmedSet) -> tuple[PlannedEvent, ...]:
     return tuple(events.values())
 
 
-def read_tables(watch: ArmedSet) -> Iterator[HistTable]:
+def read_tables(armed_set: ArmedSet) -> Iterator[HistTable]:
     """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and as `histograms_of`
     does.
     """
-    session = watch.session
+    session = armed_set.session
     if not isinstance(session, Session):
         return
-    for event in events_with_tables(watch):
+    for event in events_with_tables(armed_set):
         try:
             text = session.instance.read(f"events/{event.path}/hist")
         except FileRefused:
-            if event not in events_with_tables(watch):
+            if event not in events_with_tables(armed_set):
                 continue  # its probe was disarmed meanwhile
             raise
         for histogram in histograms_of(session, event.path, text):

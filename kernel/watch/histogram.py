@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from events.summary.hist_text import Histogram
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.session.armed import Armed
 from kernel.session.session import Session
+from kernel.watch.armed_set import ArmedSet
 from kernel.watch.counting_states import (
     CountingState,
     Phase,
@@ -30,9 +31,6 @@ from kernel.watch.counting_states import (
 from kernel.watch.hist_tables import histograms_of
 from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_listed_as, plan_histograms
 from probes.plans.plan import PlannedEvent
-
-if TYPE_CHECKING:
-    from kernel.watch.armed_set import ArmedSet
 
 _CLOCK = re.compile(r"\[([\w-]+)\]")
 
@@ -55,13 +53,13 @@ class _Field(NamedTuple):
 
 
 class Histograms:
-    """Histograms of the probes of one watch (`ArmedSet.histograms`).
+    """Histograms of the probes of one watch (`Watch.histograms`).
 
     Every method waits for the kernel, and belongs into a worker; `phase` does not wait.
     """
 
-    def __init__(self, watch: ArmedSet) -> None:
-        self.watch = watch
+    def __init__(self, armed: ArmedSet) -> None:
+        self._armed = armed
         self.state = CountingState()
         """Replaced as a whole; any thread may look at it."""
         self._keeping: dict[object, HistogramTriggers] = {}
@@ -73,18 +71,18 @@ class Histograms:
         self._seen: Session | None = None
         """Session that the state is about."""
         self._changing = threading.RLock()
-        watch.on_comeback = self._came_back
+        armed.on_comeback = self._came_back
 
     @property
     def phase(self) -> Phase:
         """State of counting of what is armed now. Never waits."""
-        return self.state.armed({armed.key for armed in self.watch.armed}).phase
+        return self.state.armed({armed.key for armed in self._armed.probes}).phase
 
     @property
     def counting(self) -> tuple[Armed, ...]:
         """Probes that only count, by our doing, and are still armed."""
         counted = self.state.counted
-        return tuple(armed for armed in self.watch.armed if armed.key in counted)
+        return tuple(armed for armed in self._armed.probes if armed.key in counted)
 
     def begin(
         self, probes: Sequence[Armed], fields: Sequence[tuple[str, str]] = (), *, recording: bool = False
@@ -198,7 +196,7 @@ class Histograms:
         armed = {one.key: one for one in session.probes.armed}
         if isinstance(step, SwitchMode):
             if step.key in armed:
-                self.watch.switch(armed[step.key], step.mode)
+                self._armed.switch(armed[step.key], step.mode)
         elif isinstance(step, WriteTriggers):
             self._write(session, [armed[key] for key in step.keys if key in armed])
         elif isinstance(step, ZeroCounts):
@@ -217,7 +215,7 @@ class Histograms:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))
         with session.stillness.hold():
-            self.watch.mark_gap()
+            self._armed.mark_gap()
             for armed in probes:
                 mine = [one for one in self._fields if one.key is armed.key]
                 fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
@@ -247,7 +245,7 @@ class Histograms:
                 ][:1]
 
     def _session(self) -> Session:
-        session = self.watch.session
+        session = self._armed.session
         if not isinstance(session, Session):
             raise TargetUnusable("there is no kernel here that could count")
         return session

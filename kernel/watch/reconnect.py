@@ -256,7 +256,7 @@ class ReconnectAttempt:
 
         What was heard last was made before: from there on events are missing, and none is missing that came.
         """
-        from kernel.watch.clocks import read_clock  # and numpy
+        from kernel.watch.clocks.readings import read_clock  # and numpy
 
         now, heard = time.monotonic_ns(), int(self._heard * 1e9)
         reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)
@@ -275,10 +275,10 @@ class ReconnectAttempt:
 
         def make(old: AnySession) -> tuple[AnySession, Outage]:
             known: list[Outage] = []
-            session = self.watch.another_session(lambda session: known.append(self._cut(session)))
+            session = self.watch.queue.reopen(lambda session: known.append(self._cut(session)))
             try:
-                if self.watch.wanted_kb:
-                    session.resize(self.watch.wanted_kb)
+                if self.watch.queue.wanted_kb:
+                    session.resize(self.watch.queue.wanted_kb)
                 if not known:
                     session.stillness.begin()
                 for armed in old.probes.armed:
@@ -291,7 +291,7 @@ class ReconnectAttempt:
             except BaseException:
                 session.close()
                 raise
-            recorded = bool(self.watch.traces) or any(
+            recorded = bool(self.watch.queue.source.traces) or any(
                 old.probes.mode(armed) is not Mode.OFF for armed in old.probes.armed
             )
             return session, known[0]._replace(missing=recorded)
@@ -299,7 +299,7 @@ class ReconnectAttempt:
         cut = self.watch.exchange(make)
         if self._booted:
             self.watch.info.forget_symbols()
-        self.watch.on_comeback()
+        self.watch.armed.on_comeback()
         return Reconnected(cut, tuple(again), tuple(refused))
 
 

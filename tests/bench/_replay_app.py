@@ -23,7 +23,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-import kernel.watch.armed_set
+import kernel.session.protocol
 import tui.app.app
 from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
@@ -223,7 +223,7 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         sessions.append(RateSession(target, rate))
         return sessions[0]
 
-    kernel.watch.armed_set.open_session = session_of  # type: ignore[assignment]
+    kernel.session.protocol.open_session = session_of  # type: ignore[assignment]
     Watch.__init__.__defaults__ = (SCREEN._replace(rows=store_bytes), *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()
@@ -251,7 +251,7 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         quiet = 0
         while quiet < 5:  # the last ticks; in the midst of one nothing may seem left to do
             time.sleep(0.1)
-            quiet = 0 if app.watching is None or app.watching.unsettled else quiet + 1
+            quiet = 0 if app.watching is None or app.watching.intake.unsettled else quiet + 1
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}

@@ -87,7 +87,7 @@ def material() -> Watch:
         watch = Watch(Planner(KernelInfo(open_target(str(path)))))
         watch.info.load_symbols()
         watch.begin()
-        watch.store = filled(Recording.open(path))
+        watch.intake.store = filled(Recording.open(path))
         return watch
 
 

@@ -20,7 +20,7 @@ from events.recording.reader import Recording, RecordingWriter
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.lab.guest import boot
 from kernel.lab.target import connect
 from probes.plans.graph_plan import GraphPlan
@@ -40,12 +40,12 @@ def record(kernel: str, path: Path) -> None:
     """Trace the work on a guest."""
     machine = boot(kernel, python=True, workload=False)
     planner = Planner(KernelInfo(connect(machine, f"lab:{kernel}", owned=True)))
-    watch = GraphWatch(planner, GraphPlan(ROOTS, max_depth=7, switches=True))
+    watch = graph_watch(planner, GraphPlan(ROOTS, max_depth=7, switches=True))
     try:
         watch.begin()
         watch.record_to(path)
         machine.run(WORK)
-        watch.settle()
+        watch.intake.settle()
         watch.stop_recording()
     finally:
         watch.close()

@@ -196,7 +196,7 @@ def _watched_by_shell(data: bytes) -> None:
         watch = Watch(planner)
         closing.append(watch.close)
         with contextlib.suppress(CannotLower):
-            watch.arm(parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
+            watch.armed.arm(parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
         for _ in range(3):
             watch.tick(0.01)
             watch.counts()

@@ -130,7 +130,7 @@ async def test_a_recording_opens_at_its_events(recording):
         await until(lambda: app.watching and app.watching.ended, pilot)
         assert app.watching and app.watching.store
         assert len(app.watching.store) == app.watching.store.next_seq > 100
-        assert len(app.watching.armed) == len(Recording.open(recording).plans)
+        assert len(app.watching.armed.probes) == len(Recording.open(recording).plans)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ async def test_what_it_holds_is_shown_again(recording):
         await pilot.press("x", "enter")
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
         assert app.watching is not None
-        assert [armed.plan.probe.subject for armed in app.watching.armed].count("vfs_read") == 1
+        assert [armed.plan.probe.subject for armed in app.watching.armed.probes].count("vfs_read") == 1
         await until(lambda: any("vfs_read__exit" in line for line in screen_text(app)), pilot)
 
 

@@ -95,15 +95,15 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
         await until(lambda: isinstance(app.screen, PickList) and says(app, "disarm which probe?"), pilot)
         await pilot.press(*"cdDk", "escape")
         await until(lambda: app.places.live.is_current, pilot)
-        first, all_armed = watching.store.record(0).event, len(watching.armed)
+        first, all_armed = watching.store.record(0).event, len(watching.armed.probes)
         await pilot.press("home", "d")
-        await until(lambda: len(watching.armed) == all_armed - 1, pilot)
-        app.arming.disarm(watching.armed[1:])
-        await until(lambda: len(watching.armed) == 1, pilot)
-        assert first not in {event.path for event in watching.armed[0].plan.events}
+        await until(lambda: len(watching.armed.probes) == all_armed - 1, pilot)
+        app.arming.disarm(watching.armed.probes[1:])
+        await until(lambda: len(watching.armed.probes) == 1, pilot)
+        assert first not in {event.path for event in watching.armed.probes[0].plan.events}
         await pilot.press("d")
         await until(lambda: "the probe of this event is taken away already" in screen_text(app)[-2], pilot)
-        assert len(watching.armed) == 1
+        assert len(watching.armed.probes) == 1
 
 
 async def test_a_recording_is_not_recorded_again(recording):
@@ -350,7 +350,7 @@ async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)
-        assert found == [app.watching.armed[1]]
+        assert found == [app.watching.armed.probes[1]]
 
 
 async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):

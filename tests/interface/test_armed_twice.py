@@ -18,7 +18,7 @@ __all__ = ["living", "recording"]
 
 
 def armed(app: object) -> list[str]:
-    return sorted(str(one.plan.probe) for one in app.watching.armed)  # type: ignore[attr-defined]
+    return sorted(str(one.plan.probe) for one in app.watching.armed.probes)  # type: ignore[attr-defined]
 
 
 async def again(app, pilot, text: str) -> None:
@@ -54,7 +54,7 @@ async def test_the_one_that_is_armed_is_shown_or_another_has_its_own_name(living
         await again(app, pilot, "f vfs_read")
         await pilot.press("a")
         await until(lambda: armed(app) == ["f vfs_read", "f:vfs_read_2 vfs_read"], pilot)
-        names = {event.event for one in app.watching.armed for event in one.plan.events}
+        names = {event.event for one in app.watching.armed.probes for event in one.plan.events}
         assert len(names) == 2 and "vfs_read_2" in names
 
 
@@ -64,7 +64,7 @@ async def test_its_newest_event_has_the_cursor(living):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: armed(app) and app.places.live and app.places.live.is_current, pilot)
-        (number,) = app.watching.armed[0].formats
+        (number,) = app.watching.armed.probes[0].formats
         await until(lambda: number in app.watching.store.decoder.formats, pilot)
         for ts in range(50):
             data = struct.pack("<IHHi", 2, number, 0, 812)
@@ -116,6 +116,6 @@ async def test_a_recording_is_asked_for_what_it_holds(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-        app.arming.arm_all([one.plan.probe for one in app.watching.armed])
+        app.arming.arm_all([one.plan.probe for one in app.watching.armed.probes])
         await pilot.pause(0.3)
         assert not isinstance(app.screen, ChoiceDialog)

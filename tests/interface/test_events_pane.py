@@ -117,7 +117,7 @@ async def test_columns_of_what_is_disarmed_go_with_clear():
         app = pilot.app
         assert len(pane.choice.shown) > len(FIXED)
         await pilot.press("D")
-        await until(lambda: not app.watching.armed, pilot)
+        await until(lambda: not app.watching.armed.probes, pilot)
         assert len(pane.choice.shown) > len(FIXED), "its events are there"
         await pilot.press("c")
         await until(lambda: not len(app.watching.store), pilot)
@@ -160,7 +160,7 @@ async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatc
     async with live() as (pilot, _, _):
         app = pilot.app
         await pilot.press("D")
-        await until(lambda: not app.watching.armed, pilot)
+        await until(lambda: not app.watching.armed.probes, pilot)
         monkeypatch.setattr(type(app.tracing), "runs", True)
         for key in ("s", "e", "x"):
             await pilot.press(key)

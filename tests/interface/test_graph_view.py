@@ -346,8 +346,9 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
-        seen = {"recorder": None, "recording_error": "", "cuts": (), "info": app.planner.info, "graph_plan": None}
-        live = SimpleNamespace(live=True, armed=(), **seen)
+        recording = SimpleNamespace(recorder=None, error="")
+        seen = {"recording": recording, "cuts": (), "info": app.planner.info, "graph_plan": None}
+        live = SimpleNamespace(live=True, armed=SimpleNamespace(probes=()), **seen)
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
         await pilot.press("space")

@@ -189,7 +189,7 @@ async def test_what_is_slow_is_armed_at_once_and_its_rate_is_said(living):
     found, app = living(200)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed, pilot)
+        await until(lambda: app.watching and app.watching.armed.probes, pilot)
         await until(lambda: any("events a second" in one.text for one in app.said), pilot)
         assert not any(step.data.startswith(b"hist") for step in found.guarded)
     app.watching.close()
@@ -202,13 +202,13 @@ async def test_what_is_too_fast_is_asked_about(living, key, mode):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
-        assert not app.watching.armed
+        assert not app.watching.armed.probes
         assert not any("vfs_read" in line for line in found.traces)
         text = "\n".join(screen_text(app))
         assert "Counting only would take" in text
         await pilot.press(key)
-        await until(lambda: app.watching.armed, pilot)
-        (armed,) = app.watching.armed
+        await until(lambda: app.watching.armed.probes, pilot)
+        (armed,) = app.watching.armed.probes
         assert app.watching.session.probes.mode(armed) is mode
         await until(lambda: app.screen is app.places.live, pilot)
     app.watching.close()
@@ -223,7 +223,7 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("escape")
         await until(lambda: app.screen is app.places.compose, pilot)
-        assert not app.watching.armed
+        assert not app.watching.armed.probes
         await pilot.press("ctrl+r")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
@@ -235,7 +235,7 @@ async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
+        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
         found.overrun = 4321
         await pilot.press("L")
         await until(lambda: isinstance(app.screen, LossScreen) and "1.4 MB" in "\n".join(screen_text(app)), pilot)
@@ -246,7 +246,7 @@ async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
         await until(lambda: "2.8 MB → 5.6 MB" in "\n".join(screen_text(app)), pilot)
         await pilot.press("B")
         await until(lambda: found.files[size] == b"1410", pilot)
-        (armed,) = app.watching.armed
+        (armed,) = app.watching.armed.probes
         await pilot.press("c")
         await until(lambda: app.watching.session.probes.mode(armed) is Mode.COUNT, pilot)
         await until(lambda: "count only" in "\n".join(screen_text(app)), pilot)
@@ -260,8 +260,8 @@ async def test_a_trigger_is_added_and_taken_away_by_hand(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
-        (armed,) = app.watching.armed
+        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
+        (armed,) = app.watching.armed.probes
         event = armed.plan.events[0]
         trigger = f"{ROOT}/instances/probewright-{found.owner}/events/{event.path}/trigger"
         await pilot.press("T")
@@ -284,10 +284,10 @@ async def test_a_storm_is_told(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed and app.screen is app.places.live, pilot)
+        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
         app.watching.guard.limit = 1000
         end = time.monotonic() + 60
-        (armed,) = app.watching.armed
+        (armed,) = app.watching.armed.probes
         while app.watching.session.probes.mode(armed) is not Mode.OFF and time.monotonic() < end:
             found.overrun += 100_000
             await pilot.pause(0.3)

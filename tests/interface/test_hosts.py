@@ -259,7 +259,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         await until(lambda: text(app).count("hist:keys=common_pid:vals=hitcount") == 2, pilot)
         for host, hits in zip(fleet.hosts, (3, 4), strict=True):
             for _ in range(hits):
-                lan.hosts[host.name].hit(host.watch.armed[0].plan.events[0].path)
+                lan.hosts[host.name].hit(host.watch.armed.probes[0].plan.events[0].path)
         await until(lambda: "3 hits, 1 entries" in text(app) and "4 hits, 1 entries" in text(app), pilot)
         assert "not filtered" not in text(app), "there is no filter"
         found = [json.loads(line) for line in (await given_out("histograms: JSON lines")).splitlines()]
@@ -302,7 +302,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
 def has_trigger(host, wanted):
     """Whether the probe of a host has a trigger."""
     watch = host.watch
-    return any(there == wanted for armed in watch.armed for _, there in watch.session.probes.triggers(armed))
+    return any(there == wanted for armed in watch.armed.probes for _, there in watch.session.probes.triggers(armed))
 
 
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from events.store.outage_mark import OUTAGE_EVENT
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import ConnectionGone, TargetLost, TargetUnusable
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.watch import reconnect
 from probes.plans.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
@@ -51,7 +51,7 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
         async with app.run_test(size=SIZE) as pilot:
             await until(lambda: app.watching is not None, pilot)
             assert app.watching is not None
-            armed = await asyncio.to_thread(app.watching.arm, probe("vfs_read"))
+            armed = await asyncio.to_thread(app.watching.armed.arm, probe("vfs_read"))
             app.refresh_loop.count()
             await pilot.press("f3")
             side.event(1000, id_of(armed))
@@ -64,7 +64,7 @@ async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> No
     async with live(side) as (app, _):
         watching = app.watching
         assert watching is not None
-    side.event(2000, id_of(watching.armed[0]))
+    side.event(2000, id_of(watching.armed.probes[0]))
     side.cut()
     assert eventually(lambda: watching.error is not None)
     app.refresh_loop.ticks.run()
@@ -103,7 +103,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         assert "disconnected" not in screen_text(app)[0]
         assert "events of that time are lost" in said(app)
         assert app.watching is not None
-        side.event(2000, id_of(app.watching.armed[0]))
+        side.event(2000, id_of(app.watching.armed.probes[0]))
         await until(lambda: shown(app).count("vfs_read") == 2, pilot)
         text = shown(app)
         assert OUTAGE_EVENT in text and "! gap " in text
@@ -173,7 +173,7 @@ async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyP
 async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe need be armed beside it."""
     async with live(Side()) as (app, _):
-        graph = GraphWatch(app.watching.planner, GraphPlan())
+        graph = graph_watch(app.watching.planner, GraphPlan())
         errors = iter([TargetLost("the connection was lost")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
         app.tracing.watching = graph

@@ -102,7 +102,7 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
         await pilot.press("enter")
         await until(lambda: "not armed" in text(app), pilot)
-        assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed
+        assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed.probes
 
 
 @pytest.mark.parametrize("with_events", [False, True])

@@ -85,8 +85,8 @@ class State(NamedTuple):
 def state_of(app: Probewright, folder: Path) -> State:
     watching = app.watching
     assert watching is not None and watching.session is not None
-    modes = {str(one.plan.probe): watching.session.probes.mode(one) for one in watching.armed}
-    return State(len(watching.store or ()), modes, sorted(folder.rglob("*")), watching.recorder is not None)
+    modes = {str(one.plan.probe): watching.session.probes.mode(one) for one in watching.armed.probes}
+    return State(len(watching.store or ()), modes, sorted(folder.rglob("*")), watching.recording.recorder is not None)
 
 
 def same(app: Probewright, before: State, folder: Path) -> bool:
@@ -247,4 +247,4 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
 
 def _armed(app: Probewright, number: int) -> bool:
     here = app.places.live is not None and app.places.live.is_current
-    return here and app.watching is not None and len(app.watching.armed) == number
+    return here and app.watching is not None and len(app.watching.armed.probes) == number

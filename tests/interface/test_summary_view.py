@@ -64,7 +64,7 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
         view = app.places.live.views.current
         paths = {event.path: n for n, event in enumerate(e for plan in app.watching.known.plans for e in plan.events)}
         assert paths[view._subject.event] == 0
-        app.watching.disarm(app.watching.armed[0])
+        app.watching.armed.disarm(app.watching.armed.probes[0])
         await pilot.press("c")
         assert view._subject.event not in {event.path for event in app.watching.known.plans[0].events}
         picked = view._subjects[2]

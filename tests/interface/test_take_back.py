@@ -27,7 +27,7 @@ async def at_events(app, pilot) -> None:
 async def arm(app, pilot, *names: str) -> None:
     """Arm probes on functions, from the search line on."""
     for name in names:
-        there = len(app.watching.armed) if app.watching else 0
+        there = len(app.watching.armed.probes) if app.watching else 0
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, name)
@@ -41,7 +41,7 @@ def _is_filtered(app, text: str) -> bool:
 
 
 def _is_armed(app, number: int) -> bool:
-    return bool(app.watching) and len(app.watching.armed) == number
+    return bool(app.watching) and len(app.watching.armed.probes) == number
 
 
 async def test_what_was_cleared_comes_back(recording):
@@ -139,12 +139,12 @@ async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read", "vfs_write")
-        before = [armed.plan for armed in app.watching.armed]
-        assert app.watching.session.probes.switch(app.watching.armed[1], Mode.COUNT) == []
+        before = [armed.plan for armed in app.watching.armed.probes]
+        assert app.watching.session.probes.switch(app.watching.armed.probes[1], Mode.COUNT) == []
         await pilot.press("D")
-        await until(lambda: not app.watching.armed and app.undo, pilot)
+        await until(lambda: not app.watching.armed.probes and app.undo, pilot)
         await pilot.press("u")
-        await until(lambda: len(app.watching.armed) == 2, pilot)
+        await until(lambda: len(app.watching.armed.probes) == 2, pilot)
         await until(lambda: says(app, "armed again: vfs_read, vfs_write"), pilot)
         session = app.watching.session
         assert [armed.plan for armed in session.probes.armed] == before
@@ -161,7 +161,7 @@ async def test_a_trigger_for_one_of_several_probes_asks_for_which(living):
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "f vfs_write"), pilot)
         await pilot.press(*"ckdD")
-        assert len(app.watching.armed) == 2
+        assert len(app.watching.armed.probes) == 2
         await pilot.press("down", "enter")
         await until(lambda: isinstance(app.screen, TriggerScreen) and says(app, "triggers of vfs_write"), pilot)
 
@@ -179,15 +179,15 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
         await pilot.press("w")
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching.recorder is not None, pilot)
+        await until(lambda: app.watching.recording.recorder is not None, pilot)
         await pilot.press("w")
         await until(lambda: says(app, "End the recording probewright-"), pilot)
         await pilot.press("escape")
-        assert app.watching.recorder is not None
+        assert app.watching.recording.recorder is not None
         await pilot.press("w")
         await until(lambda: says(app, "End the recording probewright-"), pilot)
         await pilot.press("y")
-        await until(lambda: app.watching.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
+        await until(lambda: app.watching.recording.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
     app.watching.close()
 
 
@@ -211,14 +211,14 @@ async def test_a_recording_goes_where_it_is_wanted(living, tmp_path, monkeypatch
             await pilot.press("ctrl+u", *name)
             await until(partial(says, app, why), pilot)
             await pilot.press("enter")
-            assert isinstance(app.screen, FormDialog) and app.watching.recorder is None
+            assert isinstance(app.screen, FormDialog) and app.watching.recording.recorder is None
         await pilot.press("ctrl+u", *"~/kept/a b.pwr", "enter")
-        await until(lambda: app.watching.recorder is not None, pilot)
-        assert app.watching.recorder.path == tmp_path / "kept" / "a b.pwr"
+        await until(lambda: app.watching.recording.recorder is not None, pilot)
+        assert app.watching.recording.recorder.path == tmp_path / "kept" / "a b.pwr"
         await pilot.press("w")
         await until(lambda: says(app, "End the recording a b.pwr"), pilot)
         await pilot.press("y")
-        await until(lambda: app.watching.recorder is None, pilot)
+        await until(lambda: app.watching.recording.recorder is None, pilot)
     app.watching.close()
     assert (tmp_path / "kept" / "a b.pwr").exists() and (tmp_path / "there.pwr").read_bytes() == b"mine"
 
@@ -258,7 +258,7 @@ async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(livin
         await pilot.pause()
         assert app.places.live.is_current, "nothing is asked: it is being finished"
         stop.set()
-        await until(lambda: app.watching.recorder is None and says(app, "written: "), pilot)
+        await until(lambda: app.watching.recording.recorder is None and says(app, "written: "), pilot)
         assert [one.name for one in tmp_path.glob("*.pwr")] == [name]
     app.watching.close()
 
@@ -268,7 +268,7 @@ async def test_a_remedy_is_taken_back(living, key, mode):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
-        before, size = app.watching.armed[0], app.watching.session.buffer_kb
+        before, size = app.watching.armed.probes[0], app.watching.session.buffer_kb
         await pilot.press("L")
         await until(lambda: says(app, "1.4 MB"), pilot)
         await pilot.press(key)
@@ -277,12 +277,13 @@ async def test_a_remedy_is_taken_back(living, key, mode):
             assert not app.undo
             return
         await until(lambda: app.undo, pilot)
-        assert mode is None or app.watching.session.probes.mode(app.watching.armed[0]) is mode
+        assert mode is None or app.watching.session.probes.mode(app.watching.armed.probes[0]) is mode
         await pilot.press("u")
         await until(
-            lambda: not app.undo and app.watching.session.probes.mode(app.watching.armed[0]) is Mode.RECORD, pilot
+            lambda: not app.undo and app.watching.session.probes.mode(app.watching.armed.probes[0]) is Mode.RECORD,
+            pilot,
         )
         await until(lambda: app.watching.session.buffer_kb == size, pilot)
-        assert app.watching.armed[0].plan == before.plan
+        assert app.watching.armed.probes[0].plan == before.plan
     app.watching.close()
     assert not found.traces

@@ -54,7 +54,7 @@ async def test_a_program_of_several_probes_is_several(living):
         assert says(app, "arm 2 of 2 probes?")
         assert any("not translated: BEGIN" in one.text for one in app.said)
         await pilot.press("enter")
-        await until(lambda: len(app.watching.armed) == 2, pilot)
+        await until(lambda: len(app.watching.armed.probes) == 2, pilot)
 
 
 async def test_what_is_typed_into_the_search_for_functions_is_no_function(kernel_only):

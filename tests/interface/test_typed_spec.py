@@ -170,7 +170,7 @@ async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
         await pilot.press("enter")  # what stands there is armed, and nothing else
         await pilot.pause(0.3)
         assert app.places.compose.is_current
-        assert app.watching is not None and not app.watching.armed
+        assert app.watching is not None and not app.watching.armed.probes
         await pilot.press("4")
         await until(lambda: spec.editor.value == "f vfs_read count pos", pilot)
         await pilot.press("f6", "ctrl+z")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import tui.app.keyboard
 from events.export.job import Job
 from kernel.errors import KernelError
-from kernel.graph.watch import GraphWatch
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
+from kernel.watch.watch import Watch
 from tests.interface.test_app import SIZE, application, pick, recording
 from tests.interface.test_hosts import running
 from tests.interface.test_random_typing import (
@@ -79,10 +79,10 @@ async def test_a_recording_that_is_written_goes_on(seed):
             await pilot.press("w")
             clock.now += 10
             await pilot.press("enter")
-            await until(lambda: app.watching.recorder is not None and not app.recorder._doing, pilot)
+            await until(lambda: app.watching.recording.recorder is not None and not app.recorder._doing, pilot)
             before = state_of(app, folder)
             await in_every_state(app, pilot, _PLACES, random.Random(seed), folder)
-            assert before.recorded and app.watching.recorder is not None
+            assert before.recorded and app.watching.recording.recorder is not None
 
 
 @TRIES
@@ -90,12 +90,12 @@ async def test_a_recording_that_is_written_goes_on(seed):
 async def test_while_a_graph_begins_nothing_is_lost(seed):
     free, chance = threading.Event(), random.Random(seed)
 
-    def begin(watching: GraphWatch) -> None:
+    def begin(watching: Watch) -> None:
         free.wait(60)
         raise KernelError("no tracer here")
 
     with still() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GraphWatch, "begin", begin)
+        patch.setattr(Watch, "begin", begin)
         async with two_armed() as (app, pilot):
             clock, before = tui.app.keyboard.CLOCK, state_of(app, folder)
             await pilot.press("f2")
@@ -141,7 +141,10 @@ async def test_no_host_loses_a_probe_or_an_event(seed):
 def _of_hosts(fleet: Fleet, folder: Path) -> tuple[int, list[Path], set[tuple[str, str]]]:
     """Events in the list of all, files, and the probes of each host."""
     armed = {
-        (host.name, str(one.plan.probe)) for host in fleet.hosts if host.watch is not None for one in host.watch.armed
+        (host.name, str(one.plan.probe))
+        for host in fleet.hosts
+        if host.watch is not None
+        for one in host.watch.armed.probes
     }
     return fleet.events.next_seq - fleet.events.first_seq, sorted(folder.rglob("*")), armed
 

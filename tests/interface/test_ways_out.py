@@ -179,7 +179,7 @@ async def arm_one(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("f3")
     await until(lambda: says(app, f"nothing is armed: {way}"), pilot)
     await take(pilot, way)
-    await until(lambda: len(app.watching.armed) == 1, pilot)
+    await until(lambda: len(app.watching.armed.probes) == 1, pilot)
 
 
 async def both_ends(app: Any, pilot: Any, way: Way) -> None:
@@ -187,7 +187,7 @@ async def both_ends(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("x")
     await until(lambda: says(app, f"no probe has both ends: {way}"), pilot)
     await take(pilot, way)
-    await until(lambda: any("%both" in str(one.plan.probe) for one in app.watching.armed), pilot)
+    await until(lambda: any("%both" in str(one.plan.probe) for one in app.watching.armed.probes), pilot)
 
 
 async def trace_calls(app: Any, pilot: Any, way: Way) -> None:
@@ -245,7 +245,7 @@ async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     await pilot.press("f2")
     await take(pilot, way)
-    await until(lambda: not app.watching.armed or isinstance(app.screen, ConfirmDialog), pilot)
+    await until(lambda: not app.watching.armed.probes or isinstance(app.screen, ConfirmDialog), pilot)
 
 
 async def what_helps(app: Any, pilot: Any, way: Way) -> None:
@@ -280,7 +280,7 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
         return ()
 
     await armed(app, pilot)
-    tracer = SimpleNamespace(live=True, settle_queue=lambda: goes_on.wait(60), close=close)
+    tracer = SimpleNamespace(live=True, queue=SimpleNamespace(settle=lambda: goes_on.wait(60)), close=close)
     app.tracing.watching = tracer
     app.tracing.end()
     await until(lambda: says(app, str(way)), pilot)
@@ -294,7 +294,7 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
 
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
-    await until(lambda: app.watching and app.watching.armed, pilot)
+    await until(lambda: app.watching and app.watching.armed.probes, pilot)
     await until(lambda: app.places.live and app.places.live.is_current, pilot)
 
 
@@ -453,8 +453,8 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
         await until(lambda: app.watching and app.watching.ended, pilot)
         await pilot.press("f", *"comm == nobody", "enter")
         await until(lambda: app.places.live.filter.text == "comm == nobody", pilot)
-        app.places.show_armed(app.watching.armed[0].plan.probe)
-        subject = app.watching.armed[0].plan.probe.subject
+        app.places.show_armed(app.watching.armed.probes[0].plan.probe)
+        subject = app.watching.armed.probes[0].plan.probe.subject
         await until(lambda: says(app, f"hides {subject}: {ways_out.NO_FILTER}"), pilot)
         await take(pilot, ways_out.NO_FILTER)
         await until(lambda: not app.places.live.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)

@@ -117,12 +117,12 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
     def disturb(random: Random) -> None:
         if app.watching is not None:
             sort = random.random()
-            if not side.lost and not app.watching.armed:
-                app.watching.arm(probe("vfs_read"))
+            if not side.lost and not app.watching.armed.probes:
+                app.watching.armed.arm(probe("vfs_read"))
             elif (
                 sort < 0.9
                 and not side.lost
-                and (ids := [one for armed in app.watching.armed for one in armed.formats])
+                and (ids := [one for armed in app.watching.armed.probes for one in armed.formats])
             ):
                 side.event(next(clock), random.choice(ids))
             elif not side.lost:
@@ -161,9 +161,9 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
     app = Probewright(opening)
 
     def disturb(random: Random) -> None:
-        if app.watching is not None and not app.watching.armed:
+        if app.watching is not None and not app.watching.armed.probes:
             with suppress(KernelError, CannotLower):
-                app.watching.arm(
+                app.watching.armed.arm(
                     parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return")))
                 )
 

@@ -87,7 +87,7 @@ def bring_in(watch: Watch) -> None:
         _read_text(watch, session, store.next_seq)
     else:
         _read(session)
-    while session.pump.wait(0) or watch.unsettled:
+    while session.pump.wait(0) or watch.intake.unsettled:
         watch.tick()
     assert watch.error is None
 

@@ -187,7 +187,7 @@ class TestOnKernels:
         try:
             name = "__x64_sys_getpid"
             assert name not in planner.info.facts.functions
-            watch.arm(parse_armable(f"f {name}"))
+            watch.armed.arm(parse_armable(f"f {name}"))
             seen.guest.run("python3 -c 'import os; os.getpid()'")
             bring_in(watch)
             assert watch.store is not None and watch.store.next_seq > watch.store.first_seq

@@ -81,14 +81,14 @@ def test_of_tasks_that_have_ended(guest: Guest, tmp_path: Path) -> None:
         preset = Presets().find("shipped:containers").preset
         assert preset is not None
         for text in ("p vfs_read count=$arg3", *(texts[0] for texts in preset.probes)):
-            watch.arm(parse_armable(text) if text.startswith("on") else parse_probe(text))
+            watch.armed.arm(parse_armable(text) if text.startswith("on") else parse_probe(text))
         watch.record_to(path)
         guest.run(f"sh -s <<'THE_END'\n{WORKLOAD}\nTHE_END\n")
         bring_in(watch)
 
         def known() -> bool:
             """One look takes no longer than a moment, whatever it found until then."""
-            watch.know_names(watch.names())
+            watch.intake.know_names(watch.names())
             return _chosen(watch) == RIGHT
 
         assert until(known), _chosen(watch)

@@ -192,7 +192,7 @@ def compare(guest: Guest, planner: Planner, dialect: str) -> None:
         with running(guest, dialect, FIRST):
             assert guest.run("cat /tmp/status 2>/dev/null || true") == b"", guest.run("cat /tmp/err").decode()
             for probe in probes:
-                watch.arm(probe)
+                watch.armed.arm(probe)
             span = worked(guest)
             guest.run(f"cat {LAST} 2>/dev/null || true")
             if dialect in COMMANDS:  # the others write when they end, and all of it

@@ -16,7 +16,7 @@ from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
@@ -103,15 +103,15 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
     planner = Planner(KernelInfo(connect(guest, "guest")))
-    watch = GraphWatch(planner, GraphPlan(("vfs_read",), functions=("vfs_*", "*read*"), max_depth=4, switches=True))
+    watch = graph_watch(planner, GraphPlan(("vfs_read",), functions=("vfs_*", "*read*"), max_depth=4, switches=True))
     path = tmp_path / "graph.pwr"
     try:
         watch.begin()
         watch.record_to(path)
         guest.run("cat /proc/meminfo /proc/version >/dev/null")
         read_all(watch.session)  # else more comes between the look at the store and the end of the recording
-        watch.settle_queue()
-        while watch.session.pump.wait(0) or watch.unsettled:
+        watch.queue.settle()
+        while watch.session.pump.wait(0) or watch.intake.unsettled:
             watch.tick()
         assert watch.stop_recording() == path
     finally:
@@ -158,19 +158,19 @@ def _trees(store: Store, ends: Mapping[str, EndRole], name: Callable[[int], str]
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -> None:
     planner = Planner(KernelInfo(connect(guest, "guest")))
-    graph, probes = GraphWatch(planner, GraphPlan(NESTED[:1], functions=NESTED, max_depth=3)), Watch(planner)
+    graph, probes = graph_watch(planner, GraphPlan(NESTED[:1], functions=NESTED, max_depth=3)), Watch(planner)
     try:
         for function in NESTED:
-            probes.arm(parse_probe(f"f {function}%both"))
+            probes.armed.arm(parse_probe(f"f {function}%both"))
         graph.begin()
         pids = guest.run(
             "for one in 1 2 3; do sh -c 'echo $$; exec dd if=/proc/meminfo of=/dev/null bs=64 count=8'; done"
         ).decode()
         for watch in (graph, probes):
             read_all(watch.session)
-        graph.settle_queue()
+        graph.queue.settle()
         for watch in (graph, probes):
-            watch.settle()
+            watch.intake.settle()
             watch.tick()
         symbols, _ = names_of(planner.info.target)
         plans = probes.known.plans

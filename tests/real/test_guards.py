@@ -132,7 +132,7 @@ def test_the_rate_is_measured_before_a_probe_is_armed(
     tracing = "/sys/kernel/tracing"
     guest.run(f"cd {tracing}; echo 'p:all/reads vfs_read' >>dynamic_events; echo 1 >events/all/reads/enable")
     began = time.monotonic()
-    armed = watch.arm(parse_probe(spec))
+    armed = watch.armed.arm(parse_probe(spec))
     took = time.monotonic() - began
     every = int(guest.run(f"cd {tracing}; grep reads kprobe_profile").split()[1])
     guest.run(f"cd {tracing}; echo 0 >events/all/reads/enable; echo -:all/reads >>dynamic_events; echo >trace")
@@ -148,7 +148,7 @@ def test_the_rate_is_measured_before_a_probe_is_armed(
 
 @pytest.mark.parametrize(("size", "passing"), [(SIZE, True), (SIZE + 1, False)])
 def test_what_passes_a_filter_is_measured_apart(watch: Watch, measuring: Measuring, size: int, passing: bool) -> None:
-    armed = watch.arm(parse_probe(f"f vfs_read count if count == {size}"))
+    armed = watch.armed.arm(parse_probe(f"f vfs_read count if count == {size}"))
     assert armed.measured is not None
     (rate,) = armed.measured.rates.values()
     assert round(rate.hits * armed.measured.seconds) >= measuring.number > 0
@@ -156,27 +156,27 @@ def test_what_passes_a_filter_is_measured_apart(watch: Watch, measuring: Measuri
 
 
 def test_too_fast_is_refused_and_can_be_armed_all_the_same(watch: Watch, guest: Guest, measuring: Measuring) -> None:
-    watch.limits = Limits(max_rate=0.01)  # READS in a day would be too many
+    watch.armed.limits = Limits(max_rate=0.01)  # READS in a day would be too many
     with pytest.raises(TooFast) as caught:
-        watch.arm(parse_probe("f vfs_read count"))
+        watch.armed.arm(parse_probe("f vfs_read count"))
     assert caught.value.measured.records > 0.01
-    assert watch.armed == ()
+    assert watch.armed.probes == ()
     assert not guest.run("cat /sys/kernel/tracing/dynamic_events").strip()
-    assert watch.arm(parse_probe("f vfs_read count"), at_any_rate=True).measured is None
+    assert watch.armed.arm(parse_probe("f vfs_read count"), at_any_rate=True).measured is None
 
 
 def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
-    armed = watch.arm(parse_probe("f vfs_read count"), mode=Mode.COUNT)
+    armed = watch.armed.arm(parse_probe("f vfs_read count"), mode=Mode.COUNT)
     (event,) = armed.plan.events
     reads(guest, 5000)
     counts = watch.counts()
     assert counts.hits[event.path] >= 5000
     assert counts.written == 0
-    assert watch.switch(armed, Mode.RECORD) == []
+    assert watch.armed.switch(armed, Mode.RECORD) == []
     reads(guest, 50)
     bring_in(watch)
     assert watch.store.next_seq >= 50
-    assert watch.switch(armed, Mode.OFF) == []
+    assert watch.armed.switch(armed, Mode.OFF) == []
     bring_in(watch)
     before = watch.store.next_seq
     reads(guest, 50)
@@ -188,25 +188,25 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
 def test_what_is_only_counted_passes_the_filter(watch: Watch, guest: Guest, spec: str) -> None:
     size, other = SIZE + 3, SIZE + 4
     trigger = "hist:keys=common_pid"
-    armed = watch.arm(parse_probe(f"{spec} if count == {size}"), mode=Mode.COUNT, triggers=[trigger])
+    armed = watch.armed.arm(parse_probe(f"{spec} if count == {size}"), mode=Mode.COUNT, triggers=[trigger])
     (event,) = armed.plan.events
     reads(guest, 40, size)
     reads(guest, 300, other)
     counts = watch.counts()
     assert counts.counted[event.path] == 40 and counts.hits[event.path] >= 340 and counts.written == 0
-    armed = watch.change_filter(armed, f"count == {other}")
+    armed = watch.armed.change_filter(armed, f"count == {other}")
     reads(guest, 40, size)
     reads(guest, 300, other)
     counts = watch.counts()
     assert counts.counted[event.path] == 300 and counts.hits[event.path] >= 340
-    (table,) = read_tables(watch)
+    (table,) = read_tables(watch.armed)
     assert table.ignored == f"count == {other}" and table.histogram.hits >= 680, "a trigger has a filter of its own"
-    watch.add_trigger(armed, event, f"{trigger},count if count == {size}")
-    assert [one.ignored for one in read_tables(watch)] == [f"count == {other}", ""]
+    watch.armed.add_trigger(armed, event, f"{trigger},count if count == {size}")
+    assert [one.ignored for one in read_tables(watch.armed)] == [f"count == {other}", ""]
 
 
 def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch) -> None:
-    armed = watch.arm(parse_probe("f vfs_read%both count if count == 5"))
+    armed = watch.armed.arm(parse_probe("f vfs_read%both count if count == 5"))
     for text in ("nosuch == 7", "count == ", "count ~ 7"):
         # Past all checks of ours: the kernel drops the old filter where it can't read the new one.
         events = [*armed.plan.events[:-1], replace(armed.plan.events[-1], filter=text)]
@@ -219,7 +219,7 @@ def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch)
 @pytest.mark.parametrize("spec", ["f vfs_read count", "f vfs_read%both count"])
 def test_an_armed_probe_gets_another_filter(watch: Watch, guest: Guest, spec: str) -> None:
     one, other = SIZE, SIZE + 1
-    armed = watch.arm(parse_probe(f"{spec} if count == {one}"))
+    armed = watch.armed.arm(parse_probe(f"{spec} if count == {one}"))
     number = 30 * len(armed.plan.events)
 
     def counts(first: int) -> list[object]:
@@ -229,21 +229,21 @@ def test_an_armed_probe_gets_another_filter(watch: Watch, guest: Guest, spec: st
         return [watch.store.record(seq).values["count"] for seq in range(first, watch.store.next_seq)]
 
     assert counts(0) == [one] * number
-    changed = watch.change_filter(armed, f"count == {other}")
-    assert watch.armed == (changed,)
+    changed = watch.armed.change_filter(armed, f"count == {other}")
+    assert watch.armed.probes == (changed,)
     assert str(changed.plan.probe).endswith(f"if count == {other}")
     assert counts(number) == [other] * number
     with pytest.raises(CannotLower):
-        watch.change_filter(changed, "nosuch == 7")
-    assert watch.armed == (changed,)
-    changed = watch.change_filter(changed, "")
+        watch.armed.change_filter(changed, "nosuch == 7")
+    assert watch.armed.probes == (changed,)
+    changed = watch.armed.change_filter(changed, "")
     assert {one, other} <= set(counts(2 * number))
 
 
 @pytest.mark.parametrize("hot", ["f vfs_read count", pytest.param("p vfs_read", marks=pytest.mark.matrix)])
 def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot: str) -> None:
-    quiet = watch.arm(parse_probe("f vfs_mkdir"))
-    storm = watch.arm(parse_probe(hot), at_any_rate=True)
+    quiet = watch.armed.arm(parse_probe("f vfs_mkdir"))
+    storm = watch.armed.arm(parse_probe(hot), at_any_rate=True)
     watch.guard.limit = 50  # `BUSY` is faster on whatever machine
     work = Work(guest, BUSY)
     assert follow(watch, lambda: watch.session.probes.mode(storm) is Mode.OFF)
@@ -256,28 +256,28 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert watch.session.probes.mode(quiet) is Mode.RECORD
     (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
     bring_in(watch)
-    before = dict(watch._seen())
+    before = dict(watch.intake.seen())
     reads(guest, READS)
     guest.run("mkdir /tmp/quiet; rmdir /tmp/quiet")
     bring_in(watch)
-    after = dict(watch._seen())
+    after = dict(watch.intake.seen())
     assert after.get(going_on.path, 0) == before.get(going_on.path, 0) + 1
     assert after.get(stopped.path, 0) == before.get(stopped.path, 0)
     watch.guard.limit = limits.STORM
-    watch.switch(storm, Mode.RECORD)
+    watch.armed.switch(storm, Mode.RECORD)
     assert watch.session.probes.mode(storm) is Mode.RECORD
     reads(guest, READS)
     bring_in(watch)
-    assert watch._seen().get(stopped.path, 0) >= before.get(stopped.path, 0) + READS
+    assert watch.intake.seen().get(stopped.path, 0) >= before.get(stopped.path, 0) + READS
 
 
 def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(watch: Watch, guest: Guest) -> None:
-    armed = watch.arm(parse_probe("f vfs_read count"), triggers=["hist:keys=common_pid"])
+    armed = watch.armed.arm(parse_probe("f vfs_read count"), triggers=["hist:keys=common_pid"])
     (event,) = armed.plan.events
-    watch.add_trigger(armed, event, "stacktrace")
+    watch.armed.add_trigger(armed, event, "stacktrace")
     assert not watch.planner.trigger_verdict(armed.plan, event, "hist:keys=nosuch").ok
     with pytest.raises(ProbeRefused):
-        watch.add_trigger(armed, event, "hist:keys=nosuch")
+        watch.armed.add_trigger(armed, event, "hist:keys=nosuch")
     reads(guest, 20)
     bring_in(watch)
     records = [watch.store.record(seq) for seq in range(watch.store.next_seq)]
@@ -290,7 +290,7 @@ def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(w
     said = watch.session.instance.read(f"events/{event.path}/trigger")
     assert "stacktrace" not in said
     assert "common_pid" in said
-    assert watch.disarm(armed) == []
+    assert watch.armed.disarm(armed) == []
     assert not guest.run("cat /sys/kernel/tracing/dynamic_events").strip()
 
 
@@ -299,7 +299,7 @@ def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None
     held = hold(target)
     watching = Watch(Planner(KernelInfo(target)))
     try:
-        watching.arm(parse_probe(f"f vfs_read count if count == {SIZE}"))
+        watching.armed.arm(parse_probe(f"f vfs_read count if count == {SIZE}"))
         assert watching.session is not None
         usual = watching.session.resize(16)
         assert usual > 1000

@@ -87,11 +87,11 @@ KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"],
 
 @KERNELS
 def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, watch: Watch) -> None:
-    armed = watch.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
     assert isinstance(watch.session, Session)
     entry = armed.plan.events[0]
     assert entry.filter
-    kept = Histograms(watch)
+    kept = Histograms(watch.armed)
     kept.begin([armed], [(entry.path, "count")])
     bring_in(watch)  # where the exit has no filter, those of others came until now
     before = watch.store.next_seq
@@ -116,8 +116,8 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
 
 @KERNELS
 def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Watch) -> None:
-    armed = watch.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
-    kept = Histograms(watch)
+    armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    kept = Histograms(watch.armed)
     kept.begin([armed], recording=True)
     _work(watch, guest)
     (latencies,) = (one.histogram for one in kept.read() if one.kept.what == LATENCY)
@@ -144,11 +144,11 @@ TABLES = (
 def test_tables_of_hist_triggers_are_the_kernels_hist_file(
     guest: Guest, watch: Watch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    armed = watch.arm(parse_probe("f vfs_write count"))
+    armed = watch.armed.arm(parse_probe("f vfs_write count"))
     assert isinstance(watch.session, Session)
     (event,) = armed.plan.events
     for text in TABLES:
-        watch.add_trigger(armed, event, f"{text} if count == {SIZE}")
+        watch.armed.add_trigger(armed, event, f"{text} if count == {SIZE}")
     watch.histograms.begin([armed], [(event.path, "count")])
     watch.histograms.end()
     watch.histograms.begin([armed], [(event.path, "count")])  # beside them, with the same keys
@@ -160,7 +160,7 @@ def test_tables_of_hist_triggers_are_the_kernels_hist_file(
     kernels = [one for one in text.split("# event histogram") if one.strip() and "pw_" not in one]
     assert len(kernels) == len(TABLES)
     names = re.compile(r"(?:common_pid|common_stacktrace|stacktrace|count|hitcount):|[{},]")
-    for section, found in zip(kernels, lines_by_table(read_tables(watch)), strict=True):
+    for section, found in zip(kernels, lines_by_table(read_tables(watch.armed)), strict=True):
         body = section.partition("[active]\n#\n")[2].partition("\nTotals:")[0]
         assert " ".join(sorted(names.sub(" ", body).split())) == " ".join(sorted(" ".join(found).split()))
     entries = [row for row in _given_out(watch) if row["summary"] == "hist"]
@@ -206,9 +206,9 @@ def test_what_a_program_of_bpftrace_measures_and_counts_is_counted(guest: Guest,
     found = translate(LATENCIES)
     assert found is not None and found.whole
     for probe, triggers in found.triggers_by_probe.items():
-        watch.arm(parse_armable(probe), triggers=triggers)
+        watch.armed.arm(parse_armable(probe), triggers=triggers)
     _work(watch, guest)
-    times, written = (table.histogram for table in read_tables(watch))
+    times, written = (table.histogram for table in read_tables(watch.armed))
     assert times.hits == written.hits == WRITES
     assert {entry.keys[0].number for entry in times.entries} == {SIZE}
     assert [entry.values["arg2"] for entry in written.entries] == [SIZE * WRITES]

@@ -168,7 +168,7 @@ def _arm(guest: Guest, watch: Watch) -> dict[str, tuple[str, ...]]:
         text = spec.replace("LIBC", libc).replace("ENTRY", hex(entry)).replace("%sp", f"%{register}")
         checked = watch.planner.check(parse_armable(text)).verdict
         assert checked.ok, (text, checked)
-        armed = watch.arm(parse_armable(text))
+        armed = watch.armed.arm(parse_armable(text))
         losses[armed.plan.events[0].event] = armed.plan.losses
     return losses
 
@@ -185,14 +185,14 @@ def _events(watch: Watch, first: int) -> list[tuple[Record, Event]]:
     session, store = watch.session, watch.store
     assert isinstance(session, Session) and store is not None
     bring_in(watch)
-    watch.know_names(watch.names())
+    watch.intake.know_names(watch.names())
     assert (watch.error, store.undecodable, dict(store.overrun)) == (None, 0, {})
     records = [store.record(seq) for seq in range(max(first, store.first_seq), store.next_seq)]
     return [(record, _text(watch, record)) for record in records]
 
 
 def _text(watch: Watch, record: Record) -> Event:
-    planned = next(e for armed in watch.armed for e in armed.plan.events if e.path == record.event)
+    planned = next(e for armed in watch.armed.probes for e in armed.plan.events if e.path == record.event)
     letter, place = planned.line[0], planned.line.split()[1]
     text = kernel_text(
         record,
@@ -204,7 +204,7 @@ def _text(watch: Watch, record: Record) -> Event:
 
 
 def _planned(side: Side, name: str) -> PlannedEvent:
-    return next(e for armed in side.watch.armed for e in armed.plan.events if e.event == name)
+    return next(e for armed in side.watch.armed.probes for e in armed.plan.events if e.event == name)
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
@@ -222,7 +222,7 @@ class TestKinds:
             # took of the time.
             assert all(one.stamp >= other.stamp - 1 for one, other in zip(events, theirs[cpu], strict=True))
         seen = {event.text.partition(":")[0] for event in side.ours}
-        planned = {e.event for armed in side.watch.armed for e in armed.plan.events}
+        planned = {e.event for armed in side.watch.armed.probes for e in armed.plan.events}
         assert planned - seen == {"pw_woken"}  # nothing fires it yet
 
     def test_tracepoint(self, side: Side) -> None:
@@ -308,12 +308,12 @@ class TestKinds:
     def test_probes_that_share_an_event_go_one_by_one(self, side: Side, guest: Guest, specs: tuple[str, str]) -> None:
         name = specs[0].split()[0].rpartition("/")[2]  # each its own: another probe's rows keep their name
         listed = f"grep '/{name} ' {TRACING}/dynamic_events || true"
-        first, second = (side.watch.arm(parse_armable(text)) for text in specs)
+        first, second = (side.watch.armed.arm(parse_armable(text)) for text in specs)
         both = guest.run(listed).splitlines()
-        assert side.watch.disarm(first) == []
+        assert side.watch.armed.disarm(first) == []
         (line, *_) = left = guest.run(listed).splitlines()
         assert set(left) < set(both) and line.split()[1] != both[0].split()[1]
-        assert side.watch.disarm(second) == []
+        assert side.watch.armed.disarm(second) == []
         # Others record: the last of it is off, and goes when no record can be lost with it
         # (`kernel.session.parked_events`).
         assert guest.run(listed).splitlines() == left

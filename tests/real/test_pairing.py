@@ -48,7 +48,7 @@ def _watched(guest: Guest, buffer_kb: int, *, stop: bool = False) -> Iterator[Wa
     watching = Watch(planner)
     try:
         for spec in SPECS:
-            watching.arm(parse_probe(spec))
+            watching.armed.arm(parse_probe(spec))
         assert isinstance(watching.session, Session)
         watching.session.resize(buffer_kb)
         subprocess.run([*guest.ssh_command, "cat >/tmp/calls.py"], input=INSIDE, check=True)
@@ -109,7 +109,7 @@ def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
     watching = Watch(planner)
     try:
         for spec in ("f vfs_write%both count $retval", "f vfs_write%both pos[0] $retval"):
-            watching.arm(parse_probe(spec))
+            watching.armed.arm(parse_probe(spec))
         writing = "for n in $(seq 30); do echo $n >/tmp/two; done; echo $$"
         pid = int(subprocess.run([*guest.ssh_command, writing], capture_output=True, check=True).stdout)
         bring_in(watching)

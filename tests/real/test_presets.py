@@ -389,14 +389,14 @@ def _speak(
     watch = Watch(planner)
     try:
         for judged in judgement.probes:
-            watch.arm(judged.probe)
+            watch.armed.arm(judged.probe)
         session, store = watch.session, watch.store
         assert isinstance(session, Session) and store is not None
         session.resize(8192)  # a busy machine reads late
         stop = f"echo 0 >{session.instance.path}/tracing_on"  # else what the guest does by itself never ends
         out = guest.run(f"python3 -c {_quoted(script)}; {stop}").decode()
         bring_in(watch)
-        watch.know_names(watch.names())
+        watch.intake.know_names(watch.names())
         assert (watch.error, store.undecodable, dict(store.overrun)) == (None, 0, {})
         events = [_event(store.record(seq)) for seq in range(store.first_seq, store.next_seq)]
         return events, ast.literal_eval(out.strip().splitlines()[-1])

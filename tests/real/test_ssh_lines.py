@@ -54,7 +54,7 @@ def names(watch: Watch, count: int) -> list[str]:
     """Of the events, when there are so many; a busy guest's far side may take longer than one settling."""
 
     def came() -> bool:
-        watch.settle()
+        watch.intake.settle()
         assert watch.store is not None
         return watch.store.next_seq - watch.store.first_seq >= count
 
@@ -69,7 +69,7 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
     target = reach(guest_72.ssh_options, python=dialect == "agent")
     watch = Watch(Planner(KernelInfo(target)))
     try:
-        watch.arm(parse_armable(f"{READ} if count == 4242"))
+        watch.armed.arm(parse_armable(f"{READ} if count == 4242"))
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
         assert names(watch, 3) == [NAME] * 3
         before = watch.session.group if watch.session else ""
@@ -99,7 +99,7 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
     watch = Watch(Planner(KernelInfo(target)))
     agent = target.owner.split("_")[0]
     try:
-        watch.arm(parse_armable(LATENCY))
+        watch.armed.arm(parse_armable(LATENCY))
         guest_72.run(ONCE)
         assert watch.session is not None
         before = watch.session.group

@@ -55,13 +55,13 @@ def watch(guest: Guest) -> Iterator[Watch]:
     try:
         features = watch.info.facts.features
         for spec in (*EVERYWHERE, *(FPROBES if Feature.FPROBE_EVENTS in features else ())):
-            watch.arm(parse_armable(spec), triggers=["stacktrace"])
+            watch.armed.arm(parse_armable(spec), triggers=["stacktrace"])
             assert isinstance(watch.session, Session)
             watch.session.resize(8192)  # a busy machine reads late, and what is overwritten leaves stacks alone
         guest.run(WORKLOAD)
         bring_in(watch)
-        for armed in watch.armed:
-            assert watch.disarm(armed) == []
+        for armed in watch.armed.probes:
+            assert watch.armed.disarm(armed) == []
         bring_in(watch)
         yield watch
     finally:
@@ -107,7 +107,7 @@ def test_every_event_has_its_stack_and_no_stack_is_alone(watch: Watch) -> None:
 def test_the_first_event_of_a_probe_that_is_alone_has_its_stack(guest: Guest) -> None:
     watch = Watch(Planner(KernelInfo(connect(guest, guest.kernel.release))))
     try:
-        watch.arm(parse_armable("e:x/waking sched.sched_waking $pid"), triggers=["stacktrace"])
+        watch.armed.arm(parse_armable("e:x/waking sched.sched_waking $pid"), triggers=["stacktrace"])
         guest.run("true")
         bring_in(watch)
         found = rows(watch)

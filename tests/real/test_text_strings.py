@@ -44,7 +44,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
     with contextlib.closing(target):
         watch = Watch(Planner(KernelInfo(target)))
         try:
-            armed = watch.arm(parse_probe('f do_sys_openat2 filename:ustring if filename ~ "/nx/*"'))
+            armed = watch.armed.arm(parse_probe('f do_sys_openat2 filename:ustring if filename ~ "/nx/*"'))
             assert "filename" in "".join(text_note(target, armed))
             now = int(float(guest_72.run("cut -d' ' -f1 /proc/uptime")))
             names = [name.replace("{}", str(now + 1)) for name in NAMES]
@@ -59,7 +59,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
                 return watch.store is not None and "/nx/comm" in opened(watch.store)
 
             assert until(all_came)
-            watch.settle()
+            watch.intake.settle()
             store = watch.store
             assert store is not None
             assert opened(store) == [*names, "/nx/name", "/nx/comm"]
@@ -87,12 +87,12 @@ def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: 
         watch = Watch(Planner(KernelInfo(target)))
         try:
             triggers = [f"hist:keys={key} if {FILTER}" for key in ("filename", "common_pid.execname")]
-            watch.arm(parse_probe("f do_sys_openat2 filename:ustring"), triggers=triggers)
+            watch.armed.arm(parse_probe("f do_sys_openat2 filename:ustring"), triggers=triggers)
             for name in KEYS:
                 guest_72.run(f"sh -c {quote(f'true <{quote(name)}')} 2>/dev/null || true")
             named = f"printf {quote('%s')} {quote(TASK)} >/proc/$$/comm; true </nx/task"
             guest_72.run(f"sh -c {quote(named)} 2>/dev/null || true")
-            names, tasks = (table.histogram for table in read_tables(watch))
+            names, tasks = (table.histogram for table in read_tables(watch.armed))
             assert names.room_taken == len(names.entries) == len(KEYS) + 1 and names.alike == tasks.alike == 0
             # What fills the line can't be told from blanks at its end.
             told = {entry.keys[0].text: entry.hits for entry in names.entries}
@@ -101,12 +101,12 @@ def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: 
             assert tasks.hits == len(KEYS) + 1
 
             guest_72.run(f"sh -c {quote(f'true <{quote(ENTRY)}')} 2>/dev/null || true")
-            names, tasks = (table.histogram for table in read_tables(watch))
+            names, tasks = (table.histogram for table in read_tables(watch.armed))
             assert (names.entries, names.room_taken, names.alike) == ((), len(KEYS) + 2, len(KEYS) + 4)
             assert tasks.alike == 0 and len(tasks.entries) == len(KEYS) + 2
 
             guest_72.run(f"sh -c {quote(f'true <{quote(SECTION)}')} 2>/dev/null || true")
             with pytest.raises(KernelError, match="looks like a histogram"):
-                list(read_tables(watch))
+                list(read_tables(watch.armed))
         finally:
             assert watch.close() == []

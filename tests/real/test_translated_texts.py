@@ -52,7 +52,7 @@ def test_a_text_that_is_printed_is_in_the_events(
 ) -> None:
     found = translate(f'tracepoint:{event} {{ printf("%s", {text}); }}')
     assert found is not None and found.whole
-    watch.arm(parse_armable(found.probes[0]))
+    watch.armed.arm(parse_armable(found.probes[0]))
     workload = subprocess.Popen([*guest.ssh_command, WORKLOAD])
     while workload.poll() is None:
         watch.tick()

@@ -122,7 +122,7 @@ def _arm(watch: Watch) -> None:
     for spec in SPECS:
         probe = parse_probe(spec)
         try:
-            watch.arm(probe)
+            watch.armed.arm(probe)
         except CannotLower as error:
             assert probe.place.symbol not in MUST, (spec, error.refusal)
 
@@ -138,7 +138,7 @@ def _same_buffer(run: Run) -> tuple[list[Event], list[Event]]:
 def _events(run: Run, first: int) -> list[Event]:
     """Our side: the rows from `first` on, once nothing more comes."""
     bring_in(run.watch)
-    run.watch.know_names(run.watch.names())
+    run.watch.intake.know_names(run.watch.names())
     store = run.watch.store
     assert store is not None
     assert (store.undecodable, dict(store.overrun)) == (0, {})
@@ -177,7 +177,7 @@ def test_another_instance_meanwhile(run: Run) -> None:
     assert store is not None
     first = store.next_seq
     ours = run.session.instance.path
-    events = " ".join(f"events/{event.path}" for armed in run.watch.armed for event in armed.plan.events)
+    events = " ".join(f"events/{event.path}" for armed in run.watch.armed.probes for event in armed.plan.events)
     run.guest.run(
         f"mkdir {THEIRS}; cd {THEIRS}; echo 0 >tracing_on; echo mono >trace_clock; echo 8192 >buffer_size_kb\n"
         # Our own processes write what they read, so text of events would stand in strings of events.
@@ -224,7 +224,7 @@ def _settled(event: Event) -> Event:
 def _everything_was_seen(run: Run, found: list[Event]) -> None:
     """That what is compared above is all that the probes are there for."""
     names = Counter(event.text.partition(":")[0] for event in found)
-    planned = {event.event for armed in run.watch.armed for event in armed.plan.events}
+    planned = {event.event for armed in run.watch.armed.probes for event in armed.plan.events}
     assert names.keys() <= planned
     text = "\n".join(event.text for event in found)
     assert planned - names.keys() == set()

@@ -273,7 +273,7 @@ class Probewright(App[None]):
             self.counts = event.counts
             for stopped in event.watching.guard.take():
                 self.notices.notify(f"{stopped.text}; {WHAT_HELPS}", title="stopped", severity="error")
-            event.watching.know_names(event.names)
+            event.watching.intake.know_names(event.names)
         self.places.names_changed()
         self.refresh_places()
 

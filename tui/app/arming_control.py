@@ -77,7 +77,7 @@ class ArmingControl:
         if watching is None:
             return
         # A recording has what it holds: nothing is armed there, and nothing twice.
-        running = watching.armed if watching.info.target.is_kernel else ()
+        running = watching.armed.probes if watching.info.target.is_kernel else ()
         plans = [armed.plan for armed in running]
         fresh, again = split_duplicates(probes, [*(plan.probe for plan in plans), *self._being_armed])
         for probe in fresh:
@@ -204,7 +204,7 @@ class ArmingControl:
             from probes.plans.plan import titles_of  # what is first seen needs no probes
 
             plans = [plan for plan, _ in gone]
-            names = ", ".join(titles_of(plans, beside=[one.plan for one in watching.armed]))
+            names = ", ".join(titles_of(plans, beside=[one.plan for one in watching.armed.probes]))
             self._undo.add(f"disarmed: {names}", lambda: self._arm_back(gone))
         self._changed()
 

@@ -36,7 +36,7 @@ class RecorderControl:
 
     def ask(self, watching: Watch) -> None:
         """Ask for the file of a recording, and begin it; or ask whether to end the one that is written."""
-        recorder, beginning = watching.recorder, self.beginning
+        recorder, beginning = watching.recording.recorder, self.beginning
         if recorder is None and beginning is None:
             if not self.notify_change():
                 name = time.strftime("probewright-%Y%m%d-%H%M%S.pwr")
@@ -49,7 +49,7 @@ class RecorderControl:
     def toggle(self, path: Path, watching: Watch) -> None:
         """Write events to a recording from now on, or finish the one that is written."""
         if not self._doing:
-            recorder = watching.recorder
+            recorder = watching.recording.recorder
             begins = f"beginning {path}: types and symbols go in first …"
             self._doing = begins if recorder is None else f"finishing {recorder.path.name} …"
             self.beginning = path if recorder is None else None
@@ -63,7 +63,7 @@ class RecorderControl:
             self._to_end = watching
             self._doing = f"{self.beginning.name} ends as soon as its types and symbols are in …"
             self.notify_change()
-        elif self.notify_change() or watching.recorder is not None:
+        elif self.notify_change() or watching.recording.recorder is not None:
             self.toggle(Path(), watching)
         else:
             self._notices.notify("nothing is recorded any more", topic="recording")
@@ -87,5 +87,5 @@ class RecorderControl:
         severity: SeverityLevel = "error" if event.failed else "information"
         self._notices.notify(event.text, severity=severity, topic="recording")
         self._refresh()
-        if to_end is not None and to_end.recorder is not None:
+        if to_end is not None and to_end.recording.recorder is not None:
             self.toggle(Path(), to_end)

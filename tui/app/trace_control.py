@@ -19,8 +19,8 @@ from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner
-    from kernel.graph.watch import GraphWatch
     from kernel.guards.loss_counts import LossCounts
+    from kernel.watch.watch import Watch
     from probes.plans.graph_plan import GraphPlan
 
 TRACING = "tracing"
@@ -50,7 +50,7 @@ class TraceControl:
             ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
             refresh: shows the places anew; also while the kernel owes an answer.
         """
-        self.watching: GraphWatch | None = None
+        self.watching: Watch | None = None
         """The watch of the tracer; None: none was begun on this target."""
         self.counts: LossCounts | None = None
         """Losses, at most a second old."""
@@ -75,7 +75,7 @@ class TraceControl:
         """True once the user no longer wants to be told how long the end takes."""
         self.threads: list[threading.Thread] = []
         """Threads that begin and end tracers; Textual would wait for workers at the application's end in silence."""
-        self._begun: GraphWatch | None = None
+        self._begun: Watch | None = None
         """The tracer that a worker began last; the screen may not know of it yet."""
 
     @property
@@ -211,14 +211,14 @@ class TraceControl:
 
     def _start(self, planner: Planner, plan: GraphPlan, asked: int) -> None:
         from kernel.cleanup.undo import failure_lines
-        from kernel.graph.watch import GraphWatch
+        from kernel.graph.watch import graph_watch
 
         planner.info.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
             failures = failure_lines(self._begun.close() if self._begun else ())
-            watching = GraphWatch(planner, plan)
+            watching = graph_watch(planner, plan)
             try:
                 watching.begin()
             except KernelError as error:
@@ -233,7 +233,7 @@ class TraceControl:
                 return
             self._app.post_message(GraphStarted(watching, failures))
 
-    def started(self, watching: GraphWatch) -> None:
+    def started(self, watching: Watch) -> None:
         """Set the tracer that runs now, and end the one before."""
         self.begins = self.ends = False
         earlier = self.watching
@@ -251,11 +251,11 @@ class TraceControl:
             self.ends, self._end_is_left = True, False
             self._run(lambda: self._end(watching))
 
-    def _end(self, watching: GraphWatch) -> None:
+    def _end(self, watching: Watch) -> None:
         from kernel.cleanup.undo import failure_lines
 
         with self._changing:
-            watching.settle_queue()
+            watching.queue.settle()
             failures = watching.close()
         if watching is self.watching:
             self.ends = False
@@ -271,16 +271,16 @@ class TraceControl:
         if event.watching is not self.watching or self.watching is None:
             return False
         self.counts = event.counts
-        self.watching.know_names(event.names)
+        self.watching.intake.know_names(event.names)
         return True
 
-    def last(self) -> GraphWatch | None:
+    def last(self) -> Watch | None:
         """Return the newest tracer, also one that the screen does not know of; wait for a worker that begins one."""
         self._asked += 1
         with self._changing:
             return self._begun or self.watching
 
-    def leave(self) -> GraphWatch | None:
+    def leave(self) -> Watch | None:
         """Leave the target; return the watch that has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
         self.ends, self._planner = False, None

@@ -161,7 +161,7 @@ class HostControl:
                 self._place.names_changed()
             self._place.tick()
         self._tell_of_lines()
-        behind = any(host.watch is not None and host.watch.unsettled for host in fleet.hosts)
+        behind = any(host.watch is not None and host.watch.intake.unsettled for host in fleet.hosts)
         if behind or len(fleet.events.merger):
             self.changed()
 

@@ -32,7 +32,7 @@ class HostsTriggerScreen(TriggerDialog):
         """
         self._fleet = fleet
         self._order = order
-        probes = dict.fromkeys(armed.plan.probe for watch in self._watches() for armed in watch.armed)
+        probes = dict.fromkeys(armed.plan.probe for watch in self._watches() for armed in watch.armed.probes)
         texts = dict.fromkeys(text for probe in probes for text in meant(probe))
         offered = next((text for text in texts if self._verdict(text).ok), "")
         super().__init__("a trigger for all probes of all hosts", (), self._verdict, offered)
@@ -45,7 +45,7 @@ class HostsTriggerScreen(TriggerDialog):
         is_present = False
         errors = []
         for watch in self._watches():
-            for armed in watch.armed:
+            for armed in watch.armed.probes:
                 if watch.session is not None and any(
                     text == trigger for _, trigger in watch.session.probes.triggers(armed)
                 ):

@@ -32,7 +32,7 @@ class ArmedControl:
             then: gets the probe.
         """
         watching = self._bench.watching
-        armed = watching.armed if watching is not None else ()
+        armed = watching.armed.probes if watching is not None else ()
         recorded = watching is not None and not watching.info.target.is_kernel
         probes, reason = probes_of_event(armed, self._views.event_under_cursor(), recorded=recorded)
         if len(probes) == 1:
@@ -59,7 +59,7 @@ class ArmedControl:
 
     def _disarm_probes(self) -> None:
         if self._bench.watching is not None:
-            self._bench.arming.disarm(self._bench.watching.armed)
+            self._bench.arming.disarm(self._bench.watching.armed.probes)
 
     def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
         def end() -> None:

@@ -44,13 +44,13 @@ class ClearControl:
 
     def _clear(self, watching: Watch, also: Callable[[], object] = lambda: None) -> None:
         gone = f"cleared: {grouped(len(watching.store or ()))} events"
-        watching.forget()
+        watching.intake.forget()
         also()
         self._show()
         self._bench.undo.add(gone, lambda: self._recall(watching))
 
     def _recall(self, watching: Watch) -> None:
-        watching.recall()
+        watching.intake.recall()
         self._show()
 
     def _show(self) -> None:

@@ -64,8 +64,8 @@ class LossScreen(ModalScreen[None]):
         self._ask(watching)
 
     def _show(self, watching: Watch) -> None:
-        self._armed = watching.armed
-        usual = watching.usual_kb or self._buffer_kb
+        self._armed = watching.armed.probes
+        usual = watching.queue.usual_kb or self._buffer_kb
         self._panel.show(sheet_of(watching, self.bench.counts, self._buffer_kb, usual))
 
     @work(thread=True, group="buffer", exclusive=True)
@@ -99,10 +99,10 @@ class LossScreen(ModalScreen[None]):
         if watching is None:
             return
         if name == "smaller":
-            if not watching.usual_kb or watching.usual_kb == self._buffer_kb:
+            if not watching.queue.usual_kb or watching.queue.usual_kb == self._buffer_kb:
                 self.notify("the buffer is as it was made", markup=False)
                 return
-            kb = watching.usual_kb
+            kb = watching.queue.usual_kb
         self.bench.arming.remedy(lambda watching: kernel_jobs.resize(watching, kb))
 
     def _help(self, name: str, armed: Armed) -> None:

@@ -103,5 +103,5 @@ class StatusLines:
     @property
     def _only_traced(self) -> bool:
         """True where calls are traced, no probe is armed, and the view shows the events of probes."""
-        armed = self._bench.watching is not None and bool(self._bench.watching.armed)
+        armed = self._bench.watching is not None and bool(self._bench.watching.armed.probes)
         return self._bench.tracing.runs and not self._views.current.of_graph and not armed

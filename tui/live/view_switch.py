@@ -38,8 +38,8 @@ class ViewSwitch:
         if not self.current.of_graph or graph is None:
             return watching
         # Where one has ended and was cleared, calls come of probes at both ends alone.
-        is_over = not graph.live and not graph.closing and graph.store is not None and not len(graph.store)
-        return watching if is_over and watching is not None and watching.armed else graph
+        is_over = not graph.live and not graph.queue.closing and graph.store is not None and not len(graph.store)
+        return watching if is_over and watching is not None and watching.armed.probes else graph
 
     def event_under_cursor(self) -> str:
         """Return the path of an event; empty where there is no cursor, or its row was dropped."""

@@ -35,7 +35,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         unasked: fields to leave out, by the path of their event; only these events are wanted. Empty: all are.
     """
     store, planner = watch.store, watch.planner
-    armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
+    armed = {fmt: None for one in watch.armed.probes for fmt in one.formats.values()}
     known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
     return Source(
@@ -65,7 +65,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
     If they are already loaded nothing changes, so that the export does not depend on what was viewed before.
     """
     known = watch.known
-    formats = [*formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
+    formats = [*formats_of(watch), *(fmt for one in watch.armed.probes for fmt in one.formats.values())]
     if (
         form.names_addresses
         or have_stacks(watch)

@@ -85,7 +85,7 @@ class _WatchHistograms(HistogramsTable):
         self._watch = watch
 
     def read(self) -> None:
-        self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch)]
+        self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch.armed)]
 
 
 def titles_of_key(name: str, modifier: str) -> Sequence[str]:

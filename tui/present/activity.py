@@ -9,7 +9,6 @@ from kernel.session.arm_steps import Mode
 from kernel.watch.counting_states import Phase
 
 if TYPE_CHECKING:
-    from kernel.watch.armed_set import ArmedSet
     from kernel.watch.watch import Watch
 
 _WORDS: Final = {
@@ -31,9 +30,9 @@ class Activity(NamedTuple):
     """Note where only some of several probes record."""
 
 
-def activity_of(watch: ArmedSet) -> Activity:
+def activity_of(watch: Watch) -> Activity:
     """Return the words for a watch. Never waits."""
-    return activity(watch.counting, watch.modes)
+    return activity(watch.counting, watch.armed.modes)
 
 
 def mark_of(watch: Watch) -> str:

@@ -34,8 +34,10 @@ def sheet_of(watching: Watch, counts: LossCounts | None, buffer_kb: int, usual_k
             CpuLoss(cpu, counts.overrun.get(cpu, 0), counts.full.get(cpu, 0))
             for cpu in sorted({*counts.overrun, *counts.full})
         )
-    names = titles_of([armed.plan for armed in watching.armed])
-    probes = tuple(_probe(watching, armed, counts, name) for armed, name in zip(watching.armed, names, strict=True))
+    names = titles_of([armed.plan for armed in watching.armed.probes])
+    probes = tuple(
+        _probe(watching, armed, counts, name) for armed, name in zip(watching.armed.probes, names, strict=True)
+    )
     refused = counts.read_errors if counts is not None else 0
     return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
 

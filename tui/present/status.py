@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def fields_of(watch: Watch) -> tuple[str, ...]:
     """Return the names of the fields of a watch's events, in the order in which the probes name them."""
-    return watched_events.fields_of(watch.known.plans, (one.plan for one in watch.armed), watch.store)
+    return watched_events.fields_of(watch.known.plans, (one.plan for one in watch.armed.probes), watch.store)
 
 
 def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
@@ -34,7 +34,7 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     from events.recording.chunks import RecordingError
     from events.search.field_kinds import value_kinds
 
-    formats = [fmt for one in watch.armed for fmt in one.formats.values()]
+    formats = [fmt for one in watch.armed.probes for fmt in one.formats.values()]
     with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
         formats += watched_events.formats_of(watch)
     # The tracer has no plan that names the fields of its calls.
@@ -62,9 +62,9 @@ def status_of(info: KernelInfo, watch: Watch | None, counts: LossCounts | None, 
         info.target.name,
         info.facts.title,
         len(info.catalog),
-        len(watch.armed) if watch and watch.error is None else 0,
+        len(watch.armed.probes) if watch and watch.error is None else 0,
         losses_of(watch, counts),
-        recording=bool(watch and watch.recorder),
+        recording=bool(watch and watch.recording.recorder),
         cut=bool(watch and watch.error is not None),
         tracing=tracing,
         silent=silence_of(info, live=tracing or (watch is not None and watch.live)),
@@ -111,7 +111,7 @@ def note_of(watch: Watch) -> str:
         return note_of_end(cut_short=watch.info.cut_short)
     if watch.ended:
         return watch.line_note
-    if not watch.armed:
+    if not watch.armed.probes:
         return "nothing is armed any more"
     from tui.present.activity import activity_of
 
@@ -130,9 +130,9 @@ def note_of_preview(rows: FirstRows) -> str:
 
 def note_of_recording(watch: Watch) -> str:
     """Return the note of the recording being written; empty: none is."""
-    recorder = watch.recorder
+    recorder = watch.recording.recorder
     if recorder is None:
-        return watch.recording_error
+        return watch.recording.error
     dropped = recorder.dropped
     note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
     return f"recording to {recorder.path.name}{note}"
@@ -152,10 +152,10 @@ def rates_of(watch: Watch | None) -> dict[str, float | None]:
     if watch is None:
         return {}
     if not watch.has_pace:
-        return {armed.plan.probe.subject: None for armed in watch.armed}
+        return {armed.plan.probe.subject: None for armed in watch.armed.probes}
     rates = watch.store.by_event(watch.store.rates()) if watch.store else {}
     found: dict[str, float | None] = {}
-    for armed in watch.armed:
+    for armed in watch.armed.probes:
         name = armed.plan.probe.subject
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found

@@ -225,7 +225,7 @@ def kernel_values(
 
 
 def _field(watch: Watch, subject: Subject) -> Field | None:
-    formats = (fmt for armed in watch.armed for fmt in armed.formats.values() if fmt.path == subject.event)
+    formats = (fmt for armed in watch.armed.probes for fmt in armed.formats.values() if fmt.path == subject.event)
     return next((field for fmt in formats for field in fmt.fields if field.name == subject.field), None)
 
 

@@ -95,7 +95,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         self.arm("b", Mode.COUNT)
 
     def armed(self, name: str) -> Armed:
-        return next(armed for armed in self.watch.armed if armed.plan.probe.subject == name)
+        return next(armed for armed in self.watch.armed.probes if armed.plan.probe.subject == name)
 
     @property
     def counted(self) -> set[str]:
@@ -113,14 +113,14 @@ class CountingInTheKernel(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), mode=st.sampled_from([Mode.RECORD, Mode.COUNT]))
     def arm(self, name: str, mode: Mode) -> None:
         if name not in self.probes:
-            self.watch.arm(probe(name), mode=mode)
+            self.watch.armed.arm(probe(name), mode=mode)
             self.probes[name] = Expected(mode)
 
     @connected
     @rule(name=st.sampled_from(NAMES))
     def disarm(self, name: str) -> None:
         if name in self.probes:
-            assert self.watch.disarm(self.armed(name)) == []
+            assert self.watch.armed.disarm(self.armed(name)) == []
             del self.probes[name]
 
     @connected
@@ -131,10 +131,10 @@ class CountingInTheKernel(RuleBasedStateMachine):
 
     @rule(with_values=st.booleans())
     def count(self, with_values: bool) -> None:
-        entries = [armed.plan.events[0].path for armed in self.watch.armed]
+        entries = [armed.plan.events[0].path for armed in self.watch.armed.probes]
         fields = [(path, "count") for path in entries] if with_values else []
         with contextlib.suppress(TargetLost) if self.side.lost else contextlib.nullcontext():
-            self.watch.histograms.begin(self.watch.armed, fields)
+            self.watch.histograms.begin(self.watch.armed.probes, fields)
         self.wanted = set(self.probes)
         for one in self.probes.values():
             one.since = 0
@@ -149,7 +149,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
 
     @rule()
     def clear(self) -> None:
-        self.watch.forget()
+        self.watch.intake.forget()
         with contextlib.suppress(TargetLost) if self.side.lost else contextlib.nullcontext():
             self.watch.histograms.clear()
         for name in self.counted:
@@ -164,7 +164,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         there = {one.replace(":size=16384", "") for one in self.probes[name].by_hand}
         taken = text.replace(":size=16384", "") in there and text.startswith("hist")
         try:
-            self.watch.add_trigger(self.armed(name), self.entry(name), text)
+            self.watch.armed.add_trigger(self.armed(name), self.entry(name), text)
         except KernelError:
             assert taken
         else:
@@ -184,7 +184,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     def change_filter(self, name: str, text: str) -> None:
         if name in self.probes:
             is_other = self.armed(name).plan.probe.filter != text
-            self.watch.change_filter(self.armed(name), text)
+            self.watch.armed.change_filter(self.armed(name), text)
             if is_other and self.probes[name].since is not None:
                 self.probes[name].since = 0
 
@@ -194,7 +194,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         """Someone else does: a guard, a key."""
         if name in self.probes:
             one, now = self.probes[name], self.watch.session.probes.mode(self.armed(name))
-            assert self.watch.switch(self.armed(name), mode) == []
+            assert self.watch.armed.switch(self.armed(name), mode) == []
             if mode is not now:
                 one.mode, one.since = mode, None
                 self.wanted.discard(name)
@@ -202,7 +202,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     @connected
     @rule()
     def lose_connection(self) -> None:
-        if self.watch.armed:
+        if self.watch.armed.probes:
             cut(self.side, self.watch)
             self.wanted = self.counted
 
@@ -229,7 +229,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
 
         self.side.before = refuse
         try:
-            self.watch.histograms.begin(self.watch.armed)
+            self.watch.histograms.begin(self.watch.armed.probes)
         except KernelError:
             self.side.before = lambda step: None
             assert self.watch.counting in (Phase.OFF, Phase.ENDING)
@@ -265,7 +265,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         counted = self.counted
         assert self.watch.counting is (Phase.COUNTING if counted else Phase.OFF)
         modes = [Mode.COUNT if name in counted else self.probes[name].mode for name in self.names]
-        assert list(self.watch.modes) == modes
+        assert list(self.watch.armed.modes) == modes
         said = activity_of(self.watch)
         silent = [mode for mode in modes if mode is not Mode.RECORD]
         assert bool(said.mark) == (bool(modes) and len(silent) == len(modes))
@@ -280,7 +280,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
 
     @property
     def names(self) -> list[str]:
-        return [armed.plan.probe.subject for armed in self.watch.armed]
+        return [armed.plan.probe.subject for armed in self.watch.armed.probes]
 
     @invariant()
     def the_triggers_of_people_are_theirs(self) -> None:

@@ -19,7 +19,7 @@ from kernel.cleanup.undo import UndoFailure, failure_lines
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.graph.watch import GraphWatch
+from kernel.graph.watch import graph_watch
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.answer_limit import ENDING_LIMIT, PROGRESS_LIMIT, SILENCE_LIMIT, AnswerLimit, write_with_checks
 from kernel.remote.protocol import second_shell, shell_client
@@ -153,7 +153,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     said: list[float] = []
     target.hurry = said.append  # type: ignore[attr-defined]
     planner = Planner(KernelInfo(target))
-    for watch in (Watch(planner), GraphWatch(planner, GraphPlan(("vfs_read",)))):
+    for watch in (Watch(planner), graph_watch(planner, GraphPlan(("vfs_read",)))):
         watch.close()
     assert not said
     disarm_all(Watch(planner))

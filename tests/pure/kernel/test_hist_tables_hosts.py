@@ -204,7 +204,7 @@ def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
     lan.hosts["three"].cut()
     until(fleet, lambda: three.watch is not None and len(three.watch.cuts) == 1 and three.trying is None)
     assert three.watch is not None
-    assert len(events_with_tables(three.watch)) == 1, "it came back with its trigger"
+    assert len(events_with_tables(three.watch.armed)) == 1, "it came back with its trigger"
     until(fleet, lambda: looked(fleet) and any("since the reconnection" in text for text in lines(fleet)))
     lan.hosts["one"].hits = -1
     until(fleet, lambda: looked(fleet) and any("one: can't be read: " in text for text in lines(fleet)))
@@ -224,7 +224,9 @@ def test_a_trigger_that_no_event_takes_is_refused_and_the_probe_goes_on(lan):
     fleet.arm(ArmRequest(("f vfs_read",)))
     fleet.arm(ArmRequest((), triggers=("hist:keys=nosuch",)))
     assert fleet.wait(60)
-    assert host.state is HostState.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed
+    assert (
+        host.state is HostState.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed.probes
+    )
     fleet.close()
 
 

@@ -28,7 +28,7 @@ TOTALS = "\nTotals:\n    Hits: {hits}\n    Entries: 1\n    Dropped: 0\n"
 
 
 class OneSession:
-    """What `Histograms` needs of a watch."""
+    """What `Histograms` needs of a set of armed probes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -39,7 +39,7 @@ class OneSession:
         self.gaps += 1
 
     @property
-    def armed(self) -> tuple[Armed, ...]:
+    def probes(self) -> tuple[Armed, ...]:
         return self.session.probes.armed
 
     def switch(self, armed: Armed, mode: Mode) -> object:

@@ -83,7 +83,7 @@ def mode(watch: Watch, armed: Armed) -> Mode:
 
 def texts(watch: Watch) -> list[str]:
     assert watch.session is not None
-    return [text for armed in watch.armed for _, text in watch.session.probes.triggers(armed)]
+    return [text for armed in watch.armed.probes for _, text in watch.session.probes.triggers(armed)]
 
 
 def fields(armed: Armed) -> list[tuple[str, str]]:
@@ -92,16 +92,16 @@ def fields(armed: Armed) -> list[tuple[str, str]]:
 
 def test_they_begin_anew_when_the_line_is_back_and_leave_the_probe_recording(side: Side, watch: Watch) -> None:
     counting = Counting(side)
-    armed = watch.arm(probe("vfs_read"))
-    watch.add_trigger(armed, armed.plan.events[0], "stacktrace")
-    kept = Histograms(watch)
-    kept.begin(watch.armed, fields(armed))
+    armed = watch.armed.arm(probe("vfs_read"))
+    watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
+    kept = Histograms(watch.armed)
+    kept.begin(watch.armed.probes, fields(armed))
     before = [(one.kept.what, one.histogram.hits) for one in kept.read()]
     assert [what for what, _ in before if what in (TASK, LATENCY)] == [TASK, TASK, LATENCY] and len(before) == 5
     cut(side, watch)
     assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == before, "as it was read last"
     back = ReconnectAttempt(watch).run()
-    (now,) = watch.armed
+    (now,) = watch.armed.probes
     assert not back.refused and now.key is armed.key and mode(watch, now) is Mode.COUNT
     assert kept.counting == (now,)
     assert len(texts(watch)) == 8, "nobody had to look for them to go on"
@@ -115,14 +115,18 @@ def test_they_begin_anew_when_the_line_is_back_and_leave_the_probe_recording(sid
 
 
 def test_each_probe_does_again_what_it_did(side: Side, watch: Watch) -> None:
-    recorded, counted, stopped = watch.arm(probe("a")), watch.arm(probe("b"), mode=Mode.COUNT), watch.arm(probe("c"))
-    watch.switch(stopped, Mode.OFF)
+    recorded, counted, stopped = (
+        watch.armed.arm(probe("a")),
+        watch.armed.arm(probe("b"), mode=Mode.COUNT),
+        watch.armed.arm(probe("c")),
+    )
+    watch.armed.switch(stopped, Mode.OFF)
     modes = [Mode.RECORD, Mode.COUNT, Mode.OFF]
-    kept = Histograms(watch)
+    kept = Histograms(watch.armed)
     for recording in (False, True):
-        kept.begin(watch.armed, recording=recording)
-        assert [mode(watch, one) for one in watch.armed] == (modes if recording else [Mode.COUNT] * 3)
-        kept.begin(watch.armed, recording=recording)
+        kept.begin(watch.armed.probes, recording=recording)
+        assert [mode(watch, one) for one in watch.armed.probes] == (modes if recording else [Mode.COUNT] * 3)
+        kept.begin(watch.armed.probes, recording=recording)
         kept.end()
         assert [mode(watch, one) for one in (recorded, counted, stopped)] == modes
 
@@ -132,35 +136,35 @@ def test_each_probe_does_again_what_it_did(side: Side, watch: Watch) -> None:
 
     side.before = refuse
     with pytest.raises(ProbeRefused):
-        kept.begin(watch.armed)
-    assert [mode(watch, one) for one in watch.armed] == modes and texts(watch) == []
+        kept.begin(watch.armed.probes)
+    assert [mode(watch, one) for one in watch.armed.probes] == modes and texts(watch) == []
 
 
 def test_what_someone_switched_meanwhile_stays_so(watch: Watch) -> None:
-    armed = watch.arm(probe("vfs_read"))
-    kept = Histograms(watch)
-    kept.begin(watch.armed)
-    watch.switch(armed, Mode.OFF)  # as a guard does
+    armed = watch.armed.arm(probe("vfs_read"))
+    kept = Histograms(watch.armed)
+    kept.begin(watch.armed.probes)
+    watch.armed.switch(armed, Mode.OFF)  # as a guard does
     kept.end()
     assert mode(watch, armed) is Mode.OFF
 
 
 def test_they_are_ended_while_the_line_is_cut(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
-    kept = Histograms(watch)
-    kept.begin(watch.armed)
+    watch.armed.arm(probe("vfs_read"))
+    kept = Histograms(watch.armed)
+    kept.begin(watch.armed.probes)
     cut(side, watch)
     with pytest.raises(TargetLost):
         kept.end()
     ReconnectAttempt(watch).run()
-    assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
+    assert [mode(watch, one) for one in watch.armed.probes] == [Mode.RECORD] and texts(watch) == []
 
 
 def test_a_line_that_is_cut_again_while_they_begin_anew(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     Counting(side)
-    kept = Histograms(watch)
-    kept.begin(watch.armed)
+    kept = Histograms(watch.armed)
+    kept.begin(watch.armed.probes)
     cut(side, watch)
 
     def again(step: Step) -> None:
@@ -175,13 +179,13 @@ def test_a_line_that_is_cut_again_while_they_begin_anew(side: Side, watch: Watch
     ReconnectAttempt(watch).run()
     assert len(kept.counting) == 1 and len(kept.read()) == 3
     kept.end()
-    assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
+    assert [mode(watch, one) for one in watch.armed.probes] == [Mode.RECORD] and texts(watch) == []
 
 
 def test_a_refusal_on_the_other_line_is_told_by_the_next_reading(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
-    kept = Histograms(watch)
-    kept.begin(watch.armed)
+    watch.armed.arm(probe("vfs_read"))
+    kept = Histograms(watch.armed)
+    kept.begin(watch.armed.probes)
     cut(side, watch)
 
     def refuse(step: Step) -> None:
@@ -192,4 +196,4 @@ def test_a_refusal_on_the_other_line_is_told_by_the_next_reading(side: Side, wat
     ReconnectAttempt(watch).run()
     with pytest.raises(ProbeRefused):
         kept.read()
-    assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
+    assert [mode(watch, one) for one in watch.armed.probes] == [Mode.RECORD] and texts(watch) == []

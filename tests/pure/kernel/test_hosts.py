@@ -444,9 +444,11 @@ def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(
     watch = SimpleNamespace(
         planner=None,
         info=SimpleNamespace(target=FakeHost("one")),
-        armed=(),
-        hold_recording=lambda: None,
-        record_together=lambda: None,
-        arm=lambda probe, **how: SimpleNamespace(plan=plan),
+        armed=SimpleNamespace(
+            probes=(),
+            hold_recording=lambda: None,
+            record_together=lambda: None,
+            arm=lambda probe, **how: SimpleNamespace(plan=plan),
+        ),
     )
     assert arm_on_host(watch, READ).lines == (made.line, "e:more")

@@ -20,7 +20,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.target import Step
 from kernel.watch import reconnect
-from kernel.watch.clocks import read_clock
+from kernel.watch.clocks.readings import read_clock
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.kernel.test_hosts import READ, SECOND, armed_on, shown, shows, states, until
 
@@ -188,7 +188,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
     until(fleet, lambda: len(shown(fleet)) == 1)
     host = fleet.hosts[0]
     session = host.watch.session
-    on_comeback = host.watch.on_comeback
+    on_comeback = host.watch.armed.on_comeback
 
     def is_back() -> None:
         on_comeback()
@@ -201,7 +201,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
         assert goes_on.wait(60)
         return read_clock(*rest)
 
-    host.watch.on_comeback = is_back
+    host.watch.armed.on_comeback = is_back
     monkeypatch.setattr(kernel.hosts.host, "read_clock", read_late)
     one.cut()
     until(fleet, begun.is_set)

@@ -42,24 +42,24 @@ def state(watch: Watch, armed: Armed) -> tuple[Mode, list[str]]:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_it_does_what_it_did_and_keeps_the_triggers_it_was_given(watch: Watch, mode: Mode) -> None:
-    armed = watch.arm(probe("vfs_read"), mode=mode)
-    watch.add_trigger(armed, armed.plan.events[0], "stacktrace")
-    watch.add_trigger(armed, armed.plan.events[0], "traceoff")
+    armed = watch.armed.arm(probe("vfs_read"), mode=mode)
+    watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
+    watch.armed.add_trigger(armed, armed.plan.events[0], "traceoff")
     assert watch.session is not None
     watch.session.probes.remove_trigger(armed, armed.plan.events[0], "traceoff")
-    again = watch.rearm(armed, other(armed))
-    assert watch.armed == (again,)
+    again = watch.armed.rearm(armed, other(armed))
+    assert watch.armed.probes == (again,)
     assert again.plan == other(armed) and again.key is armed.key
     assert state(watch, again) == (mode, ["stacktrace"])
-    twice = watch.rearm(again, armed.plan)
+    twice = watch.armed.rearm(again, armed.plan)
     assert state(watch, twice) == (mode, ["stacktrace"])
 
 
 @pytest.mark.parametrize("error", [TargetUnusable("not here"), FileRefused("enable", errno.ENOMEM)])
 @pytest.mark.parametrize("name", ["enable", "trigger", "dynamic_events"])
 def test_where_it_is_refused_it_is_as_it_was(watch: Watch, target: Target, name: str, error: KernelError) -> None:
-    armed = watch.arm(probe("vfs_read"))
-    watch.add_trigger(armed, armed.plan.events[0], "stacktrace")
+    armed = watch.armed.arm(probe("vfs_read"))
+    watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
     faults = [error]
 
     def before(step: Step) -> None:
@@ -68,15 +68,15 @@ def test_where_it_is_refused_it_is_as_it_was(watch: Watch, target: Target, name:
 
     target.before = before
     with pytest.raises(KernelError):
-        watch.rearm(armed, other(armed))
+        watch.armed.rearm(armed, other(armed))
     assert not faults
-    (back,) = watch.armed
+    (back,) = watch.armed.probes
     assert back.plan == armed.plan
     assert state(watch, back) == (Mode.RECORD, ["stacktrace"])
 
 
 def test_a_line_that_is_gone_is_not_asked_again(watch: Watch, target: Target) -> None:
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     asked: list[Step] = []
 
     def before(step: Step) -> None:
@@ -86,13 +86,13 @@ def test_a_line_that_is_gone_is_not_asked_again(watch: Watch, target: Target) ->
 
     target.before = before
     with pytest.raises(TargetLost):
-        watch.rearm(armed, other(armed))
+        watch.armed.rearm(armed, other(armed))
     assert len(asked) == 1
 
 
 def test_what_is_not_armed_any_more_is_not_armed_anew(watch: Watch) -> None:
-    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
-    changed = watch.change_filter(armed, "a == 2")
+    armed = watch.armed.arm(replace(probe("vfs_read"), filter="a == 1"))
+    changed = watch.armed.change_filter(armed, "a == 2")
     with pytest.raises(TargetUnusable, match="not armed any more"):
-        watch.rearm(armed, other(armed))
-    assert watch.armed == (changed,)
+        watch.armed.rearm(armed, other(armed))
+    assert watch.armed.probes == (changed,)

@@ -41,7 +41,7 @@ def watch(side: Side) -> Iterator[Watch]:
 def hits(side: Side, watch: Watch, number: int) -> dict[str, int]:
     """What is told when the kernel has counted so many."""
     assert watch.session is not None
-    for armed in watch.armed:
+    for armed in watch.armed.probes:
         for event in armed.plan.events:
             (instance,) = (folder for folder in side.folders if "/instances/" in folder)
             side.files[f"{instance}/events/{event.path}/hist"] = HIST.format(number).encode()
@@ -56,23 +56,23 @@ def come_back(side: Side, watch: Watch) -> None:
 
 
 def test_hits_of_before_are_added_until_the_probe_goes(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"), mode=Mode.COUNT)
+    watch.armed.arm(probe("vfs_read"), mode=Mode.COUNT)
     assert hits(side, watch, 1_000_000) == {"vfs_read": 1_000_000}
     come_back(side, watch)
     assert hits(side, watch, 5) == {"vfs_read": 1_000_005}
     come_back(side, watch)
     come_back(side, watch)
     assert hits(side, watch, 7) == {"vfs_read": 1_000_012}
-    watch.disarm(watch.armed[0])
+    watch.armed.disarm(watch.armed.probes[0])
     assert hits(side, watch, 7) == {}
-    watch.arm(probe("vfs_read"), mode=Mode.COUNT)
+    watch.armed.arm(probe("vfs_read"), mode=Mode.COUNT)
     assert hits(side, watch, 3) == {"vfs_read": 3}
 
 
 def test_what_passed_a_filter_before_is_added_until_the_probe_goes(side: Side, watch: Watch) -> None:
     zeros = LossCounts({}, {}, {}, 0, 0, 0)
     earlier = replace(zeros, hits={"pw_1/a": 9, "sched/b": 5}, passed={"pw_1/a": 4})
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     assert watch.session is not None
     ended = earlier.ended(watch.session.pump, None, ("pw_1", "pw_2"))
     assert (ended.hits, ended.passed) == ({"pw_2/a": 9, "sched/b": 5}, {"pw_2/a": 4})
@@ -84,19 +84,19 @@ def test_what_passed_a_filter_before_is_added_until_the_probe_goes(side: Side, w
 
 
 def test_hits_of_before_are_not_added_to_those_of_another_count(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"), mode=Mode.COUNT)
+    watch.armed.arm(probe("vfs_read"), mode=Mode.COUNT)
     assert hits(side, watch, 1_000_000) == {"vfs_read": 1_000_000}
     come_back(side, watch)
-    watch.switch(watch.armed[0], Mode.COUNT)
+    watch.armed.switch(watch.armed.probes[0], Mode.COUNT)
     assert hits(side, watch, 5) == {"vfs_read": 1_000_005}, "it counts on"
-    watch.switch(watch.armed[0], Mode.RECORD)
-    watch.switch(watch.armed[0], Mode.COUNT)
+    watch.armed.switch(watch.armed.probes[0], Mode.RECORD)
+    watch.armed.switch(watch.armed.probes[0], Mode.COUNT)
     assert hits(side, watch, 7) == {"vfs_read": 7}
 
 
 def test_what_a_queue_dropped_after_the_last_look_is_told(side: Side, watch: Watch) -> None:
     for total in (9, 18):
-        (armed,) = watch.armed or (watch.arm(probe("vfs_read")),)
+        (armed,) = watch.armed.probes or (watch.armed.arm(probe("vfs_read")),)
         assert watch.session is not None
         pump = watch.session.pump
         pump._limit = 5000  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ def test_what_a_queue_dropped_after_the_last_look_is_told(side: Side, watch: Wat
 
 
 def test_a_look_that_is_under_way_counts_nothing_twice(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"), mode=Mode.COUNT)
+    watch.armed.arm(probe("vfs_read"), mode=Mode.COUNT)
     assert hits(side, watch, 10) == {"vfs_read": 10}
     old = watch.session
     assert old is not None
@@ -129,8 +129,8 @@ def test_a_look_that_is_under_way_counts_nothing_twice(side: Side, watch: Watch)
 
 
 def test_stacks_of_triggers_that_came_back_are_known(side: Side, watch: Watch) -> None:
-    armed = watch.arm(probe("vfs_read"))
-    watch.add_trigger(armed, armed.plan.events[0], "stacktrace")
+    armed = watch.armed.arm(probe("vfs_read"))
+    watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
     come_back(side, watch)
-    (now,) = watch.armed
+    (now,) = watch.armed.probes
     assert {armed.plan.events[0].path, now.plan.events[0].path} <= watch.known.with_stacks

@@ -153,7 +153,7 @@ class _Silent:
     def __init__(self) -> None:
         self.side = Side()
         self.watch = Watch(Anything(KernelInfo(self.side.target)))
-        self.watch.arm(probe("vfs_read"))
+        self.watch.armed.arm(probe("vfs_read"))
 
     def fall_silent(self) -> None:
         self.side.heard = time.monotonic() - 9

@@ -138,7 +138,7 @@ def shown(watch: Watch, number: int) -> list[str]:
 
 
 def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) -> None:
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     side.event(1000, id_of(old))
     assert shown(watch, 1) == ["vfs_read"]
     assert watch.session is not None
@@ -147,7 +147,7 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     back = ReconnectAttempt(watch).run()
     assert [was for was, _ in back.again] == [old] and not back.refused
     ((_, new),) = back.again
-    assert watch.armed == (new,) and watch.session.group != group
+    assert watch.armed.probes == (new,) and watch.session.group != group
     assert [event.path for event in new.plan.events] == [f"{watch.session.group}/vfs_read"]
     assert len(side.traces) == 2, "one instance and one event, of the new session"
     side.event(2000, id_of(new))
@@ -168,14 +168,14 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
 
 @pytest.mark.parametrize("how", ["disarmed", "off"])
 def test_no_event_is_missing_where_nothing_was_recorded(side: Side, watch: Watch, how: str) -> None:
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     side.event(1000, id_of(old))
     assert shown(watch, 1) == ["vfs_read"]
-    watch.disarm(old) if how == "disarmed" else watch.switch(old, Mode.OFF)
+    watch.armed.disarm(old) if how == "disarmed" else watch.armed.switch(old, Mode.OFF)
     cut(side, watch)
     back = ReconnectAttempt(watch).run()
     assert "nothing was recorded" in back.text and not back.cut.missing and watch.cuts == ()
-    new = watch.arm(probe("vfs_write"))
+    new = watch.armed.arm(probe("vfs_write"))
     side.event(2000, id_of(new))
     assert shown(watch, 2) == ["vfs_read", "vfs_write"], "the rows stay, and nothing stands between"
     assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
@@ -183,10 +183,10 @@ def test_no_event_is_missing_where_nothing_was_recorded(side: Side, watch: Watch
 
 def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(side: Side, watch: Watch) -> None:
     """Its clock began again; but no event is missing."""
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     side.event(1000, id_of(old))
     assert shown(watch, 1) == ["vfs_read"]
-    watch.disarm(old)
+    watch.armed.disarm(old)
     cut(side, watch)
     side.files[BOOT] = b"two\n"
     back = ReconnectAttempt(watch).run()
@@ -200,16 +200,16 @@ def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(sid
 
 
 def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watch) -> None:
-    counted = watch.arm(probe("vfs_write"))
-    filtered = watch.arm(replace(probe("vfs_read"), filter="count > 9"))
-    watch.switch(counted, Mode.OFF)
-    watch.add_trigger(filtered, filtered.plan.events[0], "stacktrace")
-    watch.resize(4096)
+    counted = watch.armed.arm(probe("vfs_write"))
+    filtered = watch.armed.arm(replace(probe("vfs_read"), filter="count > 9"))
+    watch.armed.switch(counted, Mode.OFF)
+    watch.armed.add_trigger(filtered, filtered.plan.events[0], "stacktrace")
+    watch.queue.resize(4096)
     cut(side, watch)
     back = ReconnectAttempt(watch).run()
     session = watch.session
     assert session is not None and not back.refused
-    off, on = watch.armed
+    off, on = watch.armed.probes
     assert (session.probes.mode(off), session.probes.mode(on)) == (Mode.OFF, Mode.RECORD)
     assert [text for _, text in session.probes.triggers(on)] == ["stacktrace"]
     (instance,) = (folder for folder in side.folders if "/instances/" in folder)
@@ -221,8 +221,8 @@ def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watc
 
 
 def test_a_probe_that_is_refused_then_is_told_and_the_others_come_back(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
-    watch.arm(probe("ext4_sync"))
+    watch.armed.arm(probe("vfs_read"))
+    watch.armed.arm(probe("ext4_sync"))
 
     def gone(step: object) -> None:
         if b"ext4_sync ext4" in getattr(step, "data", b""):
@@ -231,13 +231,13 @@ def test_a_probe_that_is_refused_then_is_told_and_the_others_come_back(side: Sid
     cut(side, watch)
     side.before = gone
     back = ReconnectAttempt(watch).run()
-    assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
+    assert [armed.plan.probe.subject for armed in watch.armed.probes] == ["vfs_read"]
     (refused,) = back.refused
     assert refused.startswith("ext4_sync: ")
 
 
 def test_losses_of_before_still_count(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
 
     def overrun(number: int) -> None:
         (instance,) = (folder for folder in side.folders if "/instances/" in folder)
@@ -254,7 +254,7 @@ def test_losses_of_before_still_count(side: Side, watch: Watch) -> None:
 
 
 def test_a_line_that_is_cut_again_while_it_comes_back(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     cuts = iter([True])
 
@@ -267,13 +267,13 @@ def test_a_line_that_is_cut_again_while_it_comes_back(side: Side, watch: Watch) 
     reconnecting = ReconnectAttempt(watch)
     back = reconnecting.run()
     assert reconnecting.tries == 2
-    assert len(back.again) == 1 and len(watch.armed) == 1 and len(side.traces) == 2
+    assert len(back.again) == 1 and len(watch.armed.probes) == 1 and len(side.traces) == 2
     assert watch.cuts == (back.cut,), "it was one gap"
 
 
 def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     """Its clock begins again: what comes is younger all the same."""
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     side.event(90_000, id_of(old))
     shown(watch, 1)
     cut(side, watch)
@@ -282,7 +282,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     assert back.cut.booted
     assert side.target.facts().boot_id == "two"
     for ts in (10, 20, 30):
-        side.event(ts, id_of(watch.armed[0]))
+        side.event(ts, id_of(watch.armed.probes[0]))
     assert shown(watch, 5) == ["vfs_read", OUTAGE_EVENT, *["vfs_read"] * 3]
     store = watch.store
     assert isinstance(store, Store)
@@ -293,7 +293,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
 
 def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Watch, tmp_path: Path) -> None:
     second = 10**9
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     watch.record_to(tmp_path / "a.pwr")
     for ts in (1000, 1001, 1002):
         side.event(ts * second, id_of(old))
@@ -302,7 +302,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
     side.files[BOOT] = b"two\n"
     assert ReconnectAttempt(watch).run().cut.booted
     for ts in (10, 11, 12):
-        side.event(ts * second, id_of(watch.armed[0]))
+        side.event(ts * second, id_of(watch.armed.probes[0]))
     shown(watch, 7)
     watch.stop_recording()
     replayed = replay_of(tmp_path / "a.pwr")
@@ -322,7 +322,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
 
 
 def test_another_kernel_is_not_probed_with_plans_of_this_one(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     side.files["/proc/sys/kernel/osrelease"] = b"6.13.0\n"
     hung_up = side.hung_up
@@ -333,7 +333,7 @@ def test_another_kernel_is_not_probed_with_plans_of_this_one(side: Side, watch: 
 
 
 def test_given_up_by_time_by_hand_and_where_it_is_of_no_use(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     side.refuse = TargetUnusable("refused by a test")
     with pytest.raises(ReconnectAbandoned, match="refused by a test"):
@@ -352,7 +352,7 @@ def test_a_person_is_asked_when_that_person_says_so(
     side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnect, "PAUSES", (60.0,))
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     side.refuse = PasswordNeeded("Permission denied")
     told: list[str] = []
@@ -370,7 +370,7 @@ def test_a_person_is_asked_when_that_person_says_so(
 
 
 def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     side.refuse = PasswordNeeded("Permission denied")
     reconnecting = ReconnectAttempt(watch)
@@ -407,7 +407,7 @@ def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, w
 
 def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch, monkeypatch) -> None:
     """Whoever leaves the application waits for no answer of it."""
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     asked, lost = threading.Event(), threading.Event()
 
@@ -432,7 +432,7 @@ def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch
 
 
 def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     reconnecting = ReconnectAttempt(watch)
     reconnecting.run()
@@ -450,7 +450,7 @@ def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -
 
 
 def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     reconnecting = ReconnectAttempt(watch)
     side.target.close()
@@ -464,13 +464,13 @@ def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> No
 def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     side.target._facts = replace(side._facts, cpus=1)
     watch = Watch(Anything(KernelInfo(side.target)))
-    old = watch.arm(probe("vfs_read"))
+    old = watch.armed.arm(probe("vfs_read"))
     watch.record_to(tmp_path / "x.pwr")
     side.event(1000, id_of(old))
     shown(watch, 1)
     cut(side, watch)
     ReconnectAttempt(watch).run()
-    side.event(2000, id_of(watch.armed[0]))
+    side.event(2000, id_of(watch.armed.probes[0]))
     shown(watch, 3)
     watch.stop_recording()
     watch.close()
@@ -490,7 +490,7 @@ class Latencies(Anything):
 def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
     """That may take as long as nobody has told it that its line is cut."""
     watch = Watch(Latencies(KernelInfo(side.target)))
-    old = watch.arm(probe("slow"))
+    old = watch.armed.arm(probe("slow"))
     assert watch.session is not None
     before, of_before = watch.session.group, set(side.traces)
     side.event(1000, id_of(old))
@@ -523,7 +523,7 @@ class Named(Anything):
 
 def test_a_name_that_a_person_chose_is_waited_for(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Watch(Named(KernelInfo(side.target)))
-    watch.arm(probe("x"))
+    watch.armed.arm(probe("x"))
     side.lost = True
     assert ended(watch)
     monkeypatch.setattr(abandoned_processes.time, "sleep", lambda _: side.vanish())
@@ -548,7 +548,7 @@ def ended(watch: Watch) -> bool:
 
 def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
     with_others(side)
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     assert watch.session is not None
     before = watch.session.group.removeprefix("pw_")
     seen: list[str] = []
@@ -567,7 +567,7 @@ def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side
 
 
 def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     first, there = side.pid, set(side.traces)
     side.lost = True  # it has not noticed
     assert ended(watch)
@@ -581,7 +581,7 @@ def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_
 def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     first, there = side.pid, set(side.traces)
     side.lost = True
     assert ended(watch)
@@ -596,7 +596,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
 
 
 def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     first = side.pid
     side.kill()
     (instance,) = [one for one in side.folders if one.endswith(f"-{side.owner}")]
@@ -616,7 +616,7 @@ def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch
 
 
 def test_a_machine_that_was_booted_anew_has_nothing_of_before(side: Side, watch: Watch) -> None:
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     cut(side, watch)
     side.files[BOOT] = b"two\n"
     ReconnectAttempt(watch).run()

@@ -105,36 +105,36 @@ def id_of(armed) -> int:
 
 
 def test_a_tick_that_finds_the_kernel_busy_is_made_up_for(watch, target):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.tick()
-    assert not watch.unsettled
-    with watch._lock:  # as a worker that begins a recording
+    assert not watch.intake.unsettled
+    with watch.queue.lock:  # as a worker that begins a recording
         target.event(1000, number)
         assert watch.session.pump.wait(60.0)
         assert watch.tick() == 0
-        assert watch.unsettled  # the pump says nothing a second time: its queue is not empty any more
+        assert watch.intake.unsettled  # the pump says nothing a second time: its queue is not empty any more
     assert rows(watch, 1) == ["vfs_read"]
-    assert not watch.unsettled
+    assert not watch.intake.unsettled
 
 
 def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     for ts in range(600):  # more than a tick brings in between two looks at the clock
         target.event(1000 + ts, number)
     assert watch.session.pump.settle(60.0)
     told = []
-    watch.on_data = lambda: told.append(1)
+    watch.queue.on_data = lambda: told.append(1)
     watch.tick(0.0)  # the formats
     watch.tick(0.0)
     assert 0 < watch.store.next_seq + watch.store.held < 600
-    assert watch.behind
-    assert watch.unsettled
+    assert watch.intake.behind
+    assert watch.intake.unsettled
     assert told
     held_back = watch.store.next_seq
     assert rows(watch, 600) == ["vfs_read"] * 600
     assert held_back < 600
     watch.tick()
-    assert not watch.behind
+    assert not watch.intake.behind
 
 
 def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
@@ -144,19 +144,21 @@ def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
     first, other = parse_armable("p:my/ev vfs_read v=$stack"), parse_armable("p:my/ev vfs_write v=$stack if v > 3")
     plans = []
     for wanted in (first, other, first, other):
-        armed = watch.arm(wanted)
-        watch.disarm(armed)
+        armed = watch.armed.arm(wanted)
+        watch.armed.disarm(armed)
         plans.append(armed.plan)
     assert [plan.events[0].event for plan in plans] == ["ev", "ev_2", "ev", "ev_2"]
     assert [bool(plan.losses) for plan in plans] == [False, True, False, True]
     assert "ev_2" in plans[1].losses[0]
-    one = watch.arm(first)
-    joins = watch.arm(parse_armable("p:my/ev vfs_readv v=$stack"))  # the event is there: several probes share it
+    one = watch.armed.arm(first)
+    joins = watch.armed.arm(
+        parse_armable("p:my/ev vfs_readv v=$stack")
+    )  # the event is there: several probes share it
     assert joins.plan.events[0].path == one.plan.events[0].path
     assert not joins.plan.losses
     with pytest.raises(ProbeRefused):
-        watch.arm(parse_armable("p:my/ev vfs_writev v=$stack if v > 3"))
-    both = watch.arm(parse_armable("p:my/ev_2 vfs_write%both v=$stack"))
+        watch.armed.arm(parse_armable("p:my/ev vfs_writev v=$stack if v > 3"))
+    both = watch.armed.arm(parse_armable("p:my/ev_2 vfs_write%both v=$stack"))
     assert [event.event for event in both.plan.events] == ["ev_2__entry", "ev_2__exit"]
     watch.close()
 
@@ -171,9 +173,9 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
     """Also where the name that was chosen was another probe's, so that the first of them got a number."""
     watch = Watch(Planner(KernelInfo(Target(facts=replace(FACTS, functions=("vfs_read", "vfs_write", "vfs_readv"))))))
     if was_another:
-        watch.disarm(watch.arm(parse_armable("p:x/two vfs_readv")))
-    one = watch.arm(parse_armable(first)).plan
-    other = watch.arm(parse_armable(second.replace("vfs_read", "vfs_write"))).plan
+        watch.armed.disarm(watch.armed.arm(parse_armable("p:x/two vfs_readv")))
+    one = watch.armed.arm(parse_armable(first)).plan
+    other = watch.armed.arm(parse_armable(second.replace("vfs_read", "vfs_write"))).plan
     (mine,), (its,) = one.events, other.events
     assert (mine.path == its.path) == (first == second)
     assert bool(other.losses) == (first != second or was_another)
@@ -182,92 +184,95 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
 
 
 def test_what_came_before_a_refused_probe_is_told(watch, target):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     target.event(1000, number)
     assert watch.session.pump.wait(60.0)
     told = []
-    watch.on_data = lambda: told.append(1)
+    watch.queue.on_data = lambda: told.append(1)
     with pytest.raises(ProbeRefused):
-        watch.arm(probe("nosuch"))
+        watch.armed.arm(probe("nosuch"))
     assert told
     assert rows(watch, 1) == ["vfs_read"]
 
 
 def test_nothing_is_armed_on_a_target_that_was_left(watch, target):
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     assert watch.close() == []
     with pytest.raises(TargetUnusable):  # a worker that waited for its turn
-        watch.arm(probe("vfs_write"))
+        watch.armed.arm(probe("vfs_write"))
     assert not target.traces
 
 
 def test_a_cleared_store_knows_what_an_id_means_now(watch, target):
-    first = watch.arm(probe("vfs_read"))
+    first = watch.armed.arm(probe("vfs_read"))
     watch.tick()
-    watch.disarm(first)
+    watch.armed.disarm(first)
     target.reuse_ids()
-    second = watch.arm(probe("vfs_write"))
+    second = watch.armed.arm(probe("vfs_write"))
     assert id_of(first) == id_of(second)
     watch.tick()
-    watch.forget()
+    watch.intake.forget()
     target.event(1000, id_of(second))
     assert rows(watch, 1) == ["vfs_write"]
 
 
 def test_what_was_cleared_comes_back_with_what_came_since(watch, target):
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     for ts in (1000, 2000):
         target.event(ts, id_of(armed))
     rows(watch, 2)
     for came, ts in ((3, 3000), (4, 4000)):
-        watch.forget()
+        watch.intake.forget()
         assert (len(watch.store), watch.store.evicted, dict(watch.store.totals)) == (0, 0, {})
         target.event(ts, id_of(armed))
         rows(watch, came)
         assert watch.store.totals[id_of(armed)] == 1
     for expected in ([3000, 4000], [1000, 2000, 3000, 4000]):
-        watch.recall()
+        watch.intake.recall()
         store = watch.store
         assert [store.row(seq).ts for seq in range(store.first_seq, store.next_seq)] == expected
         assert store.totals[id_of(armed)] == len(expected)
-    watch.recall()
+    watch.intake.recall()
     assert len(watch.store) == 4
 
 
 def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
     """Ids are used again: what is armed anew beside another has one of the kernel's that is not its first."""
-    read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))
+    read, write = watch.armed.arm(probe("vfs_read")), watch.armed.arm(probe("vfs_write"))
     target.event(1000, id_of(write))
     rows(watch, 1)
     for armed in (read, write):
-        watch.disarm(armed)
+        watch.armed.disarm(armed)
     target.reuse_ids()
-    write = watch.arm(probe("vfs_write"))
+    write = watch.armed.arm(probe("vfs_write"))
     target.event(2000, id_of(write))
     rows(watch, 2)
-    watch.disarm(write)
+    watch.armed.disarm(write)
     target.reuse_ids()
-    read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))
+    read, write = watch.armed.arm(probe("vfs_read")), watch.armed.arm(probe("vfs_write"))
     for ts in (3000, 4000):
         target.event(ts, id_of(write))
     target.event(5000, id_of(read))
     rows(watch, 5)
-    assert {path.rpartition("/")[2]: seen for path, seen in watch._seen().items()} == {"vfs_write": 4, "vfs_read": 1}
+    assert {path.rpartition("/")[2]: seen for path, seen in watch.intake.seen().items()} == {
+        "vfs_write": 4,
+        "vfs_read": 1,
+    }
     assert len(watch.store.totals) == len(watch.store.decoder.formats) == 2, "an event has one number here"
 
 
 def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     watch.guard.limit = 1000
     watch.guard._clock = iter(range(10)).__next__
     counts = watch.session.counts()
 
     def look(written: int, seen: int) -> None:
-        path = watch.armed[0].plan.events[0].path
-        watch.guard.look(watch.session, replace(counts, written=written), {path: seen}, watch.switch)
+        path = watch.armed.probes[0].plan.events[0].path
+        watch.guard.look(watch.session, replace(counts, written=written), {path: seen}, watch.armed.switch)
 
     look(10_000, 10_000)
-    watch.forget()
+    watch.intake.forget()
     look(20_000, 10_000)
     assert not watch.guard.take()
     look(30_000, 20_000)
@@ -284,15 +289,15 @@ def replay_of(path: Path) -> Watch:
 
 
 def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
-    first = watch.arm(probe("vfs_read"))
+    first = watch.armed.arm(probe("vfs_read"))
     watch.tick()
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     target.event(1000, id_of(first))
     assert watch.session.pump.wait(60.0)
-    watch.disarm(first)
+    watch.armed.disarm(first)
     target.reuse_ids()
-    second = watch.arm(probe("vfs_write"))
+    second = watch.armed.arm(probe("vfs_write"))
     assert id_of(first) == id_of(second)
     target.event(2000, id_of(second))
     assert rows(watch, 2) == ["vfs_read", "vfs_write"]
@@ -303,13 +308,13 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
 
 
 def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch, target, tmp_path):
-    first = watch.arm(probe("vfs_read"))
+    first = watch.armed.arm(probe("vfs_read"))
     watch.tick()
     target.event(1000, id_of(first))
     assert watch.session.pump.wait(60.0)
-    watch.disarm(first)
+    watch.armed.disarm(first)
     target.reuse_ids()
-    second = watch.arm(probe("vfs_write"))
+    second = watch.armed.arm(probe("vfs_write"))
     assert id_of(first) == id_of(second)
     watch.record_to(tmp_path / "x.pwr")
     target.event(2000, id_of(second))
@@ -321,7 +326,7 @@ def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch,
 
 
 def test_an_event_is_in_one_of_two_recordings_in_a_row_and_its_probe_in_both(watch, target, tmp_path):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     for name, ts in (("1.pwr", 1000), ("2.pwr", 2000)):
         watch.record_to(tmp_path / name)
         target.event(ts, number)
@@ -336,17 +341,17 @@ def test_an_event_is_in_one_of_two_recordings_in_a_row_and_its_probe_in_both(wat
         store = replayed.store
         assert [store.record(seq).ts for seq in range(store.next_seq)] == [ts]
         assert store.record(0).event.endswith("/vfs_read")
-        assert [armed.plan.probe.subject for armed in replayed.armed] == ["vfs_read"]
+        assert [armed.plan.probe.subject for armed in replayed.armed.probes] == ["vfs_read"]
 
 
 def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_path):
-    first = watch.arm(probe("vfs_read"))
+    first = watch.armed.arm(probe("vfs_read"))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     for ts in (1000, 2000):
         target.event(ts, id_of(first))
     assert watch.session.pump.settle(60.0)
-    second = watch.arm(probe("vfs_write"))  # moves them out of the queue
+    second = watch.armed.arm(probe("vfs_write"))  # moves them out of the queue
     target.event(3000, id_of(second))
     assert watch.session.pump.settle(60.0)
     assert watch.stop_recording() == path
@@ -361,7 +366,7 @@ def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_
 
 def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
     """Events that the new trigger or filter made, and that are read at once, are not those of before."""
-    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    armed = watch.armed.arm(replace(probe("vfs_read"), filter="a == 1"))
     number = id_of(armed)
     watch.tick()
     order = []
@@ -370,7 +375,7 @@ def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
         order.extend(entries)
         return 0
 
-    watch._enter = enter
+    watch.intake._enter = enter
 
     def changes(step) -> None:
         if step.path.endswith(("/filter", "/trigger")):
@@ -378,14 +383,14 @@ def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
             assert watch.session.pump.wait(60.0)
 
     target.after = changes
-    changed = watch.change_filter(armed, "a == 2")
+    changed = watch.armed.change_filter(armed, "a == 2")
     watch.tick()
     gap, told, batch = order
     assert gap.after_gap and not gap.chunks
     assert told is changed and changed.plan.events[0].filter == "a == 2"
     assert batch.chunks
     order.clear()
-    watch.add_trigger(changed, changed.plan.events[0], "stacktrace")
+    watch.armed.add_trigger(changed, changed.plan.events[0], "stacktrace")
     watch.tick()
     formats, batch = order
     assert number in formats and batch.chunks
@@ -393,33 +398,33 @@ def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
 
 
 def test_a_recording_has_the_plan_of_the_filter_that_holds(watch, target, tmp_path):
-    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
-    watch.arm(probe("vfs_write"))
+    armed = watch.armed.arm(replace(probe("vfs_read"), filter="a == 1"))
+    watch.armed.arm(probe("vfs_write"))
     watch.tick()
     path = tmp_path / "x.pwr"
     watch.record_to(path)
-    changed = watch.change_filter(armed, "a == 2")
+    changed = watch.armed.change_filter(armed, "a == 2")
     watch.tick()
     watch.stop_recording()
     replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
     replayed.begin()
-    assert [armed.plan for armed in replayed.armed] == [armed.plan for armed in watch.armed]
-    assert replayed.armed[0].plan == changed.plan
+    assert [armed.plan for armed in replayed.armed.probes] == [armed.plan for armed in watch.armed.probes]
+    assert replayed.armed.probes[0].plan == changed.plan
 
 
 def test_a_probe_that_gets_another_filter_while_it_is_stopped_is_stopped(watch, target):
     """Between the look that finds it too fast and the switch, a person is as quick."""
-    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    armed = watch.armed.arm(replace(probe("vfs_read"), filter="a == 1"))
     watch.guard.limit = 10
     watch.guard._clock = iter(range(0, 100, 10)).__next__
 
     def switch(which, mode):
-        watch.change_filter(armed, "a == 2")
-        return watch.switch(which, mode)
+        watch.armed.change_filter(armed, "a == 2")
+        return watch.armed.switch(which, mode)
 
     for written in (0, 10**9):
         watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, switch)
-    (now,), (told,) = watch.armed, watch.guard.take()
+    (now,), (told,) = watch.armed.probes, watch.guard.take()
     assert now is not armed and told.armed is now
     assert watch.session.probes.mode(now) is Mode.OFF
     assert target.files[f"{watch.session.instance.path}/events/{now.plan.events[0].path}/enable"] == b"0"
@@ -428,19 +433,19 @@ def test_a_probe_that_gets_another_filter_while_it_is_stopped_is_stopped(watch, 
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_what_was_not_stopped_is_not_told(watch, gone):
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     watch.guard.limit = 10
     watch.guard._clock = iter(range(0, 100, 10)).__next__
 
     def switch(which, mode):
         if gone:
-            watch.disarm(which)
-            return watch.switch(which, mode)
+            watch.armed.disarm(which)
+            return watch.armed.switch(which, mode)
         raise TargetLost("cut")
 
     for written in (0, 10**9):
         watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, switch)
-    assert not watch.guard.take() and (armed in watch.armed) is not gone
+    assert not watch.guard.take() and (armed in watch.armed.probes) is not gone
 
 
 def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
@@ -456,7 +461,7 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
             return Plan(probe, (made,))
 
     watch = Watch(Program(KernelInfo(target)))
-    armed = watch.arm(parse_armable(spec))
+    armed = watch.armed.arm(parse_armable(spec))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     target.event(1000, id_of(armed))
@@ -466,14 +471,14 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
     planner = Planner(KernelInfo(RecordingTarget(Recording.open(path), "x")))
     assert planner.check(spec)[:2] == (Verdict(spec), armed.plan)
     replayed = Watch(planner)
-    assert replayed.arm(parse_armable(spec)).plan == armed.plan
+    assert replayed.armed.arm(parse_armable(spec)).plan == armed.plan
     with pytest.raises(CannotLower):
-        replayed.arm(parse_armable("p /bin/tool:other %di"))
+        replayed.armed.arm(parse_armable("p /bin/tool:other %di"))
 
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_recording_holds_what_was_lost_also_where_the_line_was_cut(watch, target, tmp_path, cut):
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     stats = f"{watch.session.instance.path}/per_cpu/cpu0/stats"
     zero = target.files[stats]
     target.files[stats] = zero.replace(b"overrun: 0", b"overrun: 1000", 1)
@@ -508,35 +513,35 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(Path("/dev/full"))
     target.event(1000, number)
     assert rows(watch, 1) == ["vfs_read"]
     with pytest.raises(OSError, match="No space left"):
-        watch.recorder._file.flush()  # what close() meets
+        watch.recording.recorder._file.flush()  # what close() meets
     assert watch.close() == []
     assert not target.traces
 
 
 def test_a_full_disk_is_told_while_it_is_recorded(watch, target):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(Path("/dev/full"))
     for ts in range(1000, 4000):
         target.event(ts, number)
         if ts % 100 == 0:
             watch.tick()
-        if watch.recorder is None:
+        if watch.recording.recorder is None:
             break
         time.sleep(0.001)
-    assert watch.recorder is None
-    assert "No space left" in watch.recording_error
+    assert watch.recording.recorder is None
+    assert "No space left" in watch.recording.error
     assert watch.live
 
 
 def test_what_cannot_be_written_ends_a_recording_as_a_full_disk_does(watch, target, tmp_path, monkeypatch):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(tmp_path / "x.pwr")
-    recorder = watch.recorder
+    recorder = watch.recording.recorder
 
     def broken(*_: object) -> None:
         raise ValueError("no such codec")
@@ -547,13 +552,13 @@ def test_what_cannot_be_written_ends_a_recording_as_a_full_disk_does(watch, targ
     recorder._thread.join(60.0)
     target.event(2000, number)
     assert rows(watch, 2) == ["vfs_read"] * 2
-    assert watch.recorder is None
-    assert "x.pwr: received events can't be written (ValueError: no such codec)" in watch.recording_error
+    assert watch.recording.recorder is None
+    assert "x.pwr: received events can't be written (ValueError: no such codec)" in watch.recording.error
     assert watch.live
 
 
 def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp_path, monkeypatch):
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     begins, go_on = threading.Event(), threading.Event()
     inner = kernel.watch.recorder.Recorder._statics
     path, refused = tmp_path / "x.pwr", []
@@ -586,11 +591,11 @@ def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp
 
 def test_a_boot_is_in_the_recording_however_slow_the_disk(watch, tmp_path, monkeypatch):
     """The times behind it mean nothing without it; nor is any other gap lost."""
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     monkeypatch.setattr(kernel.watch.recorder, "MOST_WAITING", 0)
-    recorder = watch.recorder
+    recorder = watch.recording.recorder
     recorder.pages(Outage(3.0, booted=True).batch(0))
     recorder.pages(Outage(3.0, booted=False).batch(0))
     recorder.pages(Batch((Chunk(-1, b" cat-812 [000] 1.000000: vfs_read: count=1\n", text=True),), drained=False))
@@ -600,17 +605,17 @@ def test_a_boot_is_in_the_recording_however_slow_the_disk(watch, tmp_path, monke
 
 
 def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tmp_path, monkeypatch):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     path = tmp_path / "x.pwr"
     monkeypatch.setattr(kernel.watch.recorder, "MOST_WAITING", 5 * 4096)
     watch.record_to(path)
     slow = threading.Event()
-    inner = watch.recorder._writer.pages
-    monkeypatch.setattr(watch.recorder._writer, "pages", lambda *batch: (slow.wait(60), inner(*batch)))
+    inner = watch.recording.recorder._writer.pages
+    monkeypatch.setattr(watch.recording.recorder._writer, "pages", lambda *batch: (slow.wait(60), inner(*batch)))
     for ts in range(1000, 1020):
         target.event(ts, number)
         rows(watch, ts - 999)
-    dropped = watch.recorder.dropped
+    dropped = watch.recording.recorder.dropped
     assert 0 < dropped < 20
     slow.set()
     watch.stop_recording()
@@ -624,7 +629,7 @@ def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tm
 
 def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
     """Else the first call of each task that is seen behind it is no pair, for the rest of the session."""
-    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    armed = watch.armed.arm(replace(probe("vfs_read"), filter="a == 1"))
     watch.tick()
     marks = []
 
@@ -632,8 +637,8 @@ def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
         marks.extend(entries)
         return 0
 
-    watch._enter = enter
-    watch.disarm(watch.change_filter(armed, "a == 2"))
+    watch.intake._enter = enter
+    watch.armed.disarm(watch.armed.change_filter(armed, "a == 2"))
     watch.tick()
     gaps = [one for one in marks if isinstance(one, Batch) and one.after_gap]
     assert [(one.changed, one.chunks) for one in gaps] == [(True, ())] * 2

@@ -90,7 +90,7 @@ def test_a_host_arms_one_and_says_it(monkeypatch):
         return SimpleNamespace(plan=Plan(probe, ()))  # type: ignore[arg-type]
 
     info = SimpleNamespace(target=FakeTarget())
-    watch = SimpleNamespace(planner=None, info=info, armed=(there,), arm=arm)
+    watch = SimpleNamespace(planner=None, info=info, armed=SimpleNamespace(probes=(there,), arm=arm))
     done = arm_on_host(watch, order)  # type: ignore[arg-type]
     assert armed == ["f vfs_read"]
     assert any("p vfs_read is there already" in note for note in done.notes)

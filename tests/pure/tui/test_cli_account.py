@@ -28,7 +28,7 @@ def page_after(lost: int, number: int) -> Batch:
 
 def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, target, capsys):
     """As of a recording that was cut before its counts were written."""
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     target.pages.queue.put(page_after(4321, number))
     assert rows(watch, 1) == ["vfs_read"]
     counts = watch.counts()
@@ -39,7 +39,7 @@ def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, tar
 
 
 def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     target.event(2000, number)
     assert rows(watch, 1) == ["vfs_read"]
     print_losses(watch)
@@ -57,7 +57,7 @@ def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkey
         raise TargetLost("no answer for 10 s")
 
     step = Step(Effect.WRITE, "tracing_on", b"0")
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     monkeypatch.setattr(watch, "counts", lost)
     monkeypatch.setattr(watch, "close", lambda: [UndoFailure(step, TargetLost("no answer for 10 s"))])
     print_losses(watch)

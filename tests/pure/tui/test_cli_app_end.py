@@ -34,11 +34,11 @@ def test_only_where_a_kernel_has_probes_they_are_said_to_be_taken_away(capsys):
     assert shipped is not None
     recorded = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped), "x"))))
     recorded.begin()
-    assert recorded.armed, "what it was made with"
+    assert recorded.armed.probes, "what it was made with"
     assert said(recorded, capsys) == ""
     target = Target()
     assert said(Watch(Anything(KernelInfo(target))), capsys) == ""
     live = Watch(Anything(KernelInfo(target)))
-    live.arm(probe("vfs_read"))
+    live.armed.arm(probe("vfs_read"))
     assert said(live, capsys) == "taking the probes away ...\n"
     assert not target.traces

@@ -259,7 +259,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     taken = []
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
-        number = next(iter(watch.armed[0].formats))
+        number = next(iter(watch.armed.probes[0].formats))
         with opened_watch_export(watch, ExportRequest(found, str(path), False), events) as export:
             inner = export._writer.take
 
@@ -305,7 +305,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     with stoppable():
         events = arm(watch, [probe("vfs_read")])
         with opened_watch_export(watch, ExportRequest(form, str(tmp_path / "x"), False), events) as export:
-            target.event(1000, next(iter(watch.armed[0].formats)))
+            target.event(1000, next(iter(watch.armed.probes[0].formats)))
             follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.passing)
     assert asked == [signal.SIGTERM]
     assert [json.loads(line)["ts"] for line in (tmp_path / "x").read_text().splitlines()] == [1000]
@@ -318,8 +318,8 @@ def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
     arm(watch, [probe("vfs_read")])
     source = source_of(watch)
     assert dict(source.ends) == {}
-    watch.arm(Probe(ProbePlace("vfs_write"), filter="count > 1"))
-    (event,) = watch.armed[1].plan.events
+    watch.armed.arm(Probe(ProbePlace("vfs_write"), filter="count > 1"))
+    (event,) = watch.armed.probes[1].plan.events
     assert [*source.ends] == [event.path] and len(source.ends) == 1
     watch.close()
 

@@ -235,7 +235,7 @@ def _counted(watch: Watch, bounds: argparse.Namespace, paths: set[str], chosen: 
 def test_an_event_is_chosen_by_the_name_that_its_task_gets_later(see: Follow, knows_from, text, number):
     target = Late(knows_from)
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     chosen = Filter()
     chosen.choose(text, watch)
     for ts in range(3):

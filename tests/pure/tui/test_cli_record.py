@@ -61,7 +61,7 @@ def page_of(number: int, first: int, events: int) -> Batch:
 def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_file(tmp_path, capsys):
     target = Target()
     watch = Watch(Anything(KernelInfo(target)))
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     session = watch.session
@@ -83,8 +83,8 @@ def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_fil
 def test_where_enough_came_the_file_does_not_hold_what_waits(tmp_path, capsys):
     target = Target()
     watch = Watch(Anything(KernelInfo(target)))
-    watch.at_once = 1
-    number = id_of(watch.arm(probe("vfs_read")))
+    watch.intake.at_once = 1
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(tmp_path / "x.pwr")
     session = watch.session
     assert session is not None
@@ -102,7 +102,7 @@ def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path,
     monkeypatch.setattr(kernel.watch.recorder, "MOST_WAITING", 0)
     target = Target()
     watch = Watch(Anything(KernelInfo(target)))
-    number = id_of(watch.arm(probe("vfs_read")))
+    number = id_of(watch.armed.arm(probe("vfs_read")))
     watch.record_to(tmp_path / "x.pwr")
     session = watch.session
     assert session is not None
@@ -148,7 +148,7 @@ def test_of_a_recording_that_could_not_be_begun_no_file_stays(tmp_path, monkeypa
         raise TargetLost("the connection was lost")
 
     watch = Watch(Anything(KernelInfo(Target())))
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     monkeypatch.setattr(kernel.watch.recorder, "facts_to_dict", cut)
     with pytest.raises(TargetLost):
         watch.record_to(tmp_path / "x.pwr")

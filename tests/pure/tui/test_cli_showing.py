@@ -31,7 +31,7 @@ class Late(Target):
 def names_shown(target: Target, number: int) -> list[str]:
     """Of as many events, which came before they are followed."""
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     event, paths = id_of(armed), {one.path for one in armed.plan.events}
     for ts in range(number):
         target.event(1000 + ts, event)
@@ -55,7 +55,7 @@ def test_what_has_no_name_is_shown_without_one():
 def test_the_kernel_is_asked_once_more_at_the_end(monkeypatch):
     target = Late(knows_from=1000)
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     end_reading = watch.end_reading
 
     def one_comes_last() -> None:
@@ -74,14 +74,14 @@ def test_the_kernel_is_asked_once_more_at_the_end(monkeypatch):
 def test_events_of_a_task_that_has_no_name_wait_once():
     target = Late(knows_from=1000)
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     shown: list[int] = []
     paths = {one.path for one in armed.plan.events}
     showing = EventPrinter(watch, 0, paths, lambda record: shown.append(record.ts), None)
 
     def comes(ts: int) -> None:
         target.event(ts, id_of(armed))
-        watch.settle()
+        watch.intake.settle()
         showing.tick()
 
     comes(1000)

@@ -64,7 +64,7 @@ def target() -> Target:
 
 def test_the_last_events_are_shown_too(target, monkeypatch):
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
     shown: list[Record] = []
     end_reading = watch.end_reading
@@ -82,7 +82,7 @@ def test_the_last_events_are_shown_too(target, monkeypatch):
 def test_what_was_read_before_a_signal_is_shown_once(target, signals):
     """It comes while the first event is printed; the others wait in the queue, or for those of other CPUs."""
     watch = Watch(Anything(KernelInfo(target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
     shown: list[int] = []
 
@@ -193,8 +193,8 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
     watch.session.probes._armed = Interrupted()
     with stoppable():
         arm(watch, [probe("vfs_read")])
-        watch.arm(probe("vfs_write"))
-    assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
+        watch.armed.arm(probe("vfs_write"))
+    assert [armed.plan.probe.subject for armed in watch.armed.probes] == ["vfs_read"]
     assert watch.close() == []
     assert not target.traces
 
@@ -295,8 +295,8 @@ def test_of_a_measured_time_every_field_is_printed(target):
     events = arm(watch, [measured])
     assert [column.name for column in made.columns] == ["lat", "count", "ret"]
     assert events == {"synthetic/pw_1__x": frozenset()}
-    assert watch.armed[0].formats and {fmt.path for fmt in watch.armed[0].formats.values()} == {*events}
-    watch.arm(probe("vfs_write"))  # somebody else's
+    assert watch.armed.probes[0].formats and {fmt.path for fmt in watch.armed.probes[0].formats.values()} == {*events}
+    watch.armed.arm(probe("vfs_write"))  # somebody else's
     assert {fmt.path for fmt in source_of(watch, events).formats} == {*events}
     watch.close()
 

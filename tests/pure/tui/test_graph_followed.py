@@ -30,7 +30,7 @@ def _recorded_again(path: Path, to: Path, plan: GraphPlan | None) -> Path:
     """Record what a recording holds, as a tracer's watch with a plan does."""
     watch = _opened(path)
     if plan is not None:
-        watch.graph_plan = plan
+        watch.queue.source.graph_plan = plan
     watch.begin()
     watch.record_to(to)
     while not watch.ended:

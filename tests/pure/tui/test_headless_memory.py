@@ -199,7 +199,7 @@ def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, tar
 
 def test_nothing_is_kept_of_calls_that_were_shown(target):
     watch = Watch(Planner(KernelInfo(target)), SMALL)
-    watch.arm(parse_armable(SPEC))
+    watch.armed.arm(parse_armable(SPEC))
     assert watch.store is not None
     calls = CallTexts(watch, watch.store, SMALL.calls)
 
@@ -207,7 +207,7 @@ def test_nothing_is_kept_of_calls_that_were_shown(target):
         while calls.calls.behind:
             calls.tick()
 
-    paths = {event.path: frozenset[str]() for armed in watch.armed for event in armed.plan.events}
+    paths = {event.path: frozenset[str]() for armed in watch.armed.probes for event in armed.plan.events}
     arguments = argparse.Namespace(seconds=None, count=0, reconnect=0, clock="kernel")
     with pytest.raises(TargetLost):
         follow(watch, arguments, paths, take)
@@ -259,12 +259,12 @@ class BurstTarget(BusyTarget):
 def test_arming_again_and_again_where_nobody_ticks_holds_no_more() -> None:
     """A worker arms for as long as the kernel takes, and the one that reads waits."""
     watch = Watch(Planner(KernelInfo(BurstTarget(20_000))), SMALL)
-    first = watch.arm(parse_armable(SPEC))
+    first = watch.armed.arm(parse_armable(SPEC))
     for _ in range(60):
         watch.session.pump.wait(0.05)  # type: ignore[union-attr]
-        watch.mark_gap()
-        waiting = [entry for entry in watch._inbox if isinstance(entry, Batch)]
+        watch.armed.mark_gap()
+        waiting = [entry for entry in watch.queue.entries if isinstance(entry, Batch)]
         assert sum(len(chunk.data) for entry in waiting for chunk in entry.chunks) <= SMALL.queued
     counts = watch.counts()
-    assert counts is not None and counts.dropped > 0 and watch.armed == (first,)
+    assert counts is not None and counts.dropped > 0 and watch.armed.probes == (first,)
     watch.close()

@@ -93,7 +93,7 @@ TOOK = (2_341_017, 2_341_018, 169_012, 169_444, 812, (1 << 64) - 5)
 
 
 def summed(watch, *, as_json: bool, capsys) -> str:
-    armed = watch.arm(LATENCY)
+    armed = watch.armed.arm(LATENCY)
     for ts, took in enumerate(TOOK, 1000):
         watch.info.target.came(ts, id_of(armed, "io"), took)
     bounds = argparse.Namespace(seconds=0.5, count=6, summary="lat", hist=False, json=as_json, reconnect=0)

@@ -94,32 +94,32 @@ def exported(watch: Watch) -> list[str]:
 
 
 def test_fields_of_a_disarmed_probe_go_with_its_events(watch, target):
-    first = watch.arm(probe("vfs_read"))
+    first = watch.armed.arm(probe("vfs_read"))
     target.came(1000, id_of(first, "vfs_read"), 1)
     assert rows(watch, 1) == ["vfs_read"]
-    watch.disarm(first)
-    second = watch.arm(probe("vfs_write"))
+    watch.armed.disarm(first)
+    second = watch.armed.arm(probe("vfs_write"))
     watch.tick()
     assert fields_of(watch) == ("of_vfs_read", "of_vfs_write"), "its rows are there, the other one is armed"
     assert exported(watch) == ["of_vfs_write", "of_vfs_read"]
-    watch.forget()
+    watch.intake.forget()
     assert fields_of(watch) == ("of_vfs_write",)
     assert exported(watch) == ["of_vfs_write"]
     assert {subject.field for subject in subjects_of(watch, watch.store)} == {"of_vfs_write", ""}
-    watch.disarm(second)
+    watch.armed.disarm(second)
     assert fields_of(watch) == ()
     assert subjects_of(watch, watch.store) == (Subject(),)
 
 
 def test_a_disarmed_probe_without_events_has_no_field(watch):
-    watch.disarm(watch.arm(probe("vfs_read")))
+    watch.armed.disarm(watch.armed.arm(probe("vfs_read")))
     watch.tick()
     assert fields_of(watch) == ()
 
 
 def test_the_summary_opens_on_what_has_values(watch, target):
-    watch.arm(probe("vfs_read"))
-    second = watch.arm(probe("vfs_write"))
+    watch.armed.arm(probe("vfs_read"))
+    second = watch.armed.arm(probe("vfs_write"))
     watch.tick()
     subjects = subjects_of(watch, watch.store)
     assert [subject.field for subject in subjects] == ["of_vfs_read", "of_vfs_write", ""]
@@ -130,7 +130,7 @@ def test_the_summary_opens_on_what_has_values(watch, target):
 
 
 def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
-    armed = watch.arm(LATENCY)
+    armed = watch.armed.arm(LATENCY)
     for ts, took in ((1000, 2_341_017), (2000, 812), (3000, (1 << 64) - 5)):
         target.came(ts, id_of(armed, "io"), took)
     assert rows(watch, 3) == ["io"] * 3
@@ -155,7 +155,7 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
 
 
 def test_a_measured_time_of_a_host_reads_so_too(watch, target):
-    armed = watch.arm(LATENCY)
+    armed = watch.armed.arm(LATENCY)
     target.came(1000, id_of(armed, "io"), 2_341_017)
     rows(watch, 1)
     merged = MergedEvent(0, 1000, "web1", False, 0, watch.store.record(0))
@@ -179,7 +179,7 @@ def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
 
 
 def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, target):
-    armed = watch.arm(LATENCY)
+    armed = watch.armed.arm(LATENCY)
     took = (169_012, 169_444, 169_012, 2_341_017, 168_400)
     for ts, value in enumerate(took, 1000):
         target.came(ts, id_of(armed, "io"), value)
@@ -212,7 +212,7 @@ def test_a_measured_time_has_the_name_of_the_screen_in_the_summary(watch, target
 
 
 def test_a_field_of_that_name_that_a_probe_records_is_a_number(watch, target):
-    armed = watch.arm(probe("audio"))
+    armed = watch.armed.arm(probe("audio"))
     target.came(1000, id_of(armed, "audio"), 2_341_017)
     rows(watch, 1)
     shown = EventTable(watch, watch.store)

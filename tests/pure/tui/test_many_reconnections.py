@@ -52,8 +52,8 @@ def kept(watch: Watch, store: Store, *others: Any) -> Mapping[str, int]:
         "columns": known._columns,
         "frames": known._frames,
         "stacks": known.with_stacks,
-        "current formats": watch._formats,
-        "inbox": watch._inbox,
+        "current formats": watch.intake.formats,
+        "inbox": watch.queue.entries,
     }
     for number, one in enumerate(others):
         counts[f"other {number}"] = one
@@ -63,22 +63,24 @@ def kept(watch: Watch, store: Store, *others: Any) -> Mapping[str, int]:
 def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     side = Side()
     watch = Watch(Anything(KernelInfo(side.target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     store = watch.store
     assert store is not None
-    watch.arm(probe("vfs_write"), triggers=("stacktrace",))
-    events: dict[str, frozenset[str]] = {one.path: frozenset() for each in watch.armed for one in each.plan.events}
+    watch.armed.arm(probe("vfs_write"), triggers=("stacktrace",))
+    events: dict[str, frozenset[str]] = {
+        one.path: frozenset() for each in watch.armed.probes for one in each.plan.events
+    }
     source = source_of(watch, events)
     counting = _Counter(watch, "none", events, Filter(), exact=True)
     calls = CallTexts(watch, store)
 
     def add(number: int) -> Record:
-        side.event(1000 * number + 1, id_of(watch.armed[0]))
+        side.event(1000 * number + 1, id_of(watch.armed.probes[0]))
         assert soon(lambda: watch.tick() + store.flush() >= 0 and store.next_seq > 2 * number)
         counting.tick()
         calls.learn()
         record = store.record(store.next_seq - 1)
-        assert record.event.endswith("/vfs_read") and record.event == watch.armed[0].plan.events[0].path
+        assert record.event.endswith("/vfs_read") and record.event == watch.armed.probes[0].plan.events[0].path
         assert record.event in source.about and record.event in events
         assert watch.known.text(record)
         return record
@@ -101,7 +103,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     assert before.format is not None and before.format.fields == last.format.fields  # type: ignore[union-attr]
     totals = store.by_event(store.totals)
     assert totals[last.event] == TIMES + 1
-    assert len(watch.cuts) == TIMES and watch.armed[0].key is armed.key
+    assert len(watch.cuts) == TIMES and watch.armed.probes[0].key is armed.key
     assert watch.close() == []
 
 
@@ -109,11 +111,11 @@ def test_waiting_rows_of_several_sessions_are_read_under_what_they_were_made_und
     """The ids of one session mean other events in the next, and no tick comes meanwhile."""
     side = Side()
     watch = Watch(Anything(KernelInfo(side.target)))
-    watch.arm(probe("vfs_read"))
-    watch.arm(probe("vfs_write"))
+    watch.armed.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_write"))
     wanted: list[str] = []
     for number in range(6):
-        one = watch.armed[number % 2]
+        one = watch.armed.probes[number % 2]
         side.event(1000 * (number + 1), id_of(one))
         wanted.append(one.plan.probe.subject)
         assert watch.session is not None

@@ -548,7 +548,7 @@ def test_events_of_another_clock_have_their_time_by_its_offset():
     """Behind a cut line too, where that clock may have begun again."""
     host = FakeHost("far", behind=50 * 10**9)
     watch = Watch(Anything(KernelInfo(host)))
-    watch.arm(probe("vfs_read"))
+    watch.armed.arm(probe("vfs_read"))
     try:
         wall = _wall(watch)
         now = wall(time.time_ns() - host.behind)
@@ -556,7 +556,7 @@ def test_events_of_another_clock_have_their_time_by_its_offset():
         first, later = wall(1_000), wall(2_000)
         assert first is not None and later == first + 1_000
         host.behind = 5000 * 10**9
-        watch.cuts = (Outage(1.0, booted=True),)
+        watch.intake.cuts = (Outage(1.0, booted=True),)
         now = wall(time.time_ns() - host.behind)
         assert now is not None and abs(now - time.time_ns()) < 30 * 10**9
     finally:

@@ -130,9 +130,9 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
     side = kind()
     watch = Watch(Anything(KernelInfo(side.target)))
     try:
-        armed = [watch.arm(probe(name)) for name in ("vfs_read", "vfs_write", "vfs_open")]
+        armed = [watch.armed.arm(probe(name)) for name in ("vfs_read", "vfs_write", "vfs_open")]
         if triggered:
-            watch.add_trigger(armed[0], armed[0].plan.events[0], "stacktrace")
+            watch.armed.add_trigger(armed[0], armed[0].plan.events[0], "stacktrace")
         side.heard = time.monotonic()
         side.event(time.monotonic_ns(), id_of(armed[0]))
         side.heard = time.monotonic()
@@ -160,7 +160,7 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
 def test_where_the_clock_began_again_only_its_end_is_known(side: Side) -> None:
     made = Clocked()
     watch = Watch(Anything(KernelInfo(made.target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     made.event(90_000, id_of(armed))
     shown(watch, 1)
     cut(made, watch)
@@ -193,7 +193,7 @@ def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Pat
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
     made = Clocked()
     watch = Watch(Anything(KernelInfo(made.target)))
-    armed = watch.arm(probe("vfs_read"))
+    armed = watch.armed.arm(probe("vfs_read"))
     path = tmp_path / "x.pwr"
     watch.record_to(path)
     made.event(time.monotonic_ns(), id_of(armed))
@@ -214,7 +214,7 @@ def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest
     made = Clocked()
     watch = Watch(Anything(KernelInfo(made.target)))
     try:
-        armed = watch.arm(probe("vfs_read"))
+        armed = watch.armed.arm(probe("vfs_read"))
         watch.record_to(tmp_path / "one.pwr")
         made.event(time.monotonic_ns(), id_of(armed))
         shown(watch, 1)

@@ -28,7 +28,7 @@ def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
     def watching(name):
         counts = lambda: asked.append(name)  # noqa: E731
         return SimpleNamespace(
-            error=None, live=True, on_data=None, names=dict, counts=counts, measure_clock=lambda: None
+            error=None, live=True, queue=SimpleNamespace(), names=dict, counts=counts, measure_clock=lambda: None
         )
 
     app = SimpleNamespace(
@@ -60,9 +60,11 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
 
     def tick(_):
         left[0] -= 1
-        watching.behind = watching.unsettled = left[0] > 0
+        watching.intake.behind = watching.intake.unsettled = left[0] > 0
 
-    watching = SimpleNamespace(behind=False, unsettled=False, on_data=None, tick=tick)
+    watching = SimpleNamespace(
+        intake=SimpleNamespace(behind=False, unsettled=False), queue=SimpleNamespace(), tick=tick
+    )
     app = SimpleNamespace(
         set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
     )

@@ -176,7 +176,7 @@ def serve() -> None:
 
     def arm(watch, *rest):
         events = armed(watch, *rest)
-        number = id_of(watch.armed[0])
+        number = id_of(watch.armed.probes[0])
 
         def feed() -> None:
             for ts in range(1000, 1_000_000):

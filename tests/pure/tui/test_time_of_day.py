@@ -126,7 +126,7 @@ def watch(tmp_path: Path) -> Iterator[Watch]:
     """A host whose trace clock counts from 1,000 s before now."""
     host = FakeHost("one", behind=time.time_ns() - 1000 * SECOND)
     made = Watch(AnyProbe(KernelInfo(host)))
-    made.arm(probe("vfs_read"))
+    made.armed.arm(probe("vfs_read"))
     host.event(time.time_ns())
     while made.store is None or not len(made.store):
         made.tick()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -21,14 +20,14 @@ LONG = 60.0
 
 
 class Tracer:
-    """A `GraphWatch` that takes as long to begin as the test wants."""
+    """A watch of the tracer that takes as long to begin as the test wants."""
 
     made: ClassVar[list[Tracer]] = []
     go_on = threading.Event()
 
     def __init__(self, planner: object, plan: str) -> None:
         self.plan, self.live, self.settled = plan, False, False
-        self.on_data: Callable[[], None] = lambda: None
+        self.queue = SimpleNamespace(settle=self._settle, on_data=lambda: None)
         self.ended = True
         Tracer.made.append(self)
 
@@ -40,7 +39,7 @@ class Tracer:
             raise KernelError("no such function")
         self.live = True
 
-    def settle_queue(self) -> None:
+    def _settle(self) -> None:
         self.settled = True
 
     def close(self) -> list[object]:
@@ -77,7 +76,7 @@ class Symbols:
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
-    monkeypatch.setattr(kernel.graph.watch, "GraphWatch", Tracer)
+    monkeypatch.setattr(kernel.graph.watch, "graph_watch", Tracer)
     monkeypatch.setattr(Tracer, "made", [])
     monkeypatch.setattr(Tracer, "go_on", threading.Event())
     return Workers()
@@ -199,7 +198,7 @@ def test_an_end_is_under_way_until_the_kernel_has_put_all_back(
     tracer, go_on = Tracer(None, "slow"), threading.Event()
     tracer.live = True
     graphing.started(tracer)  # type: ignore[arg-type]
-    monkeypatch.setattr(tracer, "settle_queue", lambda: go_on.wait(LONG))
+    monkeypatch.setattr(tracer.queue, "settle", lambda: go_on.wait(LONG))
     graphing.stop()
     graphing.stop()
     assert graphing.ends and not graphing.runs and len(app.threads) == 1, "it is ended once"
@@ -225,7 +224,7 @@ def test_quitting_says_that_it_waits_for_the_end_and_leaves_nothing(
         told.append(capsys.readouterr().err)
         return "taking the call graph's tracer away" in "".join(told)
 
-    monkeypatch.setattr(tracer, "settle_queue", lambda: until(said))
+    monkeypatch.setattr(tracer.queue, "settle", lambda: until(said))
     monkeypatch.setattr(tracer, "hurry", lambda _: until(said) if not stopped else None, raising=False)
     opening = SimpleNamespace(cancel=threading.Event())
     over = SimpleNamespace(tracing=graphing, watching=None, opening=opening, planner=None, hosts=None)

@@ -78,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         lost = watch.lost if isinstance(watch.lost, TargetLost) and not (printer and printer.enough) else None
         if lost is not None and printer is not None:
             printer.mark_end()
-        recorder = watch.recorder
+        recorder = watch.recording.recorder
         if path is not None:
-            failed = failed or _try_recording(path, watch.stop_recording) or watch.recording_error
+            failed = failed or _try_recording(path, watch.stop_recording) or watch.recording.error
         print_losses(
             watch,
             printer.dropped if printer else 0,
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _start(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
     """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written."""
     if path is not None:  # before anything is traced: events are in the file whatever becomes of the connection
-        prepare = partial(watch.prepare_recording, path)
+        prepare = partial(watch.recording.prepare, path)
         if failed := _try_recording(path, lambda: retry_after_reconnect(watch, arguments, prepare)):
             return failed
     with waiting("arming the graph"):
@@ -138,14 +138,14 @@ def _no_call_message(arguments: argparse.Namespace, *, recorded: bool) -> str:
 def _watch(planner: Planner, arguments: argparse.Namespace) -> Watch:
     if planner.info.holds_events:
         return Watch(planner)
-    from kernel.graph.watch import GraphWatch
+    from kernel.graph.watch import graph_watch
     from kernel.guards.row_bounds import HEADLESS_GRAPH
     from probes.plans.graph_plan import GraphPlan
 
     plan = GraphPlan(
         tuple(arguments.functions), max_depth=arguments.depth, threshold_us=arguments.slower, switches=True
     )
-    return GraphWatch(planner, plan, HEADLESS_GRAPH)
+    return graph_watch(planner, plan, HEADLESS_GRAPH)
 
 
 class GraphPrinter:
@@ -199,7 +199,7 @@ class GraphPrinter:
 
     def _until_over(self, end: float) -> None:
         has_data = threading.Event()
-        self._watch.on_data = has_data.set
+        self._watch.queue.on_data = has_data.set
         while (now := time.monotonic()) < end:
             has_data.wait(min(_PATIENCE, end - now))
             has_data.clear()
@@ -213,7 +213,7 @@ class GraphPrinter:
         with signals_deferred():
             self._watch.end_reading()
         self._names_read_at = 0.0
-        while not self._tick() and self._watch.behind:
+        while not self._tick() and self._watch.intake.behind:
             pass
         with signals_deferred():
             if self._watch.store is not None:
@@ -225,7 +225,7 @@ class GraphPrinter:
         if time.monotonic() - self._names_read_at >= _NAMES_EVERY:
             self._names_read_at = time.monotonic()
             with contextlib.suppress(TargetLost):  # events received before are printed all the same
-                self._watch.know_names(self._watch.names())
+                self._watch.intake.know_names(self._watch.names())
             remeasure_clock(self._watch, self._arguments)
         with signals_deferred():
             self._watch.tick(0.0)  # new calls are printed before later events could displace them

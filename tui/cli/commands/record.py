@@ -37,7 +37,7 @@ def _ignore_record(record: Record) -> None:
 
 def _require_room(watch: Watch) -> None:
     """Raise SignalStop if the recording has ended with an error: following events is pointless then."""
-    if watch.recording_error:
+    if watch.recording.error:
         raise SignalStop
 
 
@@ -47,7 +47,7 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
     A recording holds whole pages of the ring buffer, and so more events than were requested; `enough`: the requested
     number is reached, and unread events are not wanted.
     """
-    recorder = watch.recorder
+    recorder = watch.recording.recorder
     if watch.session is not None:
         # else the queue, whose pages are in the file as well, would grow while it is counted
         watch.session.pump.close()
@@ -57,7 +57,7 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
     if watch.store is None:
         return 0
     watch.tick()
-    while watch.behind:
+    while watch.intake.behind:
         watch.tick()
     watch.store.flush()
     paths = {event.path for plan in watch.known.plans for event in plan.events}
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
-        watch.at_once = 1  # events received while the file is begun exceed the request
+        watch.intake.at_once = 1  # events received while the file is begun exceed the request
     held, enough = 0, False
     connection_error: TargetLost | None = None
     try:
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
         with stoppable(watch.hurry):
             # Before anything is armed: events are in the file then, whatever becomes of the connection.
-            retry_after_reconnect(watch, arguments, lambda: watch.prepare_recording(path))
+            retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
             events = arm(watch, probes, arm_options_of(arguments), arguments)
             watch.record_to(path)
             try:
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
                 enough = bool(arguments.count) and number >= arguments.count
             except TargetLost as error:  # lost for good; events received before are in the file
                 connection_error = error
-        recorder = watch.recorder
+        recorder = watch.recording.recorder
         held = _finish(watch, enough=enough)
         print_losses(watch, unwritten=recorder.dropped if recorder else 0)
     except OSError as error:
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         left = disarm_all(watch)
         planner.info.close()
-    if watch.recording_error:
-        print(f"probewright: {plain(watch.recording_error)}", file=sys.stderr)
+    if watch.recording.error:
+        print(f"probewright: {plain(watch.recording.error)}", file=sys.stderr)
         return REFUSED
     if not path.exists():
         print("probewright: stopped before anything was recorded", file=sys.stderr)

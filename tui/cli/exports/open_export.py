@@ -71,7 +71,7 @@ def opened_watch_export(
     def learn() -> None:
         # names can't be read over a lost connection; the events are written all the same
         with contextlib.suppress(KernelError):
-            watch.know_names(watch.names())
+            watch.intake.know_names(watch.names())
 
     def begin(out: BinaryIO) -> Writer:
         source = (timed_source_of if wanted.timed else source_of)(watch, unasked)

@@ -192,7 +192,7 @@ class _RemoteWall:
 
     def _look(self) -> None:
         from events.clocks.clock_offset import offset_of
-        from kernel.watch.clocks import read_clock
+        from kernel.watch.clocks.readings import read_clock
 
         with contextlib.suppress(KernelError):  # the pump reports a lost connection
             offsets = [offset_of(one) for one in read_clock(self._watch.session, time.time_ns, _LOOKS)]

@@ -72,7 +72,7 @@ def run_view(
     except KernelError as error:  # the connection is lost: events received before are exported all the same
         connection_error = error
     with contextlib.suppress(KernelError):
-        watch.know_names(watch.names())
+        watch.intake.know_names(watch.names())
     status = DONE
     if watch.store is not None:
         try:

@@ -115,7 +115,7 @@ class EventPrinter:
             with signals_deferred():
                 self._watch.tick(0.0)
                 self._print_new()
-            if self.enough or not self._watch.behind:
+            if self.enough or not self._watch.intake.behind:
                 break
         with signals_deferred():
             if self._watch.store is not None:
@@ -132,7 +132,7 @@ class EventPrinter:
 
     def _ask(self) -> None:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection
-            self._watch.know_names(self._watch.names(homes=self._needs_cgroups))
+            self._watch.intake.know_names(self._watch.names(homes=self._needs_cgroups))
 
     def _has_to_wait(self) -> bool:
         """Tell whether a new event lacks a name that may still be learned; then all events wait, to keep their

@@ -132,7 +132,7 @@ def arm(
     retry_after_reconnect(watch, arguments, partial(_open_paused, watch))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
-        before = frozenset(one.key for one in watch.armed)
+        before = frozenset(one.key for one in watch.armed.probes)
         try:
             with waiting(f"reading types, arming {probe.subject}"):
                 armed = retry_after_reconnect(
@@ -158,16 +158,16 @@ def arm(
 def _open_paused(watch: Watch) -> None:
     """Open the session, with recording paused."""
     with signals_deferred():  # a half-opened session would not be registered, and would stay
-        watch.hold_recording()
+        watch.armed.hold_recording()
 
 
 def _arm_unless_restored(watch: Watch, probe: Armable, options: ArmOptions, before: Container[object]) -> Armed:
     """Arm one probe, unless a reconnect already armed it again with those of `before`."""
-    restored = next((one for one in watch.armed if one.key not in before), None)
+    restored = next((one for one in watch.armed.probes if one.key not in before), None)
     if restored is not None:
         return restored
     with signals_deferred():  # a half-armed probe would not be registered, and would stay
-        return watch.arm(
+        return watch.armed.arm(
             probe, at_any_rate=options.at_any_rate, mode=options.mode, triggers=options.triggers_of(probe)
         )
 
@@ -214,7 +214,7 @@ def _show_all(
     idle: Callable[[], None],
 ) -> None:
     with contextlib.suppress(SignalStop):
-        retry_after_reconnect(watch, arguments, watch.record_together, events)
+        retry_after_reconnect(watch, arguments, watch.armed.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.hurry(end)
         _until_over(watch, arguments, end, printer, idle)
@@ -234,7 +234,7 @@ def _until_over(
     watch: Watch, arguments: argparse.Namespace, end: float, printer: EventPrinter, idle: Callable[[], None]
 ) -> None:
     has_data = threading.Event()
-    watch.on_data = has_data.set
+    watch.queue.on_data = has_data.set
     asked_at, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
         # Events may be held back until no other CPU can have older ones: then check again soon.
@@ -242,7 +242,7 @@ def _until_over(
         has_data.clear()
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
-                watch.know_names(watch.names(homes=asked_at > 0))
+                watch.intake.know_names(watch.names(homes=asked_at > 0))
             remeasure_clock(watch, arguments)
             asked_at = now
         if printer.wants_names:
@@ -298,7 +298,7 @@ def last_counts(watch: Watch) -> LossCounts | None:
     except TargetLost as error:
         why = f"{plain(str(error))}: " if is_first_report(error) else ""
         print(f"probewright: {why}losses are told as of before", file=sys.stderr)
-        return watch.last_counts
+        return watch.losses.last
 
 
 def print_no_events(watch: Watch) -> None:

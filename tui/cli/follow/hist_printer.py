@@ -25,7 +25,7 @@ def print_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
         aside: True: text on standard error, as standard output has events in another format.
     """
     try:
-        tables = list(read_tables(watch))
+        tables = list(read_tables(watch.armed))
     except KernelError as error:
         _print_error("", str(error))
         return

@@ -52,8 +52,8 @@ def _is_loss_noticed(watch: Watch) -> bool:
     """Return True once the loss is known: leave a session without armed probes, else wait for the session's reader to
     notice.
     """
-    if not watch.armed:
-        watch.leave_session()
+    if not watch.armed.probes:
+        watch.queue.leave()
         return True
     end = time.monotonic() + _NOTICED_WITHIN
     while watch.error is None and time.monotonic() < end:

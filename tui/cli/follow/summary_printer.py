@@ -49,8 +49,8 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
     counter.finish()
     for found in counter.found():
         _print(found, as_json=arguments.json)
-    if watch.forgotten_names:
-        many = f"{grouped(watch.forgotten_names)} names of tasks were forgotten"
+    if watch.intake.forgotten_names:
+        many = f"{grouped(watch.intake.forgotten_names)} names of tasks were forgotten"
         print(f"probewright: {many}: there is room for {grouped(watch.bounds.tasks)}", file=sys.stderr)
     if connection_error is not None:
         raise connection_error
@@ -124,10 +124,10 @@ def count_in_kernel(watch: Watch, field: str) -> None:
 
     Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
     """
-    paths = [event.path for armed in watch.armed for event in armed.plan.events]
-    formats = {fmt.path: fmt for armed in watch.armed for fmt in armed.formats.values()}
+    paths = [event.path for armed in watch.armed.probes for event in armed.plan.events]
+    formats = {fmt.path: fmt for armed in watch.armed.probes for fmt in armed.formats.values()}
     has = [path for path in paths if path in formats and field in formats[path].names]
-    watch.histograms.begin(watch.armed, tuple((path, field) for path in has))
+    watch.histograms.begin(watch.armed.probes, tuple((path, field) for path in has))
 
 
 def _summarize_in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:

@@ -166,7 +166,7 @@ class GraphView(TableView):
     def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without calls: nothing is traced, and no probe has both ends."""
         has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
-        if has or (watch.live and not watch.armed):
+        if has or (watch.live and not watch.armed.probes):
             return ""
         return f"no calls: {TRACE_CALLS if watch.info.target.is_kernel else RUNNING_KERNEL}"
 
@@ -190,7 +190,7 @@ class GraphView(TableView):
         if watch.live:
             return counted
         if self._shown.growing.traced and watch.info.target.is_kernel and not watch.ended:
-            state = "the tracer is being taken away" if watch.closing else "the tracer is off"
+            state = "the tracer is being taken away" if watch.queue.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watch))))
 

@@ -92,7 +92,7 @@ class HistogramsPane(TableList):
         from tui.present.hist_tables import lines_of_watch
 
         try:
-            lines = tuple(lines_of_watch(tuple(read_tables(watch)), len(watch.cuts)))
+            lines = tuple(lines_of_watch(tuple(read_tables(watch.armed)), len(watch.cuts)))
             self.post_message(self.Read(watch, TableLines(lines)))
         except KernelError as error:
             self.post_message(self.Read(watch, TableLines(), str(error)))

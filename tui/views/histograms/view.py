@@ -77,7 +77,7 @@ class HistogramsView(View):
 
     def lacks(self, watch: Watch) -> str:
         """Return the text for a watch without a hist trigger."""
-        if self._error or events_with_tables(watch):
+        if self._error or events_with_tables(watch.armed):
             return ""
         return _NONE if watch.info.target.is_kernel else _NONE_RECORDED
 
@@ -86,6 +86,6 @@ class HistogramsView(View):
         if self._error:
             return self._error
         if self._lines is None:
-            events = events_with_tables(watch)
+            events = events_with_tables(watch.armed)
             return f"reading the histograms of {', '.join(event.event for event in events)} …"
         return note_of(watch)

@@ -102,7 +102,7 @@ class SummaryView(View):
             self._watching, self._store, self._plans = watch, store, ()
             self._group = watch.known.group
             self.choose(self._subject)
-            if self.pane.histograms is not None and self.pane.histograms.watch is not watch:
+            if self.pane.histograms is not None and self.pane.histograms is not watch.histograms:
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
         if (group := watch.known.group) != self._group:
@@ -180,7 +180,7 @@ class SummaryView(View):
     def _begin(self) -> None:
         if (watch := self._watching) is not None:
             histograms = self.pane.histograms = watch.histograms
-            armed, fields, self._reads = watch.armed, self._fields, ()
+            armed, fields, self._reads = watch.armed.probes, self._fields, ()
             self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
 
     def clear(self) -> None:

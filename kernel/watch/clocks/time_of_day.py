@@ -44,7 +44,7 @@ class TimeOfDay:
         """Measure the clock, at most once every `_INTERVAL` seconds and after each disconnect. Raises TargetLost."""
         if session is None or (now := time.monotonic()) < self._measure_at:
             return
-        from kernel.watch.clocks import read_clock  # imported late, as it imports numpy
+        from kernel.watch.clocks.readings import read_clock  # imported late, as it imports numpy
 
         self._measure_at = now + _INTERVAL
         self._wall.measured(read_clock(session, time.time_ns, _READINGS))

@@ -1,0 +1,236 @@
+"""Move what was read of a session into the store and the recording, a tick at a time.
+
+`tick` never waits, and belongs to the one thread that reads the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, cast
+
+from events.batch import Batch
+from events.decode import Decoder
+from events.format import EventFormat
+from events.names.event_names import regrouped_path
+from events.store.cgroups import Cgroups
+from events.store.outage_mark import Outage, outage_of_batch
+from kernel.guards.loss_counts import LossCounts
+from kernel.guards.row_bounds import RowBounds
+from kernel.session.armed import Armed
+from kernel.session.protocol import AnySession
+from kernel.watch.cgroup_lookup import CgroupLookup
+from kernel.watch.clocks.time_of_day import TimeOfDay
+from kernel.watch.event_fields import EventFields
+from kernel.watch.recording_control import RecordingControl
+from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
+from kernel.watch.storm_guard import StormWatcher
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+
+Kept = Batch | Mapping[int, EventFormat] | Armed
+"""Entry of a recording."""
+
+
+class Intake:
+    """See the module."""
+
+    def __init__(
+        self,
+        queue: SessionQueue,
+        known: EventFields,
+        clock: TimeOfDay,
+        homes: CgroupLookup,
+        recording: RecordingControl,
+        guard: StormWatcher,
+        bounds: RowBounds,
+        *,
+        replayed: bool,
+    ) -> None:
+        """Take the parts of a watch; `replayed`: the session is that of a recording."""
+        self.store: Store | None = None
+        """Store of the events; None until a session was opened."""
+        self.behind = False
+        """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
+        self.at_once = bounds.at_once
+        """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
+        self.formats: dict[int, EventFormat] = {}
+        """Formats by event id, as of the last tick."""
+        self.cuts: tuple[Outage, ...] = ()
+        """Outages, the oldest first; of a recording, as far as it was read."""
+        self.forgotten_names = 0
+        """Number of task names that were dropped, and that the kernel has forgotten as well."""
+        self.homes = homes
+        """Cgroups of the tasks."""
+        self.entering = threading.Lock()
+        """Held, for a moment, while what came is on its way into the store and the recording."""
+        self._queue = queue
+        self._known = known
+        self._clock = clock
+        self._recording = recording
+        self._guard = guard
+        self._bounds = bounds
+        self._replayed = replayed
+        self._forgotten: list[Store] = []
+        """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
+
+    @property
+    def unsettled(self) -> bool:
+        """Another tick is due even if no more data comes: events are held back, or a tick was not enough."""
+        return self.behind or bool(self._queue.entries) or (self.store is not None and self.store.held > 0)
+
+    def open_store(self, session: AnySession) -> None:
+        """Make the store of a session that was just opened."""
+        from events.store.store import Store  # and numpy, which who only looks at a kernel does not need
+
+        formats = self._queue.source.formats
+        self.formats |= formats
+        store = Store(Decoder(formats, session.header), self._bounds.rows)
+        store.cmdlines = session.cmdlines()
+        store.expect_stacks(self._known.with_stacks)
+        store.cgroups = Cgroups(self.homes.recorded, self._bounds.tasks, self._bounds.moves)
+        self.store = store
+
+    def tick(self, budget: float = 1.0) -> int:
+        """Move what has come into the store; gives the number of new rows.
+
+        Args:
+            budget: seconds of CPU time; where that was not enough `on_data` is called at once.
+        """
+        before, self.behind = self.behind, False
+        deadline = time.thread_time() + budget
+        new = 0
+        while True:
+            with self.entering:
+                arrived = self._next()
+                for is_batch, entries in groupby(arrived, lambda entry: isinstance(entry, Batch)):
+                    new += self._enter(list(entries), is_batch)
+            if not arrived:
+                break
+            before = True
+            if time.thread_time() >= deadline:
+                self.behind = True
+                self._queue.on_data()
+                break
+        if self.behind or before or self.store is None:
+            return new
+        # Nothing came since the last tick: what was held back for older events of other CPUs is final.
+        return self.store.flush()
+
+    def _next(self) -> Sequence[Entry]:
+        """Return some of the received entries, the oldest first."""
+        if self.store is None:
+            return []
+        entries = self._queue.take(self.at_once)
+        # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
+        self.behind = self.behind or entries is None
+        return entries or []
+
+    def _enter(self, entries: list[Entry], are_batches: bool) -> int:
+        """Give entries of one sort to the store and to the recording; gives the number of new rows."""
+        if self.store is None:
+            return 0
+        new = self.store.feed(*cast("list[Batch]", entries)) if are_batches else 0
+        for entry in entries:
+            if isinstance(entry, Outage):
+                entry = self.mark(entry)
+                new += self.store.feed(entry)
+                self._clock.cut(booted=entry.booted)
+                if entry.booted:
+                    self.homes.begin_anew()
+            elif isinstance(entry, Batch):
+                if entry.booted:
+                    self._clock.cut(booted=True)
+                if self._replayed and (cut := outage_of_batch(entry)) is not None:
+                    self.cuts = (*self.cuts, cut)
+            elif isinstance(entry, NewGroup):
+                self._clock.cut(booted=False)  # the machine may have slept, also where no event is missing
+                self._regroup(*entry)
+                continue
+            else:
+                formats = entry.formats if isinstance(entry, Armed) else entry
+                self.store.use(formats)
+                self.formats |= formats
+            self._recording.write(entry)
+        return new
+
+    def _regroup(self, old: str, new: str) -> None:
+        """Rename rows from before an outage to the present names of their events, so that nothing grows with
+        outages.
+        """
+        if self.store is not None:
+            self.store.regroup(old, new)
+        self._known.regroup(old, new)
+        kept = {number: fmt for number, fmt in self.formats.items() if regrouped_path(fmt.path, old, new) == fmt.path}
+        self.formats = kept
+
+    def settle(self) -> None:
+        """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
+        if self._queue.session is not None:
+            self._queue.session.pump.settle()
+        self.tick()
+        if self.store is not None:
+            self.store.flush()
+
+    def forget(self) -> None:
+        """Show only what comes from now on; see `recall`. What is armed stays, and so do the formats."""
+        if self.store is not None:
+            self._forgotten.append(self.store)
+            self.store = self.store.from_now_on()
+            self._guard.restart()
+
+    def recall(self) -> None:
+        """Show again what was there before the last `forget`, as far as memory was not wanted for what came since."""
+        if self.store is not None and self._forgotten:
+            earlier = self._forgotten.pop()
+            earlier.go_on_from(self.store)
+            self.store = earlier
+            self._guard.restart()
+
+    def know_names(self, names: Mapping[int, str]) -> None:
+        """Show these names of tasks from now on; belongs to the thread of `tick`."""
+        if self.store is not None:
+            known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
+            gone = list(islice(known, max(0, len(known) + len(names) - max(self._bounds.tasks, len(names)))))
+            for pid in gone:
+                del known[pid]
+            self.forgotten_names += len(gone)
+            self.store.cmdlines = {**known, **names}
+            self.store.cgroups.know(self.homes.take(), max(self.store.latest, 0))
+            self.homes.wanted = frozenset(self.store.cgroups.unknown)
+
+    def seen(self) -> dict[str, int]:
+        """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
+        store = self.store
+        return store.by_event(dict(store.totals)) if store else {}
+
+    def take_losses(self, counts: LossCounts) -> None:
+        """Give the store the hits that were missed."""
+        if self.store is not None and self.store.missed != counts.nmissed:
+            self.store.missed = counts.nmissed
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
+        """Armed probes and formats as of the last tick: queued batches were made under no later ones."""
+        with self.entering, self._queue.lock:
+            waiting = {id(entry) for entry in self._queue.entries}
+            session = self._queue.session
+            probes = session.probes.armed if session is not None else ()
+            yield tuple(armed for armed in probes if id(armed) not in waiting), self.formats
+
+    @contextlib.contextmanager
+    def queued(self) -> Iterator[Sequence[Kept]]:
+        """Return the entries that are read and not yet in the store, as they are written; later ticks store them."""
+        with self.entering, self._queue.lock:
+            if self._queue.session is not None and not self._replayed:
+                self._queue.drain(self._queue.session)
+            waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup)]
+            yield [self.mark(entry) if isinstance(entry, Outage) else entry for entry in waiting]
+
+    def mark(self, cut: Outage) -> Batch:
+        """Return an outage as the row that stands for it in the store and in a recording."""
+        return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
