@@ -8,11 +8,15 @@ there) or `TargetLost`. All calls are safe from any one thread at a time; `Strea
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from events.batch import Batch
 from probes.facts.facts import TargetFacts
+
+if TYPE_CHECKING:
+    from events.recording.reader import Recording
 
 
 class Effect(enum.StrEnum):
@@ -50,6 +54,42 @@ class Stream(Protocol):
         """Stop reading; safe to call twice and from another thread."""
 
 
+class TargetKind(enum.Enum):
+    """Place of a target's files."""
+
+    LOCAL = "local"
+    """Machine that this program runs on."""
+    REMOTE = "remote"
+    """A remote host, or a guest."""
+    SAVED = "saved"
+    """Files of a kernel that does not run here: a recording, or saved facts."""
+
+
+class RemoteLink(Protocol):
+    """Connection to a remote host, which may be lost and made again."""
+
+    @property
+    def heard(self) -> float:
+        """Time of the last byte from the remote host, by time.monotonic()."""
+
+    @property
+    def can_come_back(self) -> bool:
+        """True if a reconnect is possible after a disconnect."""
+
+    @property
+    def has_ended(self) -> bool:
+        """True once the remote machine has ended, and with it all effects on its kernel."""
+
+    def lose(self, reason: str) -> None:
+        """Give up the connection, and one being made, for a reason: both count as lost then."""
+
+    def come_back(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
+        """Reconnect after a disconnect; return whether the remote host was rebooted meanwhile.
+
+        `cancel` gives up when it is set; `asking`: ssh may prompt at the terminal. Raises TargetUnusable, TargetLost.
+        """
+
+
 class Target(Protocol):
     """A kernel that probes can be built for; see the module."""
 
@@ -60,6 +100,18 @@ class Target(Protocol):
     @property
     def is_kernel(self) -> bool:
         """True for a running kernel, False for a recording; does not communicate."""
+
+    @property
+    def kind(self) -> TargetKind:
+        """Place of its files; does not communicate."""
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording that the target is; None for a kernel, and for saved facts."""
+
+    @property
+    def link(self) -> RemoteLink | None:
+        """Connection to the remote host, as far as it is ours to give up and to make again; None: there is none."""
 
     @property
     def owner(self) -> str:
@@ -76,6 +128,9 @@ class Target(Protocol):
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         """Return the content of a file from `offset` on, up to `limit` bytes."""
+
+    def file_error(self, path: str) -> str:
+        """Return the kernel's error for a file as the place of a uprobe; empty: none, or none is known."""
 
     def perform(self, step: Step) -> None:
         """Carry out one effect."""

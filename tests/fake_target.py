@@ -17,8 +17,9 @@ from events.batch import Batch
 from kernel.agent.journal import is_untouched
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.target import Effect, Step
+from kernel.target import Effect, RemoteLink, Step, TargetKind
 from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import likely_file
 
 ROOT = "/sys/kernel/tracing"
 HEADER_PAGE = """\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
@@ -83,6 +84,9 @@ class FakeTarget:
     """
 
     is_kernel = True
+    kind = TargetKind.LOCAL
+    link: RemoteLink | None = None
+    recording = None
 
     def __init__(
         self,
@@ -133,6 +137,9 @@ class FakeTarget:
         if not names and path not in self.folders:
             raise FileRefused(path, errno.ENOENT)
         return sorted(names)
+
+    def file_error(self, path: str) -> str:
+        return likely_file(path)
 
     def perform(self, step: Step) -> None:
         self._alive()

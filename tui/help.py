@@ -92,7 +92,6 @@ PANES: Final = {
     "SpecPane": HelpPane("Below the specification", "ComposeScreen"),
     "CompletingPane": HelpPane("Completion"),
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
-    "TailList": HelpPane("Follow or hold", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),
     "FilteredPane": HelpPane("Only some", "LiveScreen"),
     "FilterLine": HelpPane("The filter's line", "LiveScreen"),

@@ -71,7 +71,5 @@ class Opening(threading.Thread):
 
 def _lose(target: Target) -> None:
     """Disconnect from a remote target; other targets answer at once."""
-    from kernel.remote.target import RemoteTarget
-
-    if isinstance(target, RemoteTarget):
-        target.lose("given up")
+    if target.link is not None:
+        target.link.lose("given up")

@@ -13,7 +13,6 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kernel.recording.target import RecordingTarget
     from kernel.target import Target
 from tui.present.first_row import FirstRows, Preview
 
@@ -68,31 +67,31 @@ def _look(spec: str, writer: int) -> None:
         from kernel.connection.open_target import choose
 
         target = choose(spec).target
-        recording = _recording(target)
-        os.write(writer, _EVENTS if recording else _FUNCTIONS)
+        recorded = _has_events(target)
+        os.write(writer, _EVENTS if recorded else _FUNCTIONS)
         facts = target.facts()
         names = sorted({line.partition(" ")[0] for line in facts.functions})
         if names:
-            rows = _first_rows(recording) if recording else None
+            rows = _first_rows(target) if recorded else None
             data = pickle.dumps((target.name, facts.title, "\n".join(names), rows))
             while data:
                 data = data[os.write(writer, data) :]
     os._exit(0)
 
 
-def _recording(target: Target) -> RecordingTarget | None:
-    """Return the target if it is a recording with events."""
-    if target.is_kernel:  # a kernel: detected without further imports
-        return None
-    from kernel.recording.target import RecordingTarget, holds_events
+def _has_events(target: Target) -> bool:
+    """Return whether the target is a recording with events."""
+    if target.recording is None:  # a kernel: detected without further imports
+        return False
+    from kernel.recording.target import holds_events
 
-    return target if isinstance(target, RecordingTarget) and holds_events(target) else None
+    return holds_events(target)
 
 
-def _first_rows(recording: RecordingTarget) -> FirstRows | None:
+def _first_rows(target: Target) -> FirstRows | None:
     """Return the first rows; None if the recording is damaged: opening it reports that."""
     with contextlib.suppress(Exception):
         from tui.present.first_rows import first_rows
 
-        return first_rows(recording)
+        return first_rows(target)
     return None

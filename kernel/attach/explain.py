@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kernel.attach import symbols
 from kernel.connection.kernel_info import KernelInfo
-from kernel.recording.target import RecordingTarget
+from kernel.target import TargetKind
 from probes.attaching.values import AbsentModule, Attachability, SymbolLookups
 from probes.probe import ProbeKind
 
@@ -40,12 +40,7 @@ class AttachExplainer:
     @property
     def near(self) -> bool:
         """True if the exact answer takes only a moment, as no data comes from another machine."""
-        target = self._info.target
-        if isinstance(target, RecordingTarget):
-            return True
-        from kernel.remote.target import RemoteTarget
-
-        return not isinstance(target, RemoteTarget)
+        return self._info.target.kind is not TargetKind.REMOTE
 
     def about(self, name: str) -> Attachability:
         """Return the exact answer; from the first call on the catalog's answers are exact as well. Raises

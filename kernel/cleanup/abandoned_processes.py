@@ -103,10 +103,13 @@ def remove_effects_of_predecessors(target: Target) -> list[UndoFailure]:
 
     Returns none if the connection is lost: the closing of the session reports that.
     """
-    predecessors: AbandonedProcesses | None = getattr(target, "predecessors", None)
-    if not predecessors:
-        return []
     try:
-        return predecessors.take_away(target, UNDOING)
+        return take_away_predecessors(target, UNDOING)
     except KernelError:
         return []
+
+
+def take_away_predecessors(target: Target, patience: float) -> list[UndoFailure]:
+    """Remove the effects of previous processes on a target, see `AbandonedProcesses.take_away`."""
+    predecessors: AbandonedProcesses | None = getattr(target, "predecessors", None)
+    return predecessors.take_away(target, patience) if predecessors else []

@@ -9,7 +9,6 @@ import errno
 import functools
 import os
 import re
-import stat
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,12 +16,9 @@ from events.format import FormatError, parse_format
 from foreign.text import encode_text
 from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.errors import FileRefused
-from kernel.local.target import LocalTarget
-from kernel.recording.target import OfflineTarget, RecordingTarget
-from kernel.remote.target import RemoteTarget
-from kernel.target import Target
+from kernel.target import Target, TargetKind
 from kernel.tracefs import decode, parse_dynamic_events
-from probes.facts.lookups import Environment, StaticEventField, SymbolCount, likely_file
+from probes.facts.lookups import Environment, StaticEventField, SymbolCount
 from probes.programs.program import Program, SymbolNotPlaced
 
 MAX_PROGRAM = 64 << 20
@@ -65,11 +61,11 @@ class HostEnvironment:
     @property
     def nearby(self) -> Environment:
         """Lookups for lowering: without the symbols, which take long to read."""
-        local = isinstance(self._target, LocalTarget)
+        local = self._target.kind is TargetKind.LOCAL
         return Environment(
             self._event if self._events is not None else None,
             None,
-            self._file_error,
+            self._target.file_error,
             os.path.realpath if local else None,
             self._predefined_groups if self._events is not None else None,
             self._program,
@@ -112,7 +108,7 @@ class HostEnvironment:
     @cached_property
     def _code_only(self) -> bool:
         """True if the symbols of variables are missing, as in recordings."""
-        return isinstance(self._target, RecordingTarget) and re.search(rb" [dDbB] ", self._kallsyms) is None
+        return self._target.recording is not None and re.search(rb" [dDbB] ", self._kallsyms) is None
 
     @cached_property
     def _kallsyms(self) -> bytes:
@@ -121,24 +117,6 @@ class HostEnvironment:
             return b"\n" + self._target.read(_KALLSYMS)
         except FileRefused:
             return b""
-
-    def _file_error(self, path: str) -> str:
-        """Return what is wrong with a file for a uprobe. On remote hosts no file is opened for that: it may be a
-        device.
-        """
-        if isinstance(self._target, LocalTarget):
-            return file_error(path)
-        if (
-            (error_code := likely_file(path))
-            or not path.startswith("/")
-            or not isinstance(self._target, RemoteTarget)
-        ):
-            return error_code
-        try:
-            self._target.list(path)
-        except FileRefused as error:
-            return "FILE_NOT_FOUND" if error.errno == errno.ENOENT else ""
-        return "NO_REGULAR_FILE"
 
     def _count(self, name: str) -> SymbolCount:
         table, word = self._kallsyms, b" " + encode_text(name)
@@ -185,7 +163,7 @@ class HostEnvironment:
                 )
             return read_program(data)
         except FileRefused as error:
-            if isinstance(self._target, OfflineTarget):
+            if not self._target.is_kernel:
                 raise SymbolNotPlaced("no_symbols", _NO_FILES) from None
             code = "FILE_NOT_FOUND" if error.errno == errno.ENOENT else "unreadable_program"
             raise SymbolNotPlaced(code, str(error)) from None
@@ -199,11 +177,3 @@ class HostEnvironment:
             return decode(self._target.read(f"{self._tracefs}/{name}"))
         except FileRefused:
             return ""
-
-
-def file_error(path: str) -> str:
-    """Return the kernel's error for a local file as the place of a uprobe; empty: none."""
-    try:
-        return "" if stat.S_ISREG(os.stat(path).st_mode) else "NO_REGULAR_FILE"
-    except OSError:
-        return "FILE_NOT_FOUND"

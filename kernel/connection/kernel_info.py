@@ -20,7 +20,7 @@ from events.names.value_names import Namer
 from foreign.refusal import InputRefusal
 from kernel.connection.shared_types import shared_btf
 from kernel.errors import FileRefused, KernelError, TargetUnusable
-from kernel.recording.target import RecordingTarget, holds_events
+from kernel.recording.target import holds_events
 
 if TYPE_CHECKING:
     from kernel.connection.environment import HostEnvironment
@@ -84,7 +84,7 @@ class KernelInfo:
     @property
     def cut_short(self) -> bool:
         """True: the target is a recording whose end is missing."""
-        return isinstance(self.target, RecordingTarget) and self.target.recording.truncated
+        return self.target.recording is not None and self.target.recording.truncated
 
     def btf_of(self, module: str | None) -> Btf | None:
         """Types to read a function of `module` with: its split BTF, or the kernel's.

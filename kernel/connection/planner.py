@@ -13,7 +13,6 @@ from btf.errors import BtfError
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
-from kernel.recording.target import RecordingTarget
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, Deletion, UserProbe, has_own_syntax, is_function, parse_command
 from probes.facts.lookups import UNKNOWN, SymbolLanding
@@ -208,7 +207,7 @@ class Planner:
 
     def _recorded(self, probe: Armable | str) -> Plan | None:
         """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
-        if not isinstance(self.info.target, RecordingTarget):
+        if self.info.target.recording is None:
             return None
         text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
         plans = readable_plans(self.info.target.recording)

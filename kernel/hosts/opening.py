@@ -23,9 +23,7 @@ def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Planner
     planner = Planner(KernelInfo(_target(spec, progress, cancel)))
     target = planner.info.target
     try:
-        with disconnect_on_cancel(
-            cancel, lambda: target.lose(CANCELLED) if isinstance(target, RemoteTarget) else None
-        ):
+        with disconnect_on_cancel(cancel, lambda: target.link.lose(CANCELLED) if target.link is not None else None):
             _prepare(spec, planner)
         if cancel.is_set():
             raise TargetUnusable(CANCELLED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import stat
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
-from kernel.target import Effect, Step
+from kernel.target import Effect, Step, TargetKind
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -169,6 +170,9 @@ class LocalTarget:
 
     name = "local"
     is_kernel = True
+    kind = TargetKind.LOCAL
+    link = None
+    recording = None
 
     def __init__(self) -> None:
         self.owner = owner_name(files.read("/proc/self/stat", 4096))
@@ -188,6 +192,12 @@ class LocalTarget:
         if os.path.dirname(path) in folders(os.geteuid(), os.environ):
             return files.read(path, limit, offset, open_own)
         return files.read(path, limit, offset)
+
+    def file_error(self, path: str) -> str:
+        try:
+            return "" if stat.S_ISREG(os.stat(path).st_mode) else "NO_REGULAR_FILE"
+        except OSError:
+            return "FILE_NOT_FOUND"
 
     def perform(self, step: Step) -> None:
         if step.effect is Effect.RMDIR:

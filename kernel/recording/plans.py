@@ -38,7 +38,6 @@ def readable_plans(recording: Recording) -> tuple[Plan, ...]:
 
 def recorded_graph(target: Target) -> GraphPlan | None:
     """Return the plan of the function_graph tracer of a recording; None: the target is none, or has no such plan."""
-    from kernel.recording.target import RecordingTarget
     from probes.plans.graph_plan import GraphPlan
 
-    return GraphPlan.of_meta(target.recording.meta) if isinstance(target, RecordingTarget) else None
+    return GraphPlan.of_meta(target.recording.meta) if target.recording is not None else None

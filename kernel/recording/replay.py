@@ -14,7 +14,6 @@ from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.loss_counts import LossCounts
 from kernel.recording.plans import readable_plans, recorded_plans
-from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from probes.plans.plan import Plan, PlannedEvent
@@ -144,8 +143,8 @@ class ReplayProbes:
 class ReplaySession:
     """Session on a recording (see the module); methods as in `kernel.session.session.Session`."""
 
-    def __init__(self, target: RecordingTarget) -> None:
-        self._recording = target.recording
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self.group = "recorded"
         self.pump = ReplayPump(self._recording.timeline())
         self.probes = ReplayProbes(self._recording)

@@ -16,9 +16,10 @@ from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.facts import gather as looking
-from kernel.target import Step, Stream, Target
+from kernel.target import Step, Stream, Target, TargetKind
 from probes.facts.facts import LARGEST_LIST, TargetFacts
 from probes.facts.json_values import facts_from_dict
+from probes.facts.lookups import likely_file
 
 _LARGEST_FILE = 64 << 20
 """Most bytes of one file of saved facts."""
@@ -31,10 +32,16 @@ class OfflineTarget:
     """Behaviour of a `Target` without a running kernel."""
 
     is_kernel = False
+    kind = TargetKind.SAVED
+    link = None
     owner = ""
+    recording: Recording | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def file_error(self, path: str) -> str:
+        return likely_file(path)
 
     def perform(self, step: Step) -> None:
         raise FileRefused(step.path, errno.EROFS)
@@ -60,6 +67,8 @@ class OfflineTarget:
 
 class RecordingTarget(OfflineTarget):
     """Kernel of a recording; its events are replayed by `kernel.recording.replay`."""
+
+    recording: Recording
 
     def __init__(self, recording: Recording, name: str) -> None:
         super().__init__(name)
@@ -102,9 +111,8 @@ class RecordingTarget(OfflineTarget):
 
 def holds_events(target: Target) -> bool:
     """Return whether a target is a recording of events, not a kernel."""
-    if not isinstance(target, RecordingTarget):
-        return False
-    return bool(target.recording.plans or target.recording.names("format"))
+    recording = target.recording
+    return recording is not None and bool(recording.plans or recording.names("format"))
 
 
 FACT_BLOBS = ("functions", "blacklist", "readme")

@@ -7,6 +7,7 @@ The agent (`kernel.remote.protocol.agent_client`) and plain sh (`kernel.remote.p
 from __future__ import annotations
 
 import dataclasses
+import errno
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,9 @@ from kernel.remote import btf_cache, function_cache, own_processes, symbol_cache
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
-from kernel.target import Step, Stream
+from kernel.target import Step, Stream, TargetKind
 from probes.facts.facts import TargetFacts, Trouble
+from probes.facts.lookups import likely_file
 from probes.plans.cost_estimate import AGENT, SHELL, ReaderCost
 
 _SOON_WANTED = (
@@ -114,6 +116,8 @@ class RemoteTarget:
     """A kernel on a remote host; a `kernel.target.Target`."""
 
     is_kernel = True
+    kind = TargetKind.REMOTE
+    recording = None
 
     def __init__(
         self,
@@ -150,6 +154,11 @@ class RemoteTarget:
         self._pending: RemoteDialect | None = None
         """Dialect of a connection made after a disconnect and not verified yet."""
         self._changing = threading.Lock()
+
+    @property
+    def link(self) -> RemoteTarget:
+        """The target itself: its connection may be lost and made again."""
+        return self
 
     @property
     def how(self) -> str:
@@ -304,6 +313,16 @@ class RemoteTarget:
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
         """Read many files in one round trip; empty if the dialect reads one after the other. Raises TargetLost."""
         return self._dialect.ahead(paths)
+
+    def file_error(self, path: str) -> str:
+        """Return the error of a path as the place of a uprobe; no file is opened for that, as it may be a device."""
+        if (error_code := likely_file(path)) or not path.startswith("/"):
+            return error_code
+        try:
+            self.list(path)
+        except FileRefused as error:
+            return "FILE_NOT_FOUND" if error.errno == errno.ENOENT else ""
+        return "NO_REGULAR_FILE"
 
     def perform(self, step: Step) -> None:
         self._dialect.perform(step)

@@ -13,7 +13,6 @@ from kernel.guards.limits import Limits
 from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN
 from kernel.recording.replay import ReplaySession
-from kernel.recording.target import RecordingTarget
 from kernel.session import start
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -84,6 +83,6 @@ class AnySession(Protocol):
 
 def open_session(target: Target, limit_bytes: int = SCREEN.queued) -> AnySession:
     """Open a session in which `limit_bytes` of events may wait. Raises TargetUnusable, TargetLost."""
-    if isinstance(target, RecordingTarget):
-        return ReplaySession(target)
+    if target.recording is not None:
+        return ReplaySession(target.recording)
     return start.open_session(target, limit_bytes=limit_bytes)

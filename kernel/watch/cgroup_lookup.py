@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 from events.recording.reader import RecordingError
 from events.store.cgroups import TaskCgroup, parse_task_cgroup, unpack
 from kernel.errors import FileRefused
-from kernel.recording.target import RecordingTarget
 from kernel.target import Target
 
 _T = TypeVar("_T")
@@ -93,7 +92,7 @@ class CgroupLookup:
 
 
 def _recorded(target: Target) -> dict[int, TaskCgroup]:
-    if isinstance(target, RecordingTarget):
+    if target.recording is not None:
         with contextlib.suppress(RecordingError):  # damaged: reported when its events are opened
             return unpack(target.recording.blob("cgroups") or b"")
     return {}

@@ -15,10 +15,9 @@ from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
 from events.store.outage_mark import Outage
-from kernel.cleanup import abandoned_processes
+from kernel.cleanup.abandoned_processes import UNDOING, take_away_predecessors
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, KernelError, PasswordNeeded, TargetLost
 from kernel.remote.silence import words
-from kernel.remote.target import RemoteTarget
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
@@ -99,23 +98,23 @@ def can_be_cut(watch: Watch) -> bool:
 
 def cut_silent(watch: Watch) -> bool:
     """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
-    silent, target = watch.silent, watch.info.target
-    if silent is None or not isinstance(target, RemoteTarget) or not target.can_come_back:
+    silent, link = watch.silent, watch.info.target.link
+    if silent is None or link is None or not link.can_come_back:
         return False
-    target.lose(f"{words(silent)}, and not waited for any longer")
+    link.lose(f"{words(silent)}, and not waited for any longer")
     return True
 
 
 def can_be_reached_again(target: Target) -> bool:
     """Return whether a lost connection to a target can be made again."""
-    return isinstance(target, RemoteTarget) and target.can_come_back
+    return target.link is not None and target.link.can_come_back
 
 
 def what_becomes(target: Target) -> str:
     """Return what happens to our effects on a target whose connection is lost, and the remedy; call it before
     closing.
     """
-    if isinstance(target, RemoteTarget) and target.has_ended:
+    if target.link is not None and target.link.has_ended:
         return (
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
         )
@@ -150,8 +149,8 @@ class ReconnectAttempt:
         """ssh has a question for a person: try with `asking`."""
         self.next_try = self.since
         """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
-        target = watch.info.target
-        self._heard = target.heard if isinstance(target, RemoteTarget) else self.since
+        link = watch.info.target.link
+        self._heard = link.heard if link is not None else self.since
         self._booted = False
         self._until = self.since + patience if patience is not None else float("inf")
         self._changed = changed
@@ -194,10 +193,10 @@ class ReconnectAttempt:
         """
         self._over.set()
         self._wake.set()
-        target = self.watch.info.target
+        link = self.watch.info.target.link
         with self._asked:
-            if not self.finished and isinstance(target, RemoteTarget):
-                target.lose("given up")
+            if not self.finished and link is not None:
+                link.lose("given up")
 
     def run(self) -> Reconnected:
         """Try until it is back. Raises ReconnectAbandoned."""
@@ -241,14 +240,14 @@ class ReconnectAttempt:
         self.next_try = time.monotonic()
         self._changed()
         target = self.watch.info.target
-        if not isinstance(target, RemoteTarget):
+        if target.link is None:
             raise ConnectionGone(f"{target.name} can't be reached again")
-        self._booted |= target.come_back(self._over, asking=asking)
+        self._booted |= target.link.come_back(self._over, asking=asking)
         session = self.watch.session
         named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.probes.armed)
         with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
             # Before anything is armed: it may have events under names that are wanted.
-            target.predecessors.take_away(target, abandoned_processes.UNDOING if named else 0.0)
+            take_away_predecessors(target, UNDOING if named else 0.0)
         return self._rearm()
 
     def _cut(self, session: Session) -> Outage:

@@ -160,7 +160,7 @@ class RateSession(ReplaySession):
     """A recording's session whose events come at a rate, as from a kernel that runs."""
 
     def __init__(self, target: RecordingTarget, rate: int) -> None:
-        super().__init__(target)
+        super().__init__(target.recording)
         self.stream = RateStream(target.recording, rate)
         self.pump = RatePump(self.stream, target.recording)  # type: ignore[assignment]
         # A kernel that runs is asked for losses and names every second; a recording is not.

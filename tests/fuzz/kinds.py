@@ -191,7 +191,7 @@ def _recording(data: bytes) -> None:
     target = RecordingTarget(recording, "x")
     target.facts()
     target.btf()
-    session = ReplaySession(target)
+    session = ReplaySession(target.recording)
     session.counts()
     session.cmdlines()
     armed = session.probes.armed

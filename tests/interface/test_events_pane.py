@@ -24,7 +24,7 @@ from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
 from widgets.events.values import LossTotals
-from widgets.lists.tail_table import EmptyTable
+from widgets.lists.table_rows import EmptyTable
 
 
 @asynccontextmanager
@@ -222,12 +222,12 @@ async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
         table.go_to(len(every) // 2)
         await pilot.press("up", "up")
         held, above = pane.record, table.cursor - table.top
-        table._left_at = len(every) - 7
+        table.follow.hold(table.cursor, len(every) - 7)
         await pilot.press("C")
-        assert (pane.record, table.cursor - table.top, table.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
         await to_column(pilot, pane, "count")
         await pilot.press("H")
-        assert (pane.record, table.cursor - table.top, table.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
 
 
 async def test_columns_are_turned_where_they_are_wider_than_the_screen():
@@ -292,7 +292,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         assert len(rows(pane)) > len(before)
         assert not table.following and pane.record == held
         assert table.cursor - table.top == above
-        assert table.new == sum(record.seq > before[-1].seq for record in rows(pane))
+        assert table.follow.new == sum(record.seq > before[-1].seq for record in rows(pane))
         await to_column(pilot, pane, "count")
         await pilot.press("S")
         order = [record.seq for record in rows(pane)]

@@ -148,11 +148,11 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
         app.widget.table.tick()
         await pilot.pause(0.4)
         assert rows(app) == picture
-        assert app.widget.table.new == 1234
+        assert app.widget.table.follow.new == 1234
         await pilot.press("end")
         assert app.widget.table.following
         assert " 2233 " in app.line(23)
-        assert app.widget.table.new == 0
+        assert app.widget.table.follow.new == 0
         assert [m.following for m in app.heard][-2:] == [False, True]
 
 

@@ -14,7 +14,6 @@ from kernel.errors import KernelError
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
 from kernel.recording.replay import is_recorded
-from kernel.recording.target import RecordingTarget
 from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import PresetJudgement, judge
@@ -62,9 +61,9 @@ def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[Pr
 
 def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> str:
     """Why a recording can't show it; empty: it can, or there is no recording of events."""
-    if not isinstance(info.target, RecordingTarget) or not info.holds_events:
-        return ""
     recording = info.target.recording
+    if recording is None or not info.holds_events:
+        return ""
     if all(one.plan is not None and is_recorded(recording, one.plan) for one in judgement.probes):
         return ""
     names = sorted({plan.probe.subject for plan in readable_plans(recording)})

@@ -169,6 +169,9 @@ class HostControl:
 class BorrowedTarget:
     """A host's target, lent to the workbench: all of it except `close`, which is the host's."""
 
+    link = None
+    """The host makes a lost connection again."""
+
     def __init__(self, target: Target) -> None:
         self._target = target
 

@@ -11,8 +11,7 @@ from events.export.clocked import with_time_of_day
 from events.export.source import UNNAMED, ProbeNote, Source
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
-from kernel.recording.target import RecordingTarget
-from kernel.remote.target import RemoteTarget
+from kernel.watch.reconnect import can_be_reached_again
 from kernel.watch.recorder import CUTS
 from probes.plans.plan import Plan, PlannedEvent, titles_of
 from tui.present.call_ends import ends_of
@@ -82,9 +81,9 @@ def have_stacks(watch: Watch) -> bool:
 def _may_have_outages(watch: Watch) -> bool:
     """Tell whether the connection was lost, or may be during the export."""
     target = watch.info.target
-    if isinstance(target, RecordingTarget):  # a truncated recording has a mark for that
+    if target.recording is not None:  # a truncated recording has a mark for that
         return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
-    return bool(watch.cuts) or (isinstance(target, RemoteTarget) and target.can_come_back)
+    return bool(watch.cuts) or can_be_reached_again(target)
 
 
 def source_of_rows(watch: Watch) -> Source:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.store.outage_mark import outage_of_batch, total_outage_seconds
+from kernel.errors import TargetUnusable
 from kernel.recording.plans import recorded_plans
 from tui.present.first_row import FirstRow, FirstRows
 from tui.present.watched_events import fields_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from events.format import EventFormat
     from events.recording.reader import Recording
     from events.store.store import Store
-    from kernel.recording.target import RecordingTarget
+    from kernel.target import Target
 
 _MOST_BYTES = 4 << 20
 """Bytes of ring-buffer pages after which reading stops: early rows are worth more than the last ones."""
@@ -31,7 +32,7 @@ _ROWS = 200
 """Rows with texts: as many as the tallest screen shows."""
 
 
-def first_rows(target: RecordingTarget) -> FirstRows:
+def first_rows(target: Target) -> FirstRows:
     """Read a recording's first rows. Raises TargetUnusable; RecordingError if the recording is damaged."""
     from events.decode import Decoder
     from events.store.store import Store
@@ -40,6 +41,8 @@ def first_rows(target: RecordingTarget) -> FirstRows:
     from tui.present.value_text import ValueStyle
 
     recording = target.recording
+    if recording is None:
+        raise TargetUnusable(f"{target.name} is no recording")
     store = Store(Decoder({}, recording.header), limit_bytes=_STORE_BYTES)
     store.cmdlines = recording.cmdlines
     known = EventFields(KernelInfo(target).namer)

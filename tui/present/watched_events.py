@@ -55,9 +55,7 @@ def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], received: set[str])
 
 def formats_of(watch: Watch) -> Iterable[EventFormat]:
     """Return the formats of the received events; for a recording those of all its events, read or not."""
-    from kernel.recording.target import RecordingTarget
-
-    target = watch.info.target
-    if isinstance(target, RecordingTarget):
-        return target.recording.every_format()
+    recording = watch.info.target.recording
+    if recording is not None:
+        return recording.every_format()
     return watch.store.decoder.formats.values() if watch.store is not None else ()

@@ -9,7 +9,8 @@ from textual.widget import Widget
 
 from tui.filter.filter import Filter, PassCount
 from widgets.lists.table_pane import TablePane
-from widgets.lists.tail_table import EmptyTable, TailTable
+from widgets.lists.table_rows import EmptyTable
+from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -128,9 +129,9 @@ class TableView(View):
     def place(self) -> ViewPlace:
         """Position of the table; rows received since the display was paused do not count as shown."""
         table = self.table
-        shown = table.rows.next - table.rows.first - table.new
+        shown = table.rows.next - table.rows.first - table.follow.new
         of = self.filtered if self.filter.text else None
-        return ViewPlace(table.following, table.new, max(0, shown), of.of if isinstance(of, PassCount) else 0)
+        return ViewPlace(table.following, table.follow.new, max(0, shown), of.of if isinstance(of, PassCount) else 0)
 
     def forget(self) -> None:
         """Clear the table."""

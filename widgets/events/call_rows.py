@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import FoundRow
+from widgets.lists.table_rows import FoundRow
 from widgets.number_format import duration
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width

@@ -12,7 +12,7 @@ from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.line_paint import HUES
-from widgets.lists.tail_table import FoundRow
+from widgets.lists.table_rows import FoundRow
 from widgets.rows import Piece
 from widgets.safe_text import cut_middle, fit, safe
 

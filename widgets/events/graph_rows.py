@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import FoundRow
+from widgets.lists.table_rows import FoundRow
 from widgets.number_format import bar, duration
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width

@@ -96,8 +96,7 @@ class GraphTable(TailTable):
 
     def turned(self, place: int) -> None:
         """Show changed rows, with the cursor at a place."""
-        self._shown = (self._rows.first, self._rows.next)
-        self._left_at = min(self._left_at, self._shown[1])
+        self.follow.fold(self._rows.first, self._rows.next)
         self._table.forget()
         self._painter.forget()
         self.sync_extent()
@@ -143,7 +142,7 @@ class GraphTable(TailTable):
 
     def go_to(self, row: int) -> None:
         """Go to a row, which may have been unfolded for this."""
-        self._shown = (self._rows.first, self._rows.next)
+        self.follow.see(self._rows.first, self._rows.next)
         self._table.forget()
         self._painter.forget()
         self.sync_extent()

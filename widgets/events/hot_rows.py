@@ -32,7 +32,7 @@ class HotText(NamedTuple):
 
 
 class HotFound(NamedTuple):
-    """Step of a search, see `widgets.lists.tail_table.FoundRow`."""
+    """Step of a search, see `widgets.lists.table_rows.FoundRow`."""
 
     seq: int | None
     next: int
@@ -106,8 +106,7 @@ class HotTable(TailTable):
 
     def __init__(self) -> None:
         self.spots = HotRows()
-        super().__init__(self.spots)
-        self.set_reactive(TailTable.following, False)
+        super().__init__(self.spots, following=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Disable following: there is no newest row."""
@@ -116,6 +115,6 @@ class HotTable(TailTable):
     def count(self, spots: Sequence[HotText]) -> None:
         """Show other figures; the cursor stays in its place."""
         self.spots.spots = spots
-        self._shown = (0, len(spots))
-        self._left_at = len(spots)
+        self.follow.see(0, len(spots))
+        self.follow.stop()
         self.rows_changed()

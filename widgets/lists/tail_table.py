@@ -1,94 +1,37 @@
-"""A table that grows at its end: columns that widen with what is seen, found text highlighted."""
+"""A table that grows at its end: the newest rows at the bottom as long as one follows, any row when one does not.
+
+`tick()` is called when there may be news, 10 to 15 times a second; without news it does nothing. While following, the
+list shows the last rows of its source whatever the scroll bar says, which learns of the new length a few times a
+second only: a layout at each tick would double the cost of a picture.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
 
-from widgets.lists.tail_list import TailList
+from widgets.lists.follow_state import FollowState
+from widgets.lists.line_list import LineList
+from widgets.lists.table_rows import EmptyTable, FoundRow, TableRows
 from widgets.rows import Piece, Rows
 
+_EXTENT_EVERY: Final = 0.3
+"""Seconds between two updates of the scroll bar."""
 _SIDEWAYS: Final = 8
 """Columns of the screen that one press of a key scrolls."""
 
 
-class FoundRow(Protocol):
-    """Step of a search (`events.search.search.SearchStep`)."""
-
-    @property
-    def seq(self) -> int | None:
-        """Row that matches; None: none yet."""
-
-    @property
-    def next(self) -> int:
-        """Row at which the next step starts."""
-
-    @property
-    def done(self) -> bool:
-        """A row was found, or there are no more."""
-
-
-class TableRows(Rows, Protocol):
-    """Rows with columns."""
-
-    search: str
-    """Text that is highlighted."""
-
-    def total(self, available: int) -> int:
-        """Columns that a row takes where so many are there; may be more."""
-
-    def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
-
-    def prepare(self, first: int, after: int) -> bool:
-        """Format rows that will be drawn; True: columns became wider, so that all of them look different."""
-
-    def forget(self) -> None:
-        """Format rows anew: what a name stands for has changed."""
-
-    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """Take one bounded step of a search for a text."""
-
-
-class EmptyTable:
-    """Rows of which there are none."""
-
-    first = 0
-    next = 0
-    search = ""
-
-    def total(self, available: int) -> int:  # noqa: ARG002 - by the protocol, as below
-        """Return 0."""
-        return 0
-
-    def header(self, columns: int) -> Iterable[Piece]:  # noqa: ARG002
-        """Return no titles."""
-        return ()
-
-    def pieces(self, row: int, columns: int) -> Iterable[Piece]:  # noqa: ARG002
-        """Never called."""
-        return ()
-
-    def prepare(self, first: int, after: int) -> bool:  # noqa: ARG002
-        """Do nothing."""
-        return False
-
-    def forget(self) -> None:
-        """Do nothing."""
-
-    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:  # noqa: ARG002
-        """Never called."""
-        raise IndexError(start)
-
-
-class TailTable(TailList):
-    """A table over `TableRows`."""
+class TailTable(LineList):
+    """A table over `TableRows` that follows: columns that widen with what is seen, found text highlighted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -101,10 +44,14 @@ class TailTable(TailList):
         ),
         Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="The columns to the left"),
         Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="The columns to the right"),
+        Binding(
+            "space", "follow", "Pause/follow", id="events.follow", tooltip="Hold the picture, or follow what is new"
+        ),
+        Binding("end", "last", "Newest", show=False, id="events.last", tooltip="To the newest row, and follow"),
     ]
 
     DEFAULT_CSS = """
-    TailTable { overflow-x: auto; }
+    TailTable { overflow-x: auto; overflow-y: scroll; }
     """
 
     search: reactive[str] = reactive("", repaint=False)
@@ -117,11 +64,184 @@ class TailTable(TailList):
             super().__init__()
             self.row = row
 
-    def __init__(self, rows: TableRows | None = None) -> None:
+    class Followed(Message):
+        """The table follows now, or it does not."""
+
+        def __init__(self, following: bool) -> None:
+            super().__init__()
+            self.following = following
+
+    def __init__(self, rows: TableRows | None = None, *, following: bool = True) -> None:
+        """Take the rows; `following`: show the newest of them."""
         self._table: TableRows = rows or EmptyTable()
+        self.follow = FollowState(self._table.first, self._table.next, following=following)
+        """Rows as of the last `tick`, and the place that one stopped to follow at."""
         self.turn: Callable[[int], None] | None = None
         """Goes to another column, where one can; else the table scrolls."""
         super().__init__(self._table, header=True)
+        self._moving = False
+        self._extent_timer: Timer | None = None
+        self._extent_at = 0.0
+
+    def on_mount(self) -> None:
+        """Tell whether it follows."""
+        self._tell_following()
+
+    def start(self, rows: Rows) -> None:
+        """Follow other rows."""
+        self._moving = True  # to their first row: not the user's doing
+        super().start(rows)
+        self._moving = False
+        self._resume()
+
+    @property
+    def following(self) -> bool:
+        """True while the newest rows are shown."""
+        return self.follow.following
+
+    def tick(self) -> None:
+        """Look for news, and paint if there are any."""
+        if not self.follow.see(self._rows.first, self._rows.next):
+            return
+        if self.following:
+            self.refresh()
+        # Within the picture that is due anyway; by itself only when no more news come.
+        if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
+            self.sync_extent()
+        elif self._extent_timer is None:
+            self._extent_timer = self.set_timer(_EXTENT_EVERY, self._late_extent)
+        else:
+            self._extent_timer.reset()
+
+    @property
+    def top(self) -> int:
+        """First row on the screen."""
+        return self.follow.top(self.page) if self.following else super().top
+
+    def rows_changed(self) -> None:
+        """All rows look different."""
+        self.follow.keeps_room = False
+        super().rows_changed()
+        if self.following:
+            self.set_reactive(LineList.cursor, -1)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Draw the new rows if the cursor came to one."""
+        if self.follow.reach(new):
+            self.refresh()
+        super().watch_cursor(old, new)
+
+    def _is_drawn(self, row: int) -> bool:
+        return super()._is_drawn(row) and not self.follow.is_held_back(row, self.top)
+
+    def sync_extent(self) -> None:
+        """Tell the scroll bar, without a layout: it is always there."""
+        self._extent_at = time.monotonic()
+        shift = self._rows.first - self._origin
+        self._origin += shift
+        size = Size(max(1, self.wanted_columns()), self._rows.next - self._rows.first + self._header_lines)
+        if size.width != self.virtual_size.width or not self.is_attached:
+            self.virtual_size = size
+        else:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
+        if self.following:
+            self._scroll_to_row(self._rows.next - self.page)
+        elif shift:
+            self._scroll_to_row(self._origin + max(0, self.scroll_offset.y - shift))
+            self.cursor = max(self.cursor, self._rows.first)
+            self.refresh()
+
+    def _late_extent(self) -> None:
+        self._extent_timer = None
+        self.sync_extent()
+
+    def _scroll_to_row(self, top: int) -> None:
+        self._moving = True
+        self.scroll_to(y=max(0, top - self._origin), animate=False, force=True)
+        self._moving = False
+
+    def on_resize(self) -> None:
+        """Stay at the end, or keep the cursor in sight."""
+        super().on_resize()
+        self.sync_extent()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolling up by hand ends following; the picture goes on from where it was."""
+        super().watch_scroll_y(old_value, new_value)
+        # At the end still: the list became higher (a line below it went), nobody scrolled.
+        if self.following and not self._moving and new_value < min(old_value, self.max_scroll_y):
+            self._stop(self.top + round(new_value - old_value))
+
+    def _tell_following(self) -> None:
+        self.post_message(self.Followed(self.following).set_sender(self))
+
+    def _stop(self, top: int) -> None:
+        newest = self.follow.stop()
+        self._tell_following()
+        self.sync_extent()
+        self._scroll_to_row(top)
+        self.cursor = newest
+        self.follow.keeps_room = True
+        self.refresh()
+
+    def _resume(self) -> None:
+        before = self.following
+        self.follow.resume(self._rows.first, self._rows.next)
+        if not before:
+            self._tell_following()
+        self.set_reactive(LineList.cursor, -1)
+        self.sync_extent()
+        self.refresh()
+
+    def hold(self, row: int, above: int, left_at: int) -> None:
+        """Stop to follow with the cursor on a row and so many rows above it; what came from `left_at` on is new."""
+        self.move_to(row)
+        if not self.following:
+            self._scroll_to_row(self.cursor - above)
+            self.follow.hold(self.cursor, left_at)
+
+    def action_follow(self) -> None:
+        """Hold the picture, or follow."""
+        if self.following:
+            self._stop(self.top)
+        else:
+            self._resume()
+
+    def move_to(self, row: int) -> None:
+        """Cursor to a row, which ends following."""
+        if self.following:
+            self._stop(self.top)
+        super().move_to(row)
+
+    def go_to(self, row: int) -> None:
+        """Cursor to a row from afar: with some of what came before it on the screen."""
+        if not self.top <= row < self.top + self.page:
+            super().move_to(row - self.page // 3)
+            super().move_to(row + self.page // 3)
+        self.move_to(row)
+
+    def action_move(self, step: int) -> None:
+        """Cursor up or down, from the newest row while following."""
+        if self.following:
+            self._stop(self.top)
+        super().action_move(step)
+
+    def action_page(self, step: int) -> None:
+        """Cursor a screenful up or down, from the newest row while following."""
+        if self.following:
+            self._stop(self.top)
+        super().action_page(step)
+
+    def action_last(self) -> None:
+        """Go to the newest row, and follow."""
+        self._resume()
+
+    def clicked(self, row: int, column: int) -> None:  # noqa: ARG002 - any column
+        """Hold the picture on a click: a row that is read should not scroll away."""
+        if self.following:
+            self._stop(self.top)
+            self.cursor = row
 
     def show(self, rows: TableRows) -> None:
         """Show other rows; follows."""
@@ -164,7 +284,7 @@ class TailTable(TailList):
 
     def action_select(self) -> None:
         """Ask for the details of the row under the cursor, or of the newest."""
-        if self.following and self._shown[1] > self._shown[0]:
+        if self.following and self.follow.after > self.follow.first:
             self._stop(self.top)
         if self._has(self.cursor):
             self.post_message(self.DetailRequested(self.cursor).set_sender(self))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from events.clocks.time_of_day import META_KEY, WallClock, boots_after
-from kernel.recording.target import RecordingTarget
 from kernel.session.protocol import AnySession
 from kernel.target import Target
 
@@ -25,7 +24,7 @@ class TimeOfDay:
     """Offsets of a trace clock from the local clock."""
 
     def __init__(self, target: Target) -> None:
-        recording = target.recording if isinstance(target, RecordingTarget) else None
+        recording = target.recording
         self._wall = WallClock() if recording is None else WallClock.unpack(recording.meta.get(META_KEY))
         self._measure_at = 0.0
         """Time of the next measurement, by time.monotonic()."""

@@ -16,6 +16,7 @@ class Proc:
     """The part of a target that is asked."""
 
     is_kernel = True
+    recording = None
 
     def __init__(self, paths: dict[int, str]) -> None:
         self.paths = paths

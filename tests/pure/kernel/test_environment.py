@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection.environment import MAX_PROGRAM, HostEnvironment, file_error
+from kernel.connection.environment import MAX_PROGRAM, HostEnvironment
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
+from kernel.local.target import LocalTarget
 from kernel.recording.target import open_recording
 from probes.facts.lookups import SymbolCount
 from probes.programs.program import SymbolNotPlaced
@@ -143,6 +144,7 @@ def test_a_target_that_shows_nothing_is_believed(tmp_path: Path) -> None:
 def test_files_of_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "program"
     file.write_bytes(b"")
+    file_error = LocalTarget().file_error
     assert file_error(str(file)) == ""
     assert file_error(str(tmp_path)) == "NO_REGULAR_FILE"
     assert file_error(str(tmp_path / "nosuch")) == "FILE_NOT_FOUND"

@@ -24,7 +24,6 @@ from kernel.hosts.arm_request import ArmRequest, arm_on_host
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.recording.replay import ReplaySession
-from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import ProbeSteps
 from kernel.session.armed import Armed
 from kernel.target import Step
@@ -341,7 +340,7 @@ def test_damaged_counts_of_a_recording_are_told(tmp_path, counts):
         writer.meta({"counts": counts, "plans": []})
         writer.close()
     with pytest.raises(TargetUnusable, match="damaged"):
-        ReplaySession(RecordingTarget(Recording.open(path), "x")).counts()
+        ReplaySession(Recording.open(path)).counts()
 
 
 def test_a_cache_that_cannot_be_made_names_the_way_out(monkeypatch):

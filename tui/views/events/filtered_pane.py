@@ -133,7 +133,12 @@ class FilteredPane(TablePane):
     def in_place(self, refill: Callable[[], None]) -> None:
         """Replace rows with `refill`; a paused display keeps its position."""
         table = self.table
-        following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
+        following, cursor, above, left_at = (
+            table.following,
+            table.cursor,
+            table.cursor - table.top,
+            table.follow.left_at,
+        )
         refill()
         if not following:
             table.hold(cursor, above, left_at)
@@ -154,7 +159,7 @@ class FilteredPane(TablePane):
         table = self.table
         if table.following:
             return self._held
-        cursor, newest = shown.place(table.cursor), shown.place(table.left_at - 1)
+        cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
         return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
 
     def _restore_position(self, shown: FilteredModel) -> None:

@@ -18,7 +18,7 @@ _NOT_YET: Final = "…"
 
 
 class _UnfinishedStep(NamedTuple):
-    """Step of a search that goes on when the store is loaded (`widgets.lists.tail_table.FoundRow`)."""
+    """Step of a search that goes on when the store is loaded (`widgets.lists.table_rows.FoundRow`)."""
 
     next: int
     seq: int | None = None

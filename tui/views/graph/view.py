@@ -21,7 +21,8 @@ from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotText
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.events.values import DetailField
-from widgets.lists.tail_table import EmptyTable, TailTable
+from widgets.lists.table_rows import EmptyTable
+from widgets.lists.tail_table import TailTable
 from widgets.number_format import duration, grouped
 from widgets.safe_text import safe
 
