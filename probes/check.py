@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
-from probes.command import Armable, Deletion, has_own_syntax, is_function, parse_command
+from probes.command import Armable, CommandText, has_own_syntax, is_function
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import tracepoints_like
@@ -23,7 +23,7 @@ from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
 from probes.rules.events.filter_meaning import MISREAD
 from probes.rules.messages.hints import hint_for
-from probes.syntax.parse_error import ParseError, refuse
+from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
 
 _NAME_ERRORS = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
@@ -40,13 +40,13 @@ class CheckResult(NamedTuple):
     """The kernel's verdict on the text as typed, where the kernel rejects that text but takes its lowered lines."""
 
 
-def check(probe: Armable | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
+def check(probe: Armable | CommandText | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
     """Return this target's verdict on a probe: accepted, or refused with reason and column."""
     return check_plan(probe, btf, facts).verdict
 
 
 def check_plan(
-    probe: Armable | str,
+    probe: Armable | CommandText | str,
     btf: Btf | None,
     facts: TargetFacts,
     group: str = "",
@@ -55,18 +55,19 @@ def check_plan(
 ) -> CheckResult:
     """Return the verdict on a probe, with the lines that would be written."""
     if isinstance(probe, str):
-        if not has_own_syntax(probe):
-            verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
+        probe = CommandText.parse(probe)
+    if isinstance(probe, CommandText):
+        if not has_own_syntax(probe.text):
+            verdict = kernel_verdict(probe.text, btf, facts, existing, environment=environment)
             return (
                 _accepted(probe, verdict, btf, facts, group, environment)
                 if verdict.ok
                 else CheckResult(verdict, None)
             )
-        text = probe
         try:
-            probe = parse_armable(text)
+            probe = probe.require_armable()
         except ParseError as error:
-            return CheckResult(_unreadable(text, error), None)
+            return CheckResult(_unreadable(str(probe), error), None)
     command = str(probe)
     try:
         plan = lower(probe, btf, facts, group, environment=environment)
@@ -77,7 +78,7 @@ def check_plan(
 
 
 def check_typed(
-    text: str,
+    typed: CommandText | str,
     btf: Btf | None,
     facts: TargetFacts,
     group: str = "",
@@ -85,13 +86,15 @@ def check_typed(
     existing: Sequence[str] = (),
 ) -> CheckResult:
     """Check a text as a person types it: a text that this kernel rejects is lowered, if that makes it acceptable."""
+    text = CommandText.parse(typed) if isinstance(typed, str) else typed
     checked = check_plan(text, btf, facts, group, environment, existing)
     if checked.verdict.ok:
         return checked
     try:
-        probe = parse_armable(text)
+        probe = text.require_armable()
     except ParseError as error:
-        return checked._replace(verdict=_unreadable(text, error)) if _kind_missing(text, facts) else checked
+        missing = _kind_missing(text.text, facts)
+        return checked._replace(verdict=_unreadable(text.text, error)) if missing else checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
         return checked if _code(checked) == _code(other) else other
@@ -127,15 +130,12 @@ def lowers_to_same_line(verdict: Verdict, plan: Plan) -> bool:
     return any(line.split()[1:] == words and line[0] == letter[:1] for line in plan.lines)
 
 
-def refuse_unknown_tracepoint(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
+def refuse_unknown_tracepoint(text: CommandText, verdict: Verdict, facts: TargetFacts) -> Verdict:
     """Refuse a suggested text whose tracepoint does not exist, if tracepoints with similar names do.
 
     The kernel accepts any tracepoint name, for a module may define it later.
     """
-    try:
-        probe = parse_armable(text) if verdict.ok else None
-    except ParseError:
-        return verdict
+    probe = text.armable if verdict.ok else None
     if not isinstance(probe, Probe) or probe.kind is not ProbeKind.TRACEPOINT:
         return verdict
     name = probe.place.symbol
@@ -161,22 +161,14 @@ def _lines_verdict(
     return Verdict(str(plan.probe))
 
 
-def parse_armable(text: str) -> Armable:
-    """Parse the text of a probe to arm. Raises ParseError, for a deletion too."""
-    command = parse_command(text)
-    if isinstance(command, Deletion):
-        raise refuse("deletion", 0, command.head)
-    return command
-
-
 def _accepted(
-    text: str, verdict: Verdict, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment
+    text: CommandText, verdict: Verdict, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment
 ) -> CheckResult:
     """Add the plan to the verdict on a text that the kernel accepts; no plan where the text can't be lowered."""
-    try:
-        return CheckResult(verdict, lower(parse_armable(text), btf, facts, group, environment=environment))
-    except ParseError:
+    if text.armable is None:
         return CheckResult(verdict, None)
+    try:
+        return CheckResult(verdict, lower(text.armable, btf, facts, group, environment=environment))
     except CannotLower as error:
         refusal = error.refusal
         return CheckResult(replace(verdict, error=refusal) if refusal.code in MISREAD else verdict, None)

@@ -15,7 +15,7 @@ from probes.names import check_name, split_name
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
-from probes.syntax.parse_error import refuse
+from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.text import split
 
 _SEPARATOR = re.compile(r"(?<!\s)\s*+;\s*+")
@@ -132,6 +132,46 @@ def parse_command(text: str) -> Command:
     if first in ("t", "e"):
         return _event(text)
     return parse_probe(text)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandText:
+    """Text of a command with its value, so that the text is parsed once."""
+
+    text: str
+    command: Command | None
+    """Value of the text; None: it can't be parsed."""
+    error: ParseError | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> CommandText:
+        """Parse a text; an error is kept in the value."""
+        try:
+            return cls(text, parse_command(text))
+        except ParseError as error:
+            return cls(text, None, error)
+
+    @property
+    def armable(self) -> Armable | None:
+        """Probe to arm; None: the text can't be parsed, or is a deletion."""
+        return None if isinstance(self.command, Deletion) else self.command
+
+    def require_armable(self) -> Armable:
+        """Return the probe to arm. Raises ParseError, for a deletion too."""
+        if self.command is None:
+            assert self.error is not None  # noqa: S101
+            raise self.error
+        if isinstance(self.command, Deletion):
+            raise refuse("deletion", 0, self.command.head)
+        return self.command
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_armable(text: str) -> Armable:
+    """Parse the text of a probe to arm. Raises ParseError, for a deletion too."""
+    return CommandText.parse(text).require_armable()
 
 
 def is_function(probe: Armable) -> bool:

@@ -14,13 +14,12 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
-from probes.command import Armable, Deletion, UserProbe, has_own_syntax, is_function, parse_command
+from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_function
 from probes.facts.lookups import UNKNOWN, SymbolLanding
 from probes.functions.function_index import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, own_refusal
-from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
@@ -47,7 +46,7 @@ class Planner:
     def __init__(self, info: KernelInfo) -> None:
         self.info = info
 
-    def check(self, probe: Armable | str, group: str = "", look: bool = False) -> CheckResult:
+    def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
 
         Args:
@@ -59,11 +58,12 @@ class Planner:
 
         try:
             with refused_if_damaged():
-                return self._check(probe, group, look)
+                read = CommandText.parse(probe) if isinstance(probe, str) else probe
+                return self._check(read, group, look)
         except CannotLower as error:
             return CheckResult(Verdict(str(probe), error.refusal), None)
 
-    def _check(self, probe: Armable | str, group: str, look: bool) -> CheckResult:
+    def _check(self, probe: Armable | CommandText, group: str, look: bool) -> CheckResult:
         from probes.check import CheckResult, check_plan
 
         probe = self._settled(probe)
@@ -77,22 +77,23 @@ class Planner:
             asked = replace(asked, landing=self._landing)
         return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing)
 
-    def check_typed(self, text: str) -> CheckResult:
+    def check_typed(self, typed: CommandText | str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
         it.
         """
         from probes.check import CheckResult, check_typed
 
+        text = CommandText.parse(typed) if isinstance(typed, str) else typed
         try:
             with refused_if_damaged():
                 probe = self._settled(text)
-                if not isinstance(probe, str):
+                if not isinstance(probe, CommandText):
                     return self._check(probe, "", False)
-                if text.lstrip().startswith(("-", "!")):
+                if text.text.lstrip().startswith(("-", "!")):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
                 return check_typed(text, self.types_of(text), self.info.facts, environment=self._around(text))
         except CannotLower as error:
-            return CheckResult(Verdict(text, error.refusal), None)
+            return CheckResult(Verdict(str(typed), error.refusal), None)
 
     @refused_if_damaged()
     def lower(
@@ -190,36 +191,28 @@ class Planner:
             refusal = error.refusal
         return Verdict(text, refusal)
 
-    def _settled(self, probe: Armable | str) -> Armable | str:
+    def _settled(self, probe: Armable | CommandText) -> Armable | CommandText:
         """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
-        if not isinstance(probe, str):
+        if not isinstance(probe, CommandText):
             return with_function_name(probe, lambda: self.info.symbols)
-        if not has_own_syntax(probe):
-            return probe
-        from probes.check import parse_armable
-
-        try:
-            known = parse_armable(probe)
-        except ParseError:
+        known = probe.armable
+        if known is None or not has_own_syntax(probe.text):
             return probe
         settled = with_function_name(known, lambda: self.info.symbols)
         return probe if settled is known else settled
 
-    def _recorded(self, probe: Armable | str) -> Plan | None:
+    def _recorded(self, probe: Armable | CommandText) -> Plan | None:
         """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
         if self.info.target.recording is None:
             return None
-        text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
+        text = " ".join(probe.text.split()) if isinstance(probe, CommandText) else str(probe)
         plans = readable_plans(self.info.target.recording)
         return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
 
-    def _around(self, probe: Armable | str) -> Environment:
+    def _around(self, probe: Armable | CommandText) -> Environment:
         """Return the lookups that lowering needs; for function probes nothing is read."""
-        try:
-            known = parse_command(probe) if isinstance(probe, str) else probe
-        except ParseError:
-            return UNKNOWN
-        if isinstance(known, Deletion):
+        known = probe.armable if isinstance(probe, CommandText) else probe
+        if known is None:
             return UNKNOWN
         if is_function(known):
             symbols = self.info.loaded_symbols or (self.info.symbols if self._is_about_symbols(known) else None)
@@ -251,12 +244,9 @@ class Planner:
             return SymbolLanding(name, offset, 0, code=True)
         return symbol_at_offset(self.info.symbols, name, offset)
 
-    def types_of(self, probe: Armable | str) -> Btf | None:
+    def types_of(self, probe: Armable | CommandText) -> Btf | None:
         """Types to read a probe with: those of the module it sits in too."""
-        try:
-            known = parse_command(probe) if isinstance(probe, str) else probe
-        except ParseError:
-            return self.info.btf
+        known = probe.command if isinstance(probe, CommandText) else probe
         if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
             return self.info.btf
         symbol = known.place.symbol

@@ -11,8 +11,7 @@ from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.session.arm_steps import Mode
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
-from probes.command import Armable
+from probes.command import Armable, parse_armable
 from probes.hist.unfiltered import trigger_notes
 from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.presets.judge import judge

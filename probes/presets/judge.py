@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from probes.check import CheckResult, parse_armable
-from probes.command import Armable
+from probes.check import CheckResult
+from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan
 from probes.presets.schema import Preset
 from probes.presets.substitute import substitute

@@ -12,7 +12,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from foreign.document import require_plain_numbers
 from foreign.refusal import InputRefusal
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, ParameterType, Preset, PresetView

@@ -22,7 +22,7 @@ from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.fuzz.kinds import Kind
 from tests.fuzz.lying_shell import LyingShell

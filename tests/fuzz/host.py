@@ -23,7 +23,8 @@ from kernel.graph.function_graph import support
 from kernel.graph.shared_settings import other_tracer_users, parse_functions
 from kernel.session.trampoline_guard import refuse_second_start
 from kernel.tracefs import Tracefs, parse_error_log
-from probes.check import check_typed, parse_armable
+from probes.check import check_typed
+from probes.command import parse_armable
 from probes.hist.trigger import changes_existing_histogram, parse_trigger
 from probes.syntax.parse_error import ParseError
 from probes.translation.translate import translate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from events.batch import Batch, Chunk
-from probes.check import parse_armable
+from probes.command import parse_armable
 from tests.interface.test_app import SIZE, application, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_typing import paste

@@ -200,7 +200,7 @@ async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
 
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):
-    from probes.check import parse_armable
+    from probes.command import parse_armable
     from tui.compose.specification_control import SpecificationControl
 
     monkeypatch.setattr(SpecificationControl, "current", property(lambda self: parse_armable("f vfs_open")))
@@ -378,7 +378,7 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
 
 
 async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
-    from probes.check import parse_armable
+    from probes.command import parse_armable
     from tui.compose.specification_control import SpecificationControl
     from tui.messages import ProbeArmed
 

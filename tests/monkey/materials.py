@@ -27,7 +27,7 @@ from kernel.connection.open_target import shipped_recording
 from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
 from kernel.recording.target import FACT_BLOBS
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
 from tests.fuzz.lying_shell import LyingShell

@@ -174,7 +174,8 @@ class AnyProbe(Planner):
         return Plan(probe, (event,))
 
     def check(self, probe, group="", look=False):
-        from probes.check import CheckResult, parse_armable
+        from probes.check import CheckResult
+        from probes.command import parse_armable
         from probes.verdict import Verdict
 
         probe = parse_armable(probe) if isinstance(probe, str) else probe

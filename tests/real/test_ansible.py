@@ -20,7 +20,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.export.export import dialect_named
 from tui.compose.probe_exports import exported
 

@@ -24,7 +24,7 @@ from kernel.lab.target import connect
 from kernel.watch.watch import Watch
 from probes.attaching.callers import Callers
 from probes.attaching.values import Attachability, ReasonKind, Relation
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.facts.facts import Feature
 from probes.probe import ProbeKind
 from tests.real.held import bring_in

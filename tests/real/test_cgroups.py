@@ -16,7 +16,7 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.preset_files import Presets
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
 from tests.real.processes import until

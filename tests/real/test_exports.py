@@ -17,7 +17,7 @@ from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
 from tests.real.held import bring_in

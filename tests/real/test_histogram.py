@@ -27,7 +27,7 @@ from kernel.session.session import Session
 from kernel.watch.hist_tables import HistTable, read_tables
 from kernel.watch.histogram import Histograms
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate

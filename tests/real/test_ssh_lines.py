@@ -27,7 +27,7 @@ from kernel.session.start import open_session
 from kernel.target import Effect, Step
 from kernel.watch.reconnect import ReconnectAttempt, can_come_back
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from tests.real import command
 from tests.real.openssh import Server
 from tests.real.processes import PATIENCE, sshs, until, zombies

@@ -15,7 +15,7 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.session import Session
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.facts.facts import Feature
 from tests.real.conftest import prepared
 from tests.real.held import bring_in

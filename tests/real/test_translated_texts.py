@@ -13,7 +13,7 @@ from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.translation.translate import translate
 from tests.real.held import bring_in
 

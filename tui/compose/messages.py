@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner
+    from probes.command import CommandText
     from tui.compose.specification import TypedText
 from tui.messages import PartMessage
 
@@ -13,7 +14,7 @@ from tui.messages import PartMessage
 class TextRead(PartMessage):
     """The target has checked a typed text."""
 
-    def __init__(self, planner: Planner, text: str, found: TypedText) -> None:
+    def __init__(self, planner: Planner, text: CommandText, found: TypedText) -> None:
         super().__init__()
         self.planner = planner
         self.text = text

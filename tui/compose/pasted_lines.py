@@ -45,9 +45,10 @@ class PastedLines:
             self._screen.run_worker(lambda: self._judge(planner, lines, left_out), thread=True, group="ask")
 
     def _judge(self, planner: Planner, lines: tuple[str, ...], left_out: int) -> None:
+        from probes.command import CommandText
         from tui.compose import specification
 
-        found = tuple(specification.typed(planner, line) for line in lines)
+        found = tuple(specification.typed(planner, CommandText.parse(line)) for line in lines)
         self._screen.post_message(LinesRead(planner, found, left_out))
 
     def offer(self, event: LinesRead) -> None:

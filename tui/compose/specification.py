@@ -12,14 +12,13 @@ from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import ReasonKind
-from probes.check import CheckResult, parse_armable, refuse_unknown_tracepoint
-from probes.command import Armable, UserProbe, is_function
+from probes.check import CheckResult, refuse_unknown_tracepoint
+from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds
 from probes.static_events import is_static
-from probes.syntax.parse import ParseError
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
@@ -56,34 +55,35 @@ def refused(shown: Specification, by_kernel: Verdict) -> Specification:
     return shown if same else replace(shown, verdict=by_kernel)
 
 
-def typed(planner: Planner, text: str) -> TypedText:
+def typed(planner: Planner, typed_text: CommandText) -> TypedText:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
+    text = typed_text.text
     if not text.strip():
         return TypedText(Specification(text), None, None)
     if (meant := translate(text, planner.info.facts.machine)) is not None:
         return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
-        return _judged(planner, text)
+        return _judged(planner, typed_text)
     except KernelError as error:  # the line is gone: then that is all there is to say
-        found = unchecked(planner.info, text)
+        found = unchecked(planner.info, typed_text)
         return found._replace(shown=replace(found.shown, notes=(str(error),)))
 
 
-def _judged(planner: Planner, text: str) -> TypedText:
-    probe = _probe_of(text)
-    checked = _put_right(planner, text, _explained(planner.info, planner.check_typed(text)))
-    return TypedText(_specification(text, probe, checked), probe, _with_fields(planner.info, probe))
+def _judged(planner: Planner, text: CommandText) -> TypedText:
+    checked = _put_right(planner, text.text, _explained(planner.info, planner.check_typed(text)))
+    shown = _specification(text.text, text.armable, checked)
+    return TypedText(shown, text.armable, _with_fields(planner.info, text.armable))
 
 
-def unchecked(info: KernelInfo, text: str) -> TypedText:
-    """Read a text without asking anybody what is to be said of it."""
-    probe = _probe_of(text)
-    return TypedText(Specification(text), probe, _with_fields(info, probe))
+def unchecked(info: KernelInfo, text: CommandText) -> TypedText:
+    """Return a text without a verdict."""
+    return TypedText(Specification(text.text), text.armable, _with_fields(info, text.armable))
 
 
-def asks_target(text: str) -> bool:
+def asks_target(typed_text: CommandText) -> bool:
     """Return whether a verdict on a text asks the target for events or files."""
-    probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
+    probe, text = typed_text.armable, typed_text.text
+    head, place = [*text.split()[:2], "", ""][:2]
     if probe is None:
         return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
     # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
@@ -97,13 +97,6 @@ def filtered(shown: Specification, condition: str) -> str:
     if shown.filter:
         text = text.removesuffix(shown.filter).rstrip().removesuffix("if").rstrip()
     return f"{text} if {condition}" if condition else text
-
-
-def _probe_of(text: str) -> Armable | None:
-    try:
-        return parse_armable(text)
-    except ParseError:
-        return None
 
 
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
@@ -127,7 +120,8 @@ def counted_by(info: KernelInfo, text: str) -> dict[Armable, tuple[str, ...]]:
     """Return the probes of another tool's text that count, with their hist triggers; none: it is no such text."""
     meant = translate(text, info.facts.machine)
     each = meant.triggers_by_probe if meant is not None else {}
-    return {probe: triggers for spec, triggers in each.items() if triggers and (probe := _probe_of(spec)) is not None}
+    texts = {CommandText.parse(spec): triggers for spec, triggers in each.items() if triggers}
+    return {text.armable: triggers for text, triggers in texts.items() if text.armable is not None}
 
 
 def _of_another_tool(text: str, meant: Translation) -> Verdict:
@@ -146,8 +140,9 @@ def _put_right(planner: Planner, text: str, checked: CheckResult) -> CheckResult
         return checked
 
     def judged(other: str) -> Verdict:
-        found = planner.check_typed(other)
-        return refuse_unknown_tracepoint(other, _explained(planner.info, found).verdict, planner.info.facts)
+        read = CommandText.parse(other)
+        found = planner.check_typed(read)
+        return refuse_unknown_tracepoint(read, _explained(planner.info, found).verdict, planner.info.facts)
 
     right = corrected(text, verdict, judged, _TRIED)
     if right and not (error.nearest and error.nearest[0] in right):

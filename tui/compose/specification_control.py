@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kernel.connection.planner import Planner
-    from probes.command import Armable
+    from probes.command import Armable, CommandText
     from probes.completion.choice import Completions
     from probes.facts.facts import TargetFacts
     from probes.probe import Probe
@@ -57,7 +57,8 @@ class SpecificationControl:
         self._kernels: Mapping[str, TargetFacts] | None = None
         self._typed: TypedText | None = None
         """The text that was typed, where no ticked fields equal it."""
-        self._asked = ""
+        self._asked: CommandText | None = None
+        """The text that was read last."""
         self._meant: dict[Armable, tuple[str, ...]] = {}
         """Hist triggers by the probes that the last text of another tool came to."""
 
@@ -162,21 +163,24 @@ class SpecificationControl:
 
     def read(self, text: str) -> None:
         """Tick the fields of a text, and show the verdict of this kernel on it."""
+        from probes.command import CommandText
         from tui.compose import specification
 
         planner = open_planner(self._bench)
-        self._asked = text
         self.mean(text)
-        found = specification.unchecked(planner.info, text)
+        if self._asked is None or self._asked.text != text:
+            self._asked = CommandText.parse(text)
+        read = self._asked
+        found = specification.unchecked(planner.info, read)
         if found.function is not None:
             self._tick(found.function)
-        if specification.asks_target(text):
+        if specification.asks_target(read):
             self._show_typed(found)
-            self._screen.run_worker(lambda: self._ask(planner, text), thread=True, group="ask", exclusive=True)
+            self._screen.run_worker(lambda: self._ask(planner, read), thread=True, group="ask", exclusive=True)
         elif found.function is not None and self._signature.unread:
             self._show_typed(found)
         else:
-            self._show_typed(specification.typed(planner, text))
+            self._show_typed(specification.typed(planner, read))
 
     def check_again(self) -> None:
         """Judge anew a function that was not found traceable: more is known of the target's functions now."""
@@ -207,22 +211,22 @@ class SpecificationControl:
         if found.probe is not None and self._unfound(found.shown):
             self._attach.explain_first(open_planner(self._bench).info, found.probe.subject)
 
-    def _ask(self, planner: Planner, text: str) -> None:
+    def _ask(self, planner: Planner, read: CommandText) -> None:
         """Ask the target about a text, when no other key comes."""
         from tui.compose import specification
 
         time.sleep(PAUSE)
-        if text != self._asked:
+        if read is not self._asked:
             return
         with contextlib.suppress(KernelError):  # the line is gone: no more is offered
             if self._completer is not None:
-                self._completer.learn(text)
-        found = specification.typed(planner, text)
-        self._screen.post_message(TextRead(planner, text, found))
+                self._completer.learn(read.text)
+        found = specification.typed(planner, read)
+        self._screen.post_message(TextRead(planner, read, found))
 
     def text_read(self, event: TextRead) -> None:
         """Show the verdict of the target on a text, where that is still the text."""
-        if event.planner is open_planner(self._bench) and event.text == self._asked:
+        if event.planner is open_planner(self._bench) and event.text is self._asked:
             self._show_typed(event.found)
             self._panes.spec.offer_again()
 

@@ -23,7 +23,7 @@ from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.hosts.names import host_names
 from kernel.hosts.opening import open_host
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.plans.plan import Plan, PlannedEvent
 from probes.presets.schema import Preset, PresetChoice
 from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean

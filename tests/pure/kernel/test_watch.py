@@ -22,8 +22,7 @@ from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
 from kernel.watch.recording_control import _since
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
-from probes.command import Armable
+from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower

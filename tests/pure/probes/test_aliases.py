@@ -10,7 +10,7 @@ from events.names.kallsyms import Symbols
 from kernel.attach import symbols as ground
 from kernel.connection.symbol_addresses import symbol_environment
 from probes.attaching.attach import attachability
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.lowering.lower import lower
 from probes.probe import ProbeKind

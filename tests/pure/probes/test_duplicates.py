@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import kernel.hosts.arm_request
 import tui.cli.follow.follow
 from kernel.hosts.arm_request import ArmRequest, arm_on_host, probes_for
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.plans.duplicates import duplicate_note, split_duplicates, under_another_name
 from probes.plans.plan import Plan
 from probes.verdict import Verdict

@@ -20,7 +20,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.export.dialect import CannotExport
 from probes.export.export import dialect_named, export
 from probes.export.fleets import ansible_parts

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.export.bpftrace_filter import condition
 from probes.export.bpftrace_value import BpftraceValue
 from probes.export.comment import write as write_comment

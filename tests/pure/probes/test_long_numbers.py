@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from probes.check import check_typed, parse_armable
+from probes.check import check_typed
+from probes.command import parse_armable
 from probes.kernel_verdict import kernel_verdict
 from probes.syntax.parse_error import ParseError
 from probes.syntax.text import ULONG_MAX, kstrtol, kstrtoul, simple_strtoul

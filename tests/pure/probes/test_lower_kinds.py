@@ -8,7 +8,8 @@ import pytest
 
 from btf.types import Struct
 from btf.walk import strip
-from probes.check import CheckResult, check_plan, parse_armable
+from probes.check import CheckResult, check_plan
+from probes.command import parse_armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment, StaticEventField
 from probes.lowering.lower import CannotLower, lower

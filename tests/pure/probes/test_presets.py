@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.preset_files import Origin, Presets
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.presets.diff import difference
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of

@@ -9,6 +9,7 @@ from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.attaching.spellings import closest, is_like
+from probes.command import CommandText
 from tui.__main__ import main
 from tui.cli.follow.attach_text import with_corrections
 from tui.compose import specification
@@ -115,7 +116,7 @@ def test_what_was_meant(planner: Planner, wrong: str, right: str) -> None:
     ).error
     assert error is not None and error.corrected == right
     assert check_specification(right, planner).ok
-    shown = specification.typed(planner, wrong).shown.verdict
+    shown = specification.typed(planner, CommandText.parse(wrong)).shown.verdict
     assert shown is not None and shown.error is not None
     near = shown.error.nearest[:1]
     assert shown.error.corrected == right or (near and near[0].lower() in right.lower())

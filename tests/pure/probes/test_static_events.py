@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from probes.check import check_plan, parse_armable
+from probes.check import check_plan
+from probes.command import parse_armable
 from probes.facts.facts import Feature
 from probes.facts.lookups import Environment, StaticEventField
 from probes.probe import Probe

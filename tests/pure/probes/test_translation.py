@@ -17,7 +17,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
-from probes.check import parse_armable
+from probes.command import CommandText, parse_armable
 from probes.syntax.parse_error import ParseError
 from probes.translation import bpftrace
 from probes.translation.scan import closing, opening, pieces
@@ -183,7 +183,7 @@ def test_what_is_simple_is_translated(planner: Planner, text: str, probe: str, t
     assert (found.probes, found.triggers) == ((probe,), (trigger,) if trigger else ())
     verdict = check_specification(probe, planner)
     assert verdict.ok or (verdict.error is not None and verdict.error.code == "no_symbols")  # of a program elsewhere
-    shown = specification.typed(planner, text).shown.verdict
+    shown = specification.typed(planner, CommandText.parse(text)).shown.verdict
     assert shown is not None and shown.error is not None
     assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
     assert trigger in shown.error.hint
@@ -207,7 +207,7 @@ def test_what_is_not_is_said(planner: Planner, text: str, probes: tuple[str, ...
     assert found is not None and not found.whole
     assert found.probes == probes
     assert missing in found.told
-    shown = specification.typed(planner, text).shown.verdict
+    shown = specification.typed(planner, CommandText.parse(text)).shown.verdict
     assert shown is not None and shown.error is not None and missing in shown.error.hint
 
 

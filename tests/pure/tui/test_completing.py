@@ -8,6 +8,7 @@ import pytest
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
+from probes.command import CommandText
 from probes.facts.facts import Feature
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.pure.probes.test_program import files
@@ -89,7 +90,7 @@ def test_what_is_learnt_is_offered(
     asked = target.asked
     assert {item.text for item in completer.complete(text, len(text)).items} == before
     assert target.asked == asked
-    assert asks_target(text)
+    assert asks_target(CommandText.parse(text))
     completer.learn(text)
     asked = target.asked
     assert {item.text for item in completer.complete(text, len(text)).items} == after

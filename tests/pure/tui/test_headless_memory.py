@@ -38,7 +38,7 @@ from kernel.guards.row_bounds import HEADLESS, HEADLESS_GRAPH
 from kernel.hosts.fleet import Fleet
 from kernel.pump import Pump, newest
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from tests.pure.commands import command
 from tests.pure.held_memory import Held, held_memory
 from tests.soak.busy_target import FUNCTION, SPEC, BusyStream, BusyTarget

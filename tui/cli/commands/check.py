@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from kernel.connection.planner import Planner
-from probes.check import lowers_to_same_line, parse_armable
-from probes.command import Armable
+from probes.check import lowers_to_same_line
+from probes.command import Armable, parse_armable
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.plans.plan import DEFAULT_GROUP, Plan
 from probes.probe import Probe, ProbePlace

@@ -23,7 +23,7 @@ from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.selection import selected_specs
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict

@@ -13,6 +13,7 @@ from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import explain_refusal, refused_function
 from probes.attaching.values import Alternative, Attachability, ReasonKind
 from probes.check import refuse_unknown_tracepoint
+from probes.command import CommandText
 from probes.corrections.corrections import corrected, with_correction
 from probes.verdict import Verdict
 from tui.cli.console.output import plain
@@ -59,7 +60,7 @@ def with_corrections(info: KernelInfo, spec: str, verdict: Verdict, check: Calla
         return verdict
 
     def judged(text: str) -> Verdict:
-        return with_attach_reason(info, refuse_unknown_tracepoint(text, check(text), info.facts))
+        return with_attach_reason(info, refuse_unknown_tracepoint(CommandText.parse(text), check(text), info.facts))
 
     return replace(verdict, error=with_correction(verdict.error, corrected(spec, verdict, judged)))
 

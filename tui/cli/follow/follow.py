@@ -26,8 +26,7 @@ from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.watch.reconnect import what_becomes
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
-from probes.command import Armable
+from probes.command import Armable, parse_armable
 from probes.hist.unfiltered import trigger_notes
 from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.plans.plan import DEFAULT_GROUP

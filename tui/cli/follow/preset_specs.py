@@ -14,7 +14,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
 from kernel.watch.watch import Watch
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView

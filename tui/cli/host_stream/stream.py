@@ -16,7 +16,7 @@ from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
-from probes.check import parse_armable
+from probes.command import parse_armable
 from probes.verdict import Verdict
 from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import emit, line, plain
