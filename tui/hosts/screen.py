@@ -95,7 +95,7 @@ class HostsScreen(Screen[None]):
             following=table.following,
             new=table.follow.new,
             per_second=sum(paces) if paces else None,
-            shown=max(0, self._shown.next_seq - self._shown.first_seq - table.follow.new),
+            shown=max(0, self._shown.next - self._shown.first - table.follow.new),
             of=self._shown.filtered.of if self._shown.filter.text else 0,
             losses=_together([line.losses for line in lines]),
             views=_VIEWS if self.shows_histograms else (),

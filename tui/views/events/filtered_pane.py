@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,13 +12,12 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
-from widgets.events.event_rows import EventColumn
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
 from widgets.value_input import ValueInput
 
 if TYPE_CHECKING:
-    from events.search.field_kinds import ValueKind
+    from tui.views.filtered_table import FilteredTable, Items
 
 _BUDGET: Final = 0.01
 """Seconds for filtering at once."""
@@ -32,57 +31,8 @@ SORT: Final = Binding(
 """Key of the panes whose rows can be sorted."""
 
 
-class FilteredModel(Protocol):
-    """Rows of which a filter may hide some."""
-
-    order: tuple[EventColumn, bool] | None
-    """Column that the rows are sorted by, and True for the largest first; None: in order of time."""
-
-    @property
-    def sorts(self) -> Mapping[str, ValueKind]:
-        """Kind of value of each field, by name."""
-
-    @property
-    def chosen_by(self) -> str:
-        """Condition of the filter; empty: none."""
-
-    @property
-    def behind(self) -> int:
-        """Number of events or calls not yet checked."""
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Number of rows shown, and number of all rows."""
-
-    def choose(self, text: str) -> None:
-        """Set the filter; empty: none. Raises ConditionError."""
-
-    def sync(self) -> bool:
-        """Update the rows that pass; return True if they changed."""
-
-    def tick(self, budget: float) -> bool:
-        """Process new events, for `budget` seconds; return True if more remain."""
-
-    def names_changed(self) -> bool:
-        """Filter again with new names of tasks; return True if that changes the rows from the oldest on."""
-
-    def place(self, row: int) -> int | None:
-        """Return a number for the content of a row that does not depend on the filter; None: there is no such row."""
-
-    def row_from(self, place: int) -> int:
-        """Return the first row that is not before a place; the next new row if all are before."""
-
-    def ts(self, row: int) -> int:
-        """Return the nanoseconds of a row; of the newest if it was dropped; 0: there is none."""
-
-    def row_at(self, ts: int) -> int | None:
-        """Return the first row that is not older than a time; None: all are older, or rows are not in order of
-        time.
-        """
-
-
 class FilteredPane(TablePane):
-    """Pane of a `FilteredModel`, once there is one."""
+    """Pane of a `FilteredTable`, once there is one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "go_to_time", "Time", show=False, tooltip="Go to a time, as 12.304 or +0.5 or -2"),
@@ -93,7 +43,7 @@ class FilteredPane(TablePane):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.shown: FilteredModel | None = None
+        self.shown: FilteredTable[Items[object]] | None = None
         """Rows in the table; None until there is a store."""
         self.stamp: Stamp = kernel_stamp
         """Formats the times of rows."""
@@ -155,14 +105,14 @@ class FilteredPane(TablePane):
                 self._continue()
         self.table.names_changed()
 
-    def _position(self, shown: FilteredModel) -> tuple[int, int, int] | None:
+    def _position(self, shown: FilteredTable[Items[object]]) -> tuple[int, int, int] | None:
         table = self.table
         if table.following:
             return self._held
         cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
         return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
 
-    def _restore_position(self, shown: FilteredModel) -> None:
+    def _restore_position(self, shown: FilteredTable[Items[object]]) -> None:
         """Go back to the row where the display was paused, once it is found."""
         if self._held is None:
             return
@@ -172,7 +122,7 @@ class FilteredPane(TablePane):
         self._held = None
         self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
-    def fill(self, shown: FilteredModel | None) -> None:
+    def fill(self, shown: FilteredTable[Items[object]] | None) -> None:
         """Show the rows of another store, or with other fields."""
         self.shown, self._held = shown, None
         self.refill()

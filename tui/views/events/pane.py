@@ -18,7 +18,8 @@ from widgets.number_format import grouped
 if TYPE_CHECKING:
     from events.record import Record
     from tui.present.first_row import FirstRows
-    from tui.views.events.model import EventTable
+    from tui.views.events.model import EventItems
+    from tui.views.filtered_table import FilteredTable
 
 _HUES: Final = ("", "task", "event")
 _MOST_CHECKED: Final = 1 << 14
@@ -47,7 +48,7 @@ class EventsPane(FilteredPane):
         Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
     ]
 
-    shown: EventTable | None
+    shown: FilteredTable[EventItems] | None
 
     class KernelFilterWanted(Message):
         """Request that the kernel records only events with a value, of the probe of the event under the cursor."""
@@ -68,7 +69,7 @@ class EventsPane(FilteredPane):
 
     # -- called by the view --------------------------------------------------------------------------------------
 
-    def show(self, shown: EventTable | None, fields: tuple[str, ...]) -> None:
+    def show(self, shown: FilteredTable[EventItems] | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         if shown is not None:  # without rows the columns are unknown
@@ -97,7 +98,7 @@ class EventsPane(FilteredPane):
         if self.shown is None or self.table.following:
             return None
         try:
-            return self.shown.record(self.table.cursor)
+            return self.shown.item(self.table.cursor)
         except IndexError:
             return None
 
@@ -105,7 +106,7 @@ class EventsPane(FilteredPane):
         """Replace the rows, or their columns."""
         if self.shown is None:
             return
-        rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
+        rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks)
         rows.stamp = self.stamp
         rows.hued = _HUES[self._hue]
         rows.current = self._current
@@ -252,8 +253,8 @@ class EventsPane(FilteredPane):
         shown = self.shown
         if shown is None:
             return False
-        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _MOST_CHECKED) - 1, -1):
-            if shown.record(row).event in events:
+        for row in range(shown.next - 1, max(shown.first, shown.next - _MOST_CHECKED) - 1, -1):
+            if shown.item(row).event in events:
                 self.table.go_to(row)
                 return True
         return False
@@ -280,7 +281,7 @@ class EventsPane(FilteredPane):
             return
         here = record.seq if record else -1
         after = sorted(self.marks, key=lambda seq: (seq <= here, seq))
-        row = next((row for seq in after if (row := self.shown.row(seq)) is not None), None)
+        row = next((row for seq in after if (row := self.shown.row_of(seq)) is not None), None)
         if row is None:
             self.notify("no marked event is among these", markup=False)
         else:
