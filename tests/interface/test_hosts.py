@@ -24,7 +24,7 @@ from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.app.app import Probewright
-from tui.hosts.control import BorrowedOpening
+from tui.hosts.control import opening_of_fleet
 from tui.hosts.screen import HostsScreen
 from tui.hosts.table_export import HostsExportScreen
 from tui.hosts.triggers import HostsTriggerScreen
@@ -53,7 +53,7 @@ def lan() -> Lan:
 @asynccontextmanager
 async def running(lan: Lan, *specs: str, size: tuple[int, int] = SMALL) -> AsyncIterator[Any]:
     fleet = Fleet(specs, window=0, opener=lan.open)
-    opening = BorrowedOpening(fleet)
+    opening = opening_of_fleet(fleet)
     opening.start()
     app = Probewright(opening, None, fleet)
     try:
