@@ -59,7 +59,7 @@ async def test_every_view_says_how_many_pass(size):
         assert all(line.startswith("filter comm == cat ") for line in said.values())
         assert f"{len(wanted)} of {len(every)} events" in said["events"] and said["summary"] == said["events"]
         assert "not filtered: the kernel counts all" in said["histograms"]
-        assert f"on the screen: {len(wanted)} events" in place.views.by_name["summary"].pane._shown.head
+        assert f"on the screen: {len(wanted)} events" in place.views.by_name["summary"].pane.panel._shown.head
         calls = place.views.by_name["calls"].pane.shown
         shown = [
             [end for end in calls.items.texts.records(calls.number(row)) if end]

@@ -79,8 +79,18 @@ class EventRows:
         columns: Sequence[EventColumn],
         cells: Cells,
         marks: Collection[int] = frozenset(),
+        *,
+        missing: str = "(dropped)",
     ) -> None:
-        """Set the visible columns, a function for their texts, and the sequence numbers of marked events."""
+        """Set what is shown.
+
+        Args:
+            source: the events.
+            columns: visible columns.
+            cells: function for the texts of an event.
+            marks: sequence numbers of marked events.
+            missing: text in place of an event that the source does not have.
+        """
         self._source = source
         self.search = ""
         self.current = -1
@@ -96,6 +106,7 @@ class EventRows:
         self.columns = Columns([safe(column.name) for column in columns], least)
         self._visible_columns = tuple(columns)
         self._cells = cells
+        self._missing = missing
         self._marks = marks
         self._texts: dict[int, tuple[str, ...]] = {}
 
@@ -172,10 +183,6 @@ class EventRows:
         blanks = len(cell) - len(cell.lstrip()) if cell.startswith(" ") and not text.startswith(" ") else 0
         return [(max(0, start) + blanks, end + blanks)]
 
-    def missing(self) -> str:
-        """Return the text in place of a row that the store has dropped."""
-        return "(dropped)"
-
     def _texts_of(self, row: int) -> tuple[str, ...]:
         texts = self._texts.get(row)
         if texts is None:
@@ -186,7 +193,7 @@ class EventRows:
         try:
             event = self._source.item(row)
         except IndexError:
-            return (self.missing(), *("" for _ in self.columns.titles[1:]))
+            return (self._missing, *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
         return tuple(
             safe(self._fixed(event, name) if of_all else values.get(name, ""))

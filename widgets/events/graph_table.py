@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from widgets.events.graph_rows import GraphRows, GraphSource
+from widgets.events.graph_rows import GraphRows, GraphTree
 from widgets.lists.tail_table import TailTable
-
-
-class GraphTree(GraphSource, Protocol):
-    """Source whose lines can be folded and selected; each method returns the new place of the cursor."""
-
-    def fold(self, place: int, folded: bool) -> int:
-        """Fold or unfold a line; if it already is, go to its parent, or to its first child."""
-
-    def unfold_to(self, place: int, levels: int) -> int:
-        """Show `levels` levels; 0: all."""
-
-    def only_task(self, place: int) -> int:
-        """Show only the task of a line, or all again."""
-
-    def next_slow(self, place: int, direction: int) -> int | None:
-        """Return the next slow line; None: there is none."""
 
 
 class GraphTable(TailTable):
@@ -71,7 +55,7 @@ class GraphTable(TailTable):
     def calls(self) -> GraphTree | None:
         """Source of the rows."""
         rows = self._table
-        return rows.source if isinstance(rows, GraphRows) else None  # type: ignore[return-value]
+        return rows.source if isinstance(rows, GraphRows) else None
 
     def news(self, changed: bool) -> None:
         """Show new rows; `changed`: rows drawn before may look different."""

@@ -108,8 +108,8 @@ class SummaryPanel(Vertical):
             self.of_tasks = of_tasks
             self.row = row
 
-    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.rates = SummaryList("summary-rates")
         self.latencies = SummaryList("summary-latencies")
         self.values = SummaryList("summary-values")

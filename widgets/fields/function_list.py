@@ -24,10 +24,6 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; number of all matches)."""
 
 
-class _NameLine(PickLine):
-    """Line for part of a function's name."""
-
-
 class FunctionList(Vertical):
     """Search line, list, and a line with details of the current row."""
 
@@ -109,7 +105,7 @@ class FunctionList(Vertical):
         super().__init__()
         self._close_first = close_first
         self.border_title = "functions"
-        self._input = _NameLine("part of a name")
+        self._input = PickLine("part of a name")
         self._query = ""
         self._moved = False
         """True if a key chose a row since the text was typed."""

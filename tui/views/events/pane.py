@@ -10,7 +10,7 @@ from textual.message import Message
 
 from tui.dialogs import dialogs
 from tui.views.events.filtered_pane import SORT, FilteredPane
-from tui.views.events.preview_rows import PreviewRows
+from tui.views.events.preview_rows import preview_rows
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
 from widgets.number_format import grouped
@@ -64,6 +64,8 @@ class EventsPane(FilteredPane):
         self.marks: set[int] = set()
         """Sequence numbers of marked events."""
         self._rows: EventRows | None = None
+        self._previews = False
+        """True while the rows on the screen are not those of the store."""
         self._hue = 0
         self.table.turn = self.turn
 
@@ -76,7 +78,7 @@ class EventsPane(FilteredPane):
             self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        if shown is not None and isinstance(self._rows, PreviewRows):  # the same rows are already on the screen
+        if shown is not None and self._previews:  # the same rows are already on the screen
             self.in_place(lambda: self.fill(shown))
         else:
             self._rows = None
@@ -85,7 +87,7 @@ class EventsPane(FilteredPane):
     def preview(self, rows: FirstRows) -> None:
         """Show rows that are not in a store yet."""
         self.choice = self.choice.with_fields(rows.fields)
-        self._rows = PreviewRows(rows, self.choice.shown)
+        self._rows, self._previews = preview_rows(rows, self.choice.shown), True
         self.table.show(self._rows)
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
@@ -110,7 +112,7 @@ class EventsPane(FilteredPane):
         rows.stamp = self.stamp
         rows.hued = _HUES[self._hue]
         rows.current = self._current
-        self._rows = rows
+        self._rows, self._previews = rows, False
         self.table.show(rows)
         if self.shown.order is not None:
             self.table.move_to(0)

@@ -49,13 +49,7 @@ class _Source:
         return self._rows[event.seq].texts
 
 
-class PreviewRows(EventRows):
-    """Rows that look like those of the store."""
-
-    def __init__(self, rows: FirstRows, columns: Sequence[EventColumn]) -> None:
-        source = _Source(rows)
-        super().__init__(source, columns, source.texts)
-
-    def missing(self) -> str:
-        """Return the text in place of a row that was not read."""
-        return _NOT_YET
+def preview_rows(rows: FirstRows, columns: Sequence[EventColumn]) -> EventRows:
+    """Return rows that look like those of the store."""
+    source = _Source(rows)
+    return EventRows(source, columns, source.texts, missing=_NOT_YET)
