@@ -295,9 +295,9 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("e")
         events = app.places.live.views.current.pane
-        await until(lambda: events.shown is not None and events.table.on_screen, pilot)
+        await until(lambda: events.shown is not None and events.table.window.on_screen, pilot)
         assert events.record is None
-        newest = events.shown.item(events.table.on_screen[-1]).seq
+        newest = events.shown.item(events.table.window.on_screen[-1]).seq
         await pilot.press(key)
         await until(lambda: isinstance(app.screen, PickList) and says(app, "which event?"), pilot)
         await pilot.press("down", "enter")

@@ -228,13 +228,13 @@ async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
         table = pane.table
         table.go_to(len(every) // 2)
         await pilot.press("up", "up")
-        held, above = pane.record, table.cursor - table.top
+        held, above = pane.record, table.cursor - table.window.top
         table.follow.hold(table.cursor, len(every) - 7)
         await pilot.press("C")
-        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
         await to_column(pilot, pane, "count")
         await pilot.press("H")
-        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
 
 
 async def test_columns_are_turned_where_they_are_wider_than_the_screen():
@@ -291,14 +291,14 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         before = rows(pane)
         table.go_to(len(before) // 2)
         await pilot.press("up")
-        held, above = pane.record, table.cursor - table.top
-        assert 0 < above < table.page - 1
+        held, above = pane.record, table.cursor - table.window.top
+        assert 0 < above < table.window.page - 1
         store.cmdlines = {**store.cmdlines, other: every[0].comm}
         pane.names_changed()
         await until(lambda: not pane.shown.behind, pilot)
         assert len(rows(pane)) > len(before)
         assert not table.following and pane.record == held
-        assert table.cursor - table.top == above
+        assert table.cursor - table.window.top == above
         assert table.follow.new == sum(record.seq > before[-1].seq for record in rows(pane))
         await to_column(pilot, pane, "count")
         await pilot.press("S")

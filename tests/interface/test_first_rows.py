@@ -170,9 +170,9 @@ async def test_a_held_row_stays_under_the_cursor(preview):
         table = table_of(app)
         await pilot.press("space", "up", "up", "up")
         assert not table.following
-        cursor, top = table.cursor, table.top
+        cursor, top = table.cursor, table.window.top
         await let_go(app, pilot, opening)
-        assert (table.cursor, table.top, table.following) == (cursor, top, False)
+        assert (table.cursor, table.window.top, table.following) == (cursor, top, False)
         await pilot.press("enter")
         await until(lambda: app.screen is not app.places.live, pilot)
 

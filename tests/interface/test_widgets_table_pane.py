@@ -196,7 +196,7 @@ async def test_the_wheel_goes_back_from_what_is_seen_even_when_the_bar_is_late()
         await pilot.pause()
         table = app.widget.table
         assert not table.following
-        assert 50_000 - table.page - 10 < table.top < 50_000 - table.page
+        assert 50_000 - table.window.page - 10 < table.window.top < 50_000 - table.window.page
         await pilot.press("home")
         assert " 0 " in app.line(1)
 
@@ -230,7 +230,7 @@ async def test_search_goes_to_hits_in_steps():
     async with app.shown() as pilot:
         await pilot.press("slash", *"=777", "enter")
         await until(lambda: app.widget.table.cursor == 7779, pilot)  # the newest before the end
-        assert "777" in app.line(app.widget.table.cursor - app.widget.table.top + 1)
+        assert "777" in app.line(app.widget.table.cursor - app.widget.table.window.top + 1)
         await pilot.press("N")
         await until(lambda: app.widget.table.cursor == 7778, pilot)
         await pilot.press("n", "n")

@@ -146,12 +146,12 @@ class HostsScreen(Screen[None]):
         following, cursor, above, left_at = (
             table.following,
             table.cursor,
-            table.cursor - table.top,
+            table.cursor - table.window.top,
             table.follow.left_at,
         )
         table.show(self._shown.rows(fields))
         if not following:
-            table.hold(cursor, above, left_at)
+            table.follower.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
         """Show names of tasks that are known only now."""

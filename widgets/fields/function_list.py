@@ -158,7 +158,7 @@ class FunctionList(Vertical):
         rows, cursor = self._list.rows, self._list.cursor
         if not isinstance(rows, FunctionRows):
             return []
-        seen = self._list.on_screen
+        seen = self._list.window.on_screen
         return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
 
     def focus_search(self) -> None:
@@ -176,7 +176,7 @@ class FunctionList(Vertical):
         if not isinstance(rows, FunctionRows):
             return
         rows.armed = new
-        for row in self._list.on_screen:
+        for row in self._list.window.on_screen:
             name = rows.name(row)
             if (name in old) != (name in new) or old.get(name) != new.get(name):
                 self._list.repaint_row(row)

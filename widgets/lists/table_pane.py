@@ -106,7 +106,7 @@ class TablePane(Vertical):
         self.action_hit(-1)
 
     def _go_on(self, text: str, start: int, direction: int) -> None:
-        found = self.table.find(text, start, direction, _STEP)
+        found = self.table.source.find(text, start, direction, _STEP)
         if not found.done:
             self._found.update(f"at {grouped(found.next)}")
             soon = 0.001 if found.next != start else 0.05  # rows that are not there yet can't be searched

@@ -130,7 +130,7 @@ class CompletingPane(Vertical):
 
     def page(self, step: int) -> None:
         """Farther up or down in the list."""
-        self.found_list.pick(step * max(1, self.found_list.page - 1))
+        self.found_list.pick(step * max(1, self.found_list.window.page - 1))
         self._tell()
 
     def action_take(self) -> None:

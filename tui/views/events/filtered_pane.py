@@ -86,12 +86,12 @@ class FilteredPane(TablePane):
         following, cursor, above, left_at = (
             table.following,
             table.cursor,
-            table.cursor - table.top,
+            table.cursor - table.window.top,
             table.follow.left_at,
         )
         refill()
         if not following:
-            table.hold(cursor, above, left_at)
+            table.follower.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
         """Filter again with new names of tasks, and keep the position of a paused display."""
@@ -110,7 +110,11 @@ class FilteredPane(TablePane):
         if table.following:
             return self._held
         cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
-        return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
+        return (
+            None
+            if cursor is None
+            else (cursor, cursor if newest is None else newest, table.cursor - table.window.top)
+        )
 
     def _restore_position(self, shown: FilteredTable[Items[object]]) -> None:
         """Go back to the row where the display was paused, once it is found."""
@@ -120,7 +124,7 @@ class FilteredPane(TablePane):
         if shown.behind and shown.row_from(max(cursor, newest)) == self.table.rows.next:
             return
         self._held = None
-        self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
+        self.table.follower.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
     def fill(self, shown: FilteredTable[Items[object]] | None) -> None:
         """Show the rows of another store, or with other fields."""

@@ -151,7 +151,7 @@ class EventsPane(FilteredPane):
         else:
             self._refill_in_place()
         if self._current >= 0:
-            table.show_columns(*self._rows.span(self._current, table.columns - 1))
+            table.window.show_columns(*self._rows.span(self._current, table.window.columns - 1))
 
     def _refill_in_place(self) -> None:
         self.in_place(self.refill)
@@ -223,12 +223,12 @@ class EventsPane(FilteredPane):
     def _choose_event(self, then: Callable[[], object]) -> None:
         """Ask for an event of those on the screen, the newest first, and put the cursor on it."""
         shown, rows, table = self.shown, self._rows, self.table
-        seen = list(reversed(table.on_screen))
+        seen = list(reversed(table.window.on_screen))
         if shown is None or rows is None or not seen:
             self.notify(_NO_EVENT, markup=False)
             return
         places = [shown.place(row) for row in seen]  # rows are renumbered once others are dropped
-        texts = ["".join(piece.text for piece in rows.pieces(row, table.columns - 1)) for row in seen]
+        texts = ["".join(piece.text for piece in rows.pieces(row, table.window.columns - 1)) for row in seen]
 
         def use_event(number: int) -> None:
             if (place := places[number]) is not None and self.shown is shown:
