@@ -143,15 +143,7 @@ class HostsScreen(Screen[None]):
     def _show_rows(self, fields: tuple[str, ...]) -> None:
         """Show rows in other columns; a table that does not follow keeps its place."""
         table = self._events.table
-        following, cursor, above, left_at = (
-            table.following,
-            table.cursor,
-            table.cursor - table.window.top,
-            table.follow.left_at,
-        )
-        table.show(self._shown.rows(fields))
-        if not following:
-            table.follower.hold(cursor, above, left_at)
+        table.follower.replace(lambda: table.show(self._shown.rows(fields)))
 
     def names_changed(self) -> None:
         """Show names of tasks that are known only now."""

@@ -51,6 +51,14 @@ class FollowControl:
             self.scroll_to(self._table.cursor - above)
             self._state.hold(self._table.cursor, left_at)
 
+    def replace(self, refill: Callable[[], object]) -> None:
+        """Replace the rows with `refill`; a picture that stands still keeps its place."""
+        table, left_at, following = self._table, self._state.left_at, self._state.following
+        cursor, above = table.cursor, table.cursor - table.window.top
+        refill()
+        if not following:
+            self.hold(cursor, above, left_at)
+
     def scroll_to(self, top: int) -> None:
         """Scroll until a row is the first on the screen."""
         self.scrolling = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -12,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
+from tui.views.events.pause_position import PausePosition
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
 from widgets.value_input import ValueInput
@@ -48,22 +48,14 @@ class FilteredPane(TablePane):
         self.stamp: Stamp = kernel_stamp
         """Formats the times of rows."""
         self._timer: Timer | None = None
-        self._held: tuple[int, int, int] | None = None
-        """Places of the cursor and the newest row, and the rows above the cursor, when the display was paused;
-        restored when rows were replaced.
-        """
+        self._position = PausePosition(self.table)
         self._ask = ValueInput()
-        self.why_none = self._why_none
+        self.row_search.why_none = lambda text: _why_none(self.shown, text)
 
     def compose(self) -> ComposeResult:
         """Yield the table, the search, and the line that asks for a time."""
         yield from super().compose()
         yield self._ask
-
-    def _why_none(self, text: str) -> str:
-        from events.search.condition_parser import condition_error
-
-        return condition_error(text, self.shown.sorts) if self.shown else ""
 
     @property
     def condition(self) -> str:
@@ -78,57 +70,23 @@ class FilteredPane(TablePane):
         """Format times of rows in another way; a paused display keeps its position."""
         self.stamp = stamp
         if self.shown is not None:
-            self.in_place(self.refill)
-
-    def in_place(self, refill: Callable[[], None]) -> None:
-        """Replace rows with `refill`; a paused display keeps its position."""
-        table = self.table
-        following, cursor, above, left_at = (
-            table.following,
-            table.cursor,
-            table.cursor - table.window.top,
-            table.follow.left_at,
-        )
-        refill()
-        if not following:
-            table.follower.hold(cursor, above, left_at)
+            self.table.follower.replace(self.refill)
 
     def names_changed(self) -> None:
         """Filter again with new names of tasks, and keep the position of a paused display."""
         if self.shown is not None:
-            held = self._position(self.shown)
+            place = self._position.read(self.shown)
             changed = self.shown.names_changed()
             if changed:
                 self.refill()
-                self._held = held
+                self._position.wanted = place
             if changed or (self.shown.order and self.shown.behind):
                 self._continue()
         self.table.names_changed()
 
-    def _position(self, shown: FilteredTable[Items[object]]) -> tuple[int, int, int] | None:
-        table = self.table
-        if table.following:
-            return self._held
-        cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
-        return (
-            None
-            if cursor is None
-            else (cursor, cursor if newest is None else newest, table.cursor - table.window.top)
-        )
-
-    def _restore_position(self, shown: FilteredTable[Items[object]]) -> None:
-        """Go back to the row where the display was paused, once it is found."""
-        if self._held is None:
-            return
-        cursor, newest, above = self._held
-        if shown.behind and shown.row_from(max(cursor, newest)) == self.table.rows.next:
-            return
-        self._held = None
-        self.table.follower.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
-
     def fill(self, shown: FilteredTable[Items[object]] | None) -> None:
         """Show the rows of another store, or with other fields."""
-        self.shown, self._held = shown, None
+        self.shown, self._position.wanted = shown, None
         self.refill()
 
     def tick(self) -> bool:
@@ -136,11 +94,11 @@ class FilteredPane(TablePane):
         if self.shown is None:
             return False
         if self.shown.sync():
-            self._held = None
+            self._position.wanted = None
             self.refill()
         more = self.shown.tick(_BUDGET)
         self.table.tick()
-        self._restore_position(self.shown)
+        self._position.restore(self.shown)
         return more
 
     def only(self, condition: str) -> None:
@@ -148,7 +106,7 @@ class FilteredPane(TablePane):
         if self.shown is None:
             return
         self.shown.choose(condition)
-        self._held = None
+        self._position.wanted = None
         self.refill()
         self._continue()
         self.post_message(self.FilterChanged())
@@ -184,3 +142,10 @@ class FilteredPane(TablePane):
             return
         self._ask.close()
         self.table.go_to(row)
+
+
+def _why_none(shown: FilteredTable[Items[object]] | None, text: str) -> str:
+    """Return why a text that is nearly a condition finds nothing; empty: unknown."""
+    from events.search.condition_parser import condition_error
+
+    return condition_error(text, shown.sorts) if shown else ""

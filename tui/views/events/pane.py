@@ -79,7 +79,7 @@ class EventsPane(FilteredPane):
         if not same:
             self.marks.clear()
         if shown is not None and self._previews:  # the same rows are already on the screen
-            self.in_place(lambda: self.fill(shown))
+            self.table.follower.replace(lambda: self.fill(shown))
         else:
             self._rows = None
             self.fill(shown)
@@ -149,17 +149,14 @@ class EventsPane(FilteredPane):
             self._rows.current = self._current
             table.refresh()
         else:
-            self._refill_in_place()
+            self.table.follower.replace(self.refill)
         if self._current >= 0:
             table.window.show_columns(*self._rows.span(self._current, table.window.columns - 1))
-
-    def _refill_in_place(self) -> None:
-        self.in_place(self.refill)
 
     def action_hue(self) -> None:
         """Switch to the next colouring: by task, by event, or none."""
         self._hue = (self._hue + 1) % len(_HUES)
-        self._refill_in_place()
+        self.table.follower.replace(self.refill)
         self.notify(f"a colour for each {_HUES[self._hue]}" if _HUES[self._hue] else "no colours", markup=False)
 
     # -- depending on the value under the cursor ------------------------------------------------------------------
