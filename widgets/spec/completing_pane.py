@@ -60,26 +60,29 @@ class CompletingPane(Vertical):
     CompletingPane { height: auto; }
     """
 
-    def __init__(self, complete: Complete, put_right: Callable[[], bool], pane: Widget) -> None:
+    def __init__(self, complete: Complete, put_right: Callable[[], bool], pane: Widget, below: Widget) -> None:
         """Take the parts that differ.
 
         Args:
             complete: returns the completions at a place of the text.
             put_right: puts the suggestion for a text that is refused in its place; returns False if there is none.
             pane: widget that the list stands above.
+            below: widget below the text.
         """
         super().__init__()
         self._complete = complete
         self._put_right = put_right
         self._pane = pane
+        self._below = below
         self.editor = SpecEditor(self.press)
         self.found_list = CompletionList()
         self._offered: TextState | None = None
         self._took = False
 
     def compose(self) -> ComposeResult:
-        """Yield the text and the completions."""
+        """Yield the text, the widget below it, and the completions."""
         yield self.editor
+        yield self._below
         yield self.found_list
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's

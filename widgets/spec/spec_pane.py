@@ -93,11 +93,11 @@ class SpecPane(Vertical):
         complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
     ) -> None:
         super().__init__()
-        self.completion = CompletingPane(complete, self._put_right, self)
-        self.editor = self.completion.editor
         self.border_title = "specification"
         self._tail, self._filter = LoweredLines(), SearchLine("count > 4096")
-        self._lines = VerticalScroll(self.completion, self._tail, can_focus=False)
+        self.completion = CompletingPane(complete, self._put_right, self, self._tail)
+        self.editor = self.completion.editor
+        self._lines = VerticalScroll(self.completion, can_focus=False)
 
     def compose(self) -> ComposeResult:
         """Yield the text with its verdict, the lines below, and the filter."""
