@@ -215,6 +215,13 @@ class Calls:
         )
         return CallNumbers(entries, exits, took, reasons == 0, reasons >= _OUTAGE)
 
+    def ended_after(self, ts: int) -> NDArray[np.bool_]:
+        """Return a mask of all rows: True for a last event not older than a time in nanoseconds.
+
+        Rows are in the order in which calls were known to have ended: an exit without entry stands a little later.
+        """
+        return self.numbers(self.first, self.next).last >= self._store.at_time(ts)
+
     def _add(self, finished: FinishedCalls, marks: list[NonCallRow]) -> None:
         """Add rows for finished calls and marks, sorted by the event that showed each call to be over."""
         rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _OUTAGE) for mark in marks]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from events.search.row_numbers import RowNumbers
-from events.store.columns import Mask
 
 if TYPE_CHECKING:
     from events.calls.calls import Calls
@@ -48,13 +47,14 @@ class FilteredCalls:
 
     @property
     def behind(self) -> int:
-        """Number of calls not tested yet."""
-        return self._calls.next - max(self._tested, self._calls.first)
+        """Number of events, or else calls, not tested yet."""
+        return self.events.behind or self._calls.next - max(self._tested, self._calls.first)
 
     def tick(self, budget: float) -> None:
-        """Test finished calls for at most `budget` seconds (one step at least), as far as their events have been
-        tested.
+        """Test events, then finished calls as far as their events have been tested, each for at most `budget` seconds
+        (one step at least).
         """
+        self.events.tick(budget)
         deadline = time.monotonic() + budget
         while (start := max(self._tested, self._calls.first)) < self._calls.next:
             calls = self._calls.numbers(start, min(start + _PIECE, self._calls.next))
@@ -66,7 +66,7 @@ class FilteredCalls:
             if len(later) or time.monotonic() >= deadline:
                 break
 
-    def row(self, row: int) -> int:
+    def number(self, row: int) -> int:
         """Return the row number in `Calls`.
 
         Raises:
@@ -78,8 +78,7 @@ class FilteredCalls:
         """Return the first row that is at or after a row of `Calls`; `next` if there is none."""
         return self._rows.at(row)
 
-    def first_of(self, wanted: Mask, first: int) -> int | None:
-        """Return the first row whose call is in the mask `wanted`, which begins with row `first` of `Calls`; None: no
-        row is.
-        """
-        return self._rows.first_of(wanted, first)
+    def at_time(self, ts: int) -> int:
+        """Return the first row whose call ended not before a time in nanoseconds; `next` if there is none."""
+        row = self._rows.first_of(self._calls.ended_after(ts), self._calls.first)
+        return self.next if row is None else row

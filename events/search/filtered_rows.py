@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RowSelection(Protocol):
-    """Selection of a store's rows, in display order."""
+    """Rows of numbered items in order of time: the events of a store by sequence number, or calls."""
 
     @property
     def first(self) -> int:
@@ -35,41 +35,31 @@ class RowSelection(Protocol):
     def next(self) -> int:
         """Number that the next row will get."""
 
-    def seq(self, row: int) -> int:
-        """Return the sequence number of the event in a row.
-
-        Raises:
-            IndexError: there is no such row.
-        """
-
-
-class AllRows:
-    """Selection of all rows of a store; row numbers are sequence numbers."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    @property
+    def marks(self) -> int:
+        """Number of rows that are no items, but marks between them."""
 
     @property
-    def first(self) -> int:
-        """Number of the oldest row."""
-        return self._store.first_seq
+    def behind(self) -> int:
+        """Number of events or items not tested yet."""
 
-    @property
-    def next(self) -> int:
-        """Number that the next row will get."""
-        return self._store.next_seq
+    def number(self, row: int) -> int:
+        """Return the number of a row's item. Raises IndexError if there is no such row."""
 
-    def seq(self, row: int) -> int:
-        """Return `row` unchanged."""
-        return row
+    def at(self, number: int) -> int:
+        """Return the first row whose item has at least a number; `next` if there is none."""
 
-    def at(self, seq: int) -> int:
-        """Return `seq` unchanged."""
-        return seq
+    def at_time(self, ts: int) -> int:
+        """Return the first row that is not older than a time in nanoseconds; `next` if all are older."""
+
+    def tick(self, budget: float) -> None:
+        """Test new items for about `budget` seconds."""
 
 
 class FilteredRows:
     """Selection of the rows that pass a filter: 8 bytes each, dropped with their events."""
+
+    marks = 0
 
     def __init__(
         self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndRole]] | None = None
@@ -145,9 +135,9 @@ class FilteredRows:
         while self.looked <= seq < self.store.next_seq:
             self.tick(0.0)
         row = self.at(seq)
-        return self.first <= row < self.next and self.seq(row) == seq
+        return self.first <= row < self.next and self.number(row) == seq
 
-    def seq(self, row: int) -> int:
+    def number(self, row: int) -> int:
         """Return the sequence number of the event in a row.
 
         Raises:
@@ -158,3 +148,7 @@ class FilteredRows:
     def at(self, seq: int) -> int:
         """Return the first row whose event has at least this sequence number; `next` if there is none."""
         return self._kept.at(seq)
+
+    def at_time(self, ts: int) -> int:
+        """Return the first row that is not older than a time in nanoseconds; `next` if all are older."""
+        return self._kept.at(self.store.at_time(ts))

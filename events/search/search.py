@@ -6,6 +6,7 @@ million events take a second or two. Any other match decodes every record.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
@@ -30,6 +31,21 @@ _LARGEST_PIECE = 1 << 14
 """Maximum rows passed to a sieve between two checks of the time."""
 _SIEVE_RATE = 1_000_000
 """Rows per second that a sieve processes even on a busy machine."""
+
+
+class NumberedRows(Protocol):
+    """Rows `first` to `next - 1`, each of an item with a number."""
+
+    @property
+    def first(self) -> int:
+        """Oldest row."""
+
+    @property
+    def next(self) -> int:
+        """Number of the next row."""
+
+    def number(self, row: int) -> int:
+        """Return the number of a row's item. Raises IndexError if there is no such row."""
 
 
 class SearchStep(NamedTuple):
@@ -137,3 +153,21 @@ def _candidates(store: Store, sieve: Sieve, start: int, stop: int, events: froze
         rows = rows & np.isin(columns.run.ids, list(events))
     found: list[int] = (np.flatnonzero(rows) + columns.first).tolist()
     return found
+
+
+def search_rows(
+    rows: NumberedRows, matches: Callable[[int], bool], start: int, direction: int, budget: float
+) -> SearchStep:
+    """Test the items of rows one by one from `start` on until one matches, the rows end, or `budget` seconds have
+    passed.
+    """
+    deadline = time.monotonic() + budget
+    row = max(start, rows.first) if direction > 0 else min(start, rows.next - 1)
+    while rows.first <= row < rows.next:
+        with contextlib.suppress(IndexError):  # the item was dropped, but those of neighbours may not be
+            if matches(rows.number(row)):
+                return SearchStep(row, row + direction, True)
+        row += direction
+        if time.monotonic() >= deadline:
+            return SearchStep(None, row, False)
+    return SearchStep(None, row, True)

@@ -1,4 +1,4 @@
-"""Sort the rows of a selection by a field, as a snapshot."""
+"""Sort events by a field."""
 
 from __future__ import annotations
 
@@ -15,50 +15,22 @@ from events.store.columns import PIECE, FormatTable, Ints, is_number, is_string
 if TYPE_CHECKING:
     from events.record import Record
     from events.search.comparison import Comm
-    from events.search.filtered_rows import RowSelection
     from events.store.store import Store
 
 MAX_SORTED_ROWS: Final = 250_000
 """Maximum number of rows that are sorted, the newest, so that sorting takes only a moment."""
 
 
-class SortedRows:
-    """Selection with a fixed list of rows."""
-
-    first = 0
-
-    def __init__(self, seqs: list[int]) -> None:
-        self._seqs = seqs
-
-    @property
-    def next(self) -> int:
-        """Number of rows."""
-        return len(self._seqs)
-
-    def seq(self, row: int) -> int:
-        """Return the sequence number of the event in a row.
-
-        Raises:
-            IndexError: there is no such row.
-        """
-        if row < 0:
-            raise IndexError(row)
-        return self._seqs[row]
-
-
 def sort_rows(
-    store: Store, selection: RowSelection, field: str, descending: bool = False, *, own: bool = False
-) -> SortedRows:
-    """Sort the newest `MAX_SORTED_ROWS` rows of a selection by a field: numbers, then texts, then events without the
-    field.
+    store: Store, wanted: Sequence[int], field: str, descending: bool = False, *, own: bool = False
+) -> list[int]:
+    """Sort events by a field: numbers, then texts, then events without the field; `wanted`: ascending numbers.
 
     `time`, `cpu`, `task` and `event` denote properties of every event, unless `own`: then they denote fields. Equal
     rows stay in order of time.
     """
-    rows = range(max(selection.first, selection.next - MAX_SORTED_ROWS), selection.next)
-    wanted = sorted(selection.seq(row) for row in rows)
     if field == "time" and not own:
-        return SortedRows(wanted[::-1] if descending else wanted)
+        return [*reversed(wanted)] if descending else [*wanted]
     numbers: list[tuple[int, int]] = []
     texts: list[tuple[str, int]] = []
     property_name = "" if own else field
@@ -72,7 +44,7 @@ def sort_rows(
         keys.sort(key=itemgetter(0), reverse=descending)
     found = [seq for _, seq in (*numbers, *texts)]
     found_seqs = set(found)
-    return SortedRows([*found, *(seq for seq in wanted if seq not in found_seqs)])
+    return [*found, *(seq for seq in wanted if seq not in found_seqs)]
 
 
 def _keys(store: Store, wanted: Ints, field: str, property_name: str) -> Iterator[tuple[int, int | str]]:

@@ -230,11 +230,11 @@ async def test_calls_are_put_in_the_order_of_their_latency(recording):
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("x")
         pane = app.places.live.query_one(CallsPane)
-        await until(lambda: pane.shown and pane.shown.every.calls.paired and not pane.shown.every.calls.behind, pilot)
+        await until(lambda: pane.shown and pane.shown.items.calls.paired and not pane.shown.items.calls.behind, pilot)
 
         def latencies():
             rows = range(pane.shown.first, pane.shown.next)
-            return [pane.shown.call(row).latency for row in rows]
+            return [pane.shown.item(row).latency for row in rows]
 
         by_time = latencies()
         known = [one for one in by_time if one is not None]
@@ -295,9 +295,9 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
         await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
         await pilot.press("e")
         events = app.places.live.views.current.pane
-        await until(lambda: events.shown is not None and events.table.on_screen, pilot)
+        await until(lambda: events.shown is not None and events.table.window.on_screen, pilot)
         assert events.record is None
-        newest = events.shown.record(events.table.on_screen[-1]).seq
+        newest = events.shown.item(events.table.window.on_screen[-1]).seq
         await pilot.press(key)
         await until(lambda: isinstance(app.screen, PickList) and says(app, "which event?"), pilot)
         await pilot.press("down", "enter")

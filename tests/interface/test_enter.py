@@ -88,7 +88,7 @@ async def test_a_chosen_completion_is_enters_and_stays_chosen(kernel_only, armed
         await pilot.press("down")
         chosen = found.chosen
         assert chosen is not None
-        spec.offer_again()  # an answer of the target comes meanwhile
+        spec.completion.offer_again()  # an answer of the target comes meanwhile
         await pilot.press("enter")
         assert spec.editor.value == f"f {chosen.text}"
         await typed(pilot, "x")

@@ -17,9 +17,11 @@ from tests.interface.widget_host import Host, paste, screen_text, until
 from tui.filter.filter import Filter
 from tui.present.event_times import wall_clock
 from tui.present.status import fields_of
-from tui.views.events.model import EventTable
+from tui.views.calls.model import CallItems
+from tui.views.events.model import event_table
 from tui.views.events.pane import EventsPane
 from tui.views.events.view import EventsView
+from tui.views.filtered_table import FilteredTable
 from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
@@ -42,7 +44,12 @@ async def live():
 def rows(pane: EventsPane) -> list[Record]:
     shown = pane.shown
     assert shown is not None
-    return [shown.record(row) for row in range(shown.first_seq, shown.next_seq)]
+    return [shown.item(row) for row in range(shown.first, shown.next)]
+
+
+def ends(shown: FilteredTable[CallItems], row: int) -> tuple[Record | None, Record | None]:
+    """Return entry and exit of a row of the calls."""
+    return shown.items.texts.records(shown.number(row))
 
 
 async def to_column(pilot, pane: EventsPane, name: str) -> None:
@@ -106,7 +113,7 @@ async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
         await until(lambda: pane.table.has_focus, pilot)
         await pilot.press("f")
         await paste(pilot, " && nosuch")
-        pane.show(EventTable(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
+        pane.show(event_table(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
         assert rows(pane) == chosen != every
         assert pane.condition == "count > 1024"
         assert pilot.app.places.live.filtering.bar.text == "count > 1024 && nosuch", "and who types is not disturbed"
@@ -221,13 +228,13 @@ async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
         table = pane.table
         table.go_to(len(every) // 2)
         await pilot.press("up", "up")
-        held, above = pane.record, table.cursor - table.top
+        held, above = pane.record, table.cursor - table.window.top
         table.follow.hold(table.cursor, len(every) - 7)
         await pilot.press("C")
-        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
         await to_column(pilot, pane, "count")
         await pilot.press("H")
-        assert (pane.record, table.cursor - table.top, table.follow.new) == (held, above, 7)
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
 
 
 async def test_columns_are_turned_where_they_are_wider_than_the_screen():
@@ -284,14 +291,14 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         before = rows(pane)
         table.go_to(len(before) // 2)
         await pilot.press("up")
-        held, above = pane.record, table.cursor - table.top
-        assert 0 < above < table.page - 1
+        held, above = pane.record, table.cursor - table.window.top
+        assert 0 < above < table.window.page - 1
         store.cmdlines = {**store.cmdlines, other: every[0].comm}
         pane.names_changed()
         await until(lambda: not pane.shown.behind, pilot)
         assert len(rows(pane)) > len(before)
         assert not table.following and pane.record == held
-        assert table.cursor - table.top == above
+        assert table.cursor - table.window.top == above
         assert table.follow.new == sum(record.seq > before[-1].seq for record in rows(pane))
         await to_column(pilot, pane, "count")
         await pilot.press("S")
@@ -306,10 +313,10 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         await pilot.press("x")
         pane = pilot.app.places.live.views.current.pane
         await until(lambda: pane.shown and pane.shown.counts[0] > 0 and not pane.tick(), pilot)
-        store, table = pane.shown._store, pane.table
+        store, table = pane.shown.store, pane.table
         names = [
             store.comm(leave.pid)
-            for _, leave in map(pane.shown.records, range(pane.shown.first, pane.shown.next))
+            for _, leave in (ends(pane.shown, row) for row in range(pane.shown.first, pane.shown.next))
             if leave
         ]
         name = max(set(names), key=names.count)
@@ -317,12 +324,12 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         pane.only(f"comm == {name}")
         size = pane.shown.counts[0]
         table.go_to(size // 2)
-        held = pane.shown.records(table.cursor)
+        held = ends(pane.shown, table.cursor)
         store.cmdlines = {**store.cmdlines, other: name}
         pane.names_changed()
         await until(lambda: not pane.shown.behind, pilot)
         assert pane.shown.counts[0] >= size
-        assert not table.following and pane.shown.records(table.cursor) == held
+        assert not table.following and ends(pane.shown, table.cursor) == held
 
 
 async def test_a_time_is_gone_to():
@@ -360,19 +367,19 @@ async def test_calls_are_chosen_by_latency_and_by_fields_of_either_end():
         view = pilot.app.places.live.views.current
         await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
         shown = view.pane.shown
-        every = [shown.records(row) for row in range(shown.first, shown.next)]
+        every = [ends(shown, row) for row in range(shown.first, shown.next)]
         pairs = [(entry, leave) for entry, leave in every if entry and leave]
         middle = sorted(leave.ts - entry.ts for entry, leave in pairs)[len(pairs) // 2]
         await pilot.press("f")
         await paste(pilot, f"latency >= {middle}ns")
         await pilot.press("enter")
-        chosen = [shown.records(row) for row in range(shown.first, shown.next)]
+        chosen = [ends(shown, row) for row in range(shown.first, shown.next)]
         assert chosen == [(entry, leave) for entry, leave in pairs if leave.ts - entry.ts >= middle]
         assert any(f"{len(chosen)} of {len(every)}" in line for line in screen_text(pilot.app))
         await pilot.press("f", "ctrl+u")
         await paste(pilot, "dfd < 0 && ret > 2")
         await pilot.press("enter")
-        chosen = [shown.records(row) for row in range(shown.first, shown.next)]
+        chosen = [ends(shown, row) for row in range(shown.first, shown.next)]
 
         def value(ends, name):
             entry, leave = ends

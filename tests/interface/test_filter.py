@@ -59,9 +59,12 @@ async def test_every_view_says_how_many_pass(size):
         assert all(line.startswith("filter comm == cat ") for line in said.values())
         assert f"{len(wanted)} of {len(every)} events" in said["events"] and said["summary"] == said["events"]
         assert "not filtered: the kernel counts all" in said["histograms"]
-        assert f"on the screen: {len(wanted)} events" in place.views.by_name["summary"].pane._shown.head
+        assert f"on the screen: {len(wanted)} events" in place.views.by_name["summary"].pane.panel._shown.head
         calls = place.views.by_name["calls"].pane.shown
-        shown = [[end for end in calls.records(row) if end] for row in range(calls.first, calls.next)]
+        shown = [
+            [end for end in calls.items.texts.records(calls.number(row)) if end]
+            for row in range(calls.first, calls.next)
+        ]
         assert shown and all(any(end.comm == "cat" for end in ends) for ends in shown)
         graph = place.views.by_name["graph"]
         await place.action_view("graph")

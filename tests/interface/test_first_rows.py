@@ -170,9 +170,9 @@ async def test_a_held_row_stays_under_the_cursor(preview):
         table = table_of(app)
         await pilot.press("space", "up", "up", "up")
         assert not table.following
-        cursor, top = table.cursor, table.top
+        cursor, top = table.cursor, table.window.top
         await let_go(app, pilot, opening)
-        assert (table.cursor, table.top, table.following) == (cursor, top, False)
+        assert (table.cursor, table.window.top, table.following) == (cursor, top, False)
         await pilot.press("enter")
         await until(lambda: app.screen is not app.places.live, pilot)
 
@@ -187,7 +187,7 @@ async def test_a_search_begun_early_ends_in_the_open_recording(preview):
         assert table.following
         await let_go(app, pilot, opening)
         await until(lambda: not table.following, pilot)
-        assert app.places.live.views.current.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
+        assert app.places.live.views.current.pane.shown.item(table.cursor).event.endswith("bprm_execve__entry")
 
 
 async def test_rows_that_were_not_read_say_that_they_come(preview):

@@ -57,7 +57,7 @@ def line(app, view) -> str:
     """The line under the cursor, as it is on the screen."""
     table = view.graph
     top = table.region.y + 1
-    return screen_text(app)[top + table.cursor - table.top]
+    return screen_text(app)[top + table.cursor - table.window.top]
 
 
 def rows(view):

@@ -24,7 +24,7 @@ from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.app.app import Probewright
-from tui.hosts.control import BorrowedOpening
+from tui.hosts.control import opening_of_fleet
 from tui.hosts.screen import HostsScreen
 from tui.hosts.table_export import HostsExportScreen
 from tui.hosts.triggers import HostsTriggerScreen
@@ -53,7 +53,7 @@ def lan() -> Lan:
 @asynccontextmanager
 async def running(lan: Lan, *specs: str, size: tuple[int, int] = SMALL) -> AsyncIterator[Any]:
     fleet = Fleet(specs, window=0, opener=lan.open)
-    opening = BorrowedOpening(fleet)
+    opening = opening_of_fleet(fleet)
     opening.start()
     app = Probewright(opening, None, fleet)
     try:
@@ -122,16 +122,16 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
         await pilot.press("f", *"pid == 5", "enter")
         await until(lambda: shown.filtered.passing == 2, pilot)
         await until(lambda: "2 of 4 events" in text(app).splitlines()[-2], pilot)
-        assert {shown.record(row).pid for row in range(shown.first_seq, shown.next_seq)} == {5}
-        assert {shown.record(row).host for row in range(shown.first_seq, shown.next_seq)} == {
+        assert {shown.item(row).pid for row in range(shown.first, shown.next)} == {5}
+        assert {shown.item(row).host for row in range(shown.first, shown.next)} == {
             "web1",
             "web2.example.com",
         }
         lan.hosts["web1"].event(fleet.now(), pid=6)
         lan.hosts["web2.example.com"].event(fleet.now(), pid=5)
         await until(lambda: "3 of 6 events" in text(app).splitlines()[-2], pilot)
-        found = shown.find("web2", shown.next_seq - 1, -1, 60)
-        assert found.seq == shown.next_seq - 1 and shown.find("-6 ", 0, 1, 60).seq is None
+        found = shown.find("web2", shown.next - 1, -1, 60)
+        assert found.seq == shown.next - 1 and shown.find("-6 ", 0, 1, 60).seq is None
         await pilot.press("f", "ctrl+u", *"nosuch == 1", "enter")
         await until(lambda: "no field nosuch" in text(app), pilot)
         await pilot.press("escape", "f", "ctrl+u", "enter")

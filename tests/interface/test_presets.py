@@ -229,7 +229,7 @@ async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders)
         pane = app.places.live.query_one(CallsPane)
         await until(lambda: pane.shown and pane.shown.chosen_by and not pane.shown.behind, pilot)
         assert pane.condition == "latency >= 50us"
-        took = [pane.shown.call(row).latency for row in range(pane.shown.first, pane.shown.next)]
+        took = [pane.shown.item(row).latency for row in range(pane.shown.first, pane.shown.next)]
         assert took and all(one is not None and one >= 50_000 for one in took)
         assert pane.shown.counts[0] < pane.shown.counts[1]
 

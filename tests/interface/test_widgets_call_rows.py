@@ -41,7 +41,7 @@ class Source:
     def next(self) -> int:
         return len(self.calls)
 
-    def call(self, row: int) -> CallText:
+    def item(self, row: int) -> CallText:
         if row == 3:
             raise IndexError(row)
         return self.calls[row]

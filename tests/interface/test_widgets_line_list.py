@@ -79,7 +79,7 @@ async def test_wheel_scrolls_without_the_cursor():
     app = host()
     async with app.run_test(size=SIZE) as pilot:
         await pilot._post_mouse_events([events.MouseScrollDown], LineList, (3, 3))
-        assert app.widget.top > 0
+        assert app.widget.window.top > 0
         assert app.widget.cursor == 0
 
 
@@ -100,11 +100,11 @@ async def test_rows_that_fall_away_at_the_front_do_not_move_the_picture():
     async with app.run_test(size=SIZE) as pilot:
         app.widget.move_to(500)
         await pilot.pause()
-        top = app.widget.top
+        top = app.widget.window.top
         app.widget.rows.first = 100
         app.widget.rows_changed()
         await pilot.pause()
-        assert app.widget.top == top
+        assert app.widget.window.top == top
         assert app.widget.cursor == 500
         app.widget.rows.first = 600
         app.widget.rows_changed()
@@ -131,7 +131,7 @@ async def test_every_line_is_as_wide_as_the_widget(size):
     app = host(50, text="日本語 [/b] \x1b[31m {0}" * 4)
     async with app.run_test(size=size):
         for y in range(size[1]):
-            assert cell_len(app.widget.render_line(y).text) == app.widget.columns
+            assert cell_len(app.widget.render_line(y).text) == app.widget.window.columns
             assert "\x1b" not in app.widget.render_line(y).text
 
 
@@ -154,7 +154,7 @@ async def test_a_resize_keeps_the_cursor_in_sight():
         app.widget.move_to(23)
         await pilot.resize_terminal(80, 10)
         await pilot.pause()
-        assert app.widget.top <= 23 < app.widget.top + app.widget.page
+        assert app.widget.window.top <= 23 < app.widget.window.top + app.widget.window.page
 
 
 async def test_a_frame_formats_no_more_rows_than_it_shows():

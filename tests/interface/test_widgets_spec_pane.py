@@ -22,7 +22,7 @@ REFUSED = Verdict(
     WRONG,
     Refusal("NO_BTF_FIELD", "This field is not found.", WRONG.index("f_poss"), "f_poss", "no such field", ("f_pos",)),
 )
-KINDS = (SpecPane.Edited, SpecPane.ArmRequested, SpecPane.Left)
+KINDS = (SpecPane.Edited, SpecPane.FilterChanged, SpecPane.ArmRequested, SpecPane.Left)
 ITEMS = (
     Completion("file->", ItemKind.ARGUMENT, "file->", "struct file *"),
     Completion("f_pos ", ItemKind.FIELD, "f_pos", "loff_t", 104, "s64"),
@@ -408,6 +408,6 @@ async def test_a_text_that_goes_on_is_not_wrong_yet():
         pane.editor.listed = True
         await pilot.pause()
         assert "NO_BTF_FIELD" not in app.text
-        pane.close_list()
+        pane.completion.close_list()
         await pilot.pause()
         assert "NO_BTF_FIELD" in app.text

@@ -37,11 +37,11 @@ class Store:
     """Makes its events up from their numbers; counts how many were asked for."""
 
     def __init__(self, count: int, comm: str = "cat") -> None:
-        self.first_seq, self.next_seq, self.comm = 0, count, comm
+        self.first, self.next, self.comm = 0, count, comm
         self.asked = 0
 
-    def record(self, seq: int) -> Record:
-        if not self.first_seq <= seq < self.next_seq:
+    def item(self, seq: int) -> Record:
+        if not self.first <= seq < self.next:
             raise IndexError(seq)
         self.asked += 1
         return Record(seq, 12_304_117_000 + seq * 1000, seq % 2, 812, self.comm, "pw_1/vfs_read__exit")
@@ -49,7 +49,7 @@ class Store:
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
         for n in range(100):
             seq = start + n * direction
-            if not self.first_seq <= seq < self.next_seq:
+            if not self.first <= seq < self.next:
                 return Found(None, seq, True)
             if match in f"f_pos={seq}":
                 return Found(seq, seq + direction, True)
@@ -90,7 +90,7 @@ async def test_the_newest_are_at_the_bottom_and_columns_stand_under_their_titles
         assert "vfs_read__exit" in row
         assert header.index("task") == row.index("cat-812")
         assert header.index("f_pos") + len("f_pos") == row.index(" 999 ") + 4
-        store.next_seq += 500
+        store.next += 500
         app.widget.table.tick()
         await pilot.pause()
         assert " 1499 " in app.line(23)
@@ -115,7 +115,7 @@ async def test_a_tick_formats_only_what_is_seen():
     app = host(store)
     async with app.shown() as pilot:
         for _ in range(5):
-            store.next_seq += 100_000
+            store.next += 100_000
             app.widget.table.tick()
             await pilot.pause()
         assert store.asked <= 6 * 24
@@ -128,7 +128,7 @@ async def test_news_after_a_long_silence_reach_the_scroll_bar():
     async with app.shown() as pilot:
         await pilot.pause(0.5)
         for _ in range(3):
-            store.next_seq += 100
+            store.next += 100
             app.widget.table.tick()
             await pilot.pause()
         table = app.widget.table
@@ -144,7 +144,7 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
         assert not app.widget.table.following
         assert app.widget.table.cursor == 998
         picture = rows(app)
-        store.next_seq += 1234
+        store.next += 1234
         app.widget.table.tick()
         await pilot.pause(0.4)
         assert rows(app) == picture
@@ -190,13 +190,13 @@ async def test_the_wheel_goes_back_from_what_is_seen_even_when_the_bar_is_late()
     store = Store(1000)
     app = host(store)
     async with app.shown() as pilot:
-        store.next_seq = 50_000
+        store.next = 50_000
         app.widget.table.tick()
         await pilot._post_mouse_events([events.MouseScrollUp], TailTable, (5, 5))
         await pilot.pause()
         table = app.widget.table
         assert not table.following
-        assert 50_000 - table.page - 10 < table.top < 50_000 - table.page
+        assert 50_000 - table.window.page - 10 < table.window.top < 50_000 - table.window.page
         await pilot.press("home")
         assert " 0 " in app.line(1)
 
@@ -217,7 +217,7 @@ async def test_rows_that_are_dropped_from_the_store():
     app = host(store)
     async with app.shown() as pilot:
         await pilot.press("home")
-        store.first_seq, store.next_seq = 600, 5000
+        store.first, store.next = 600, 5000
         app.widget.table.tick()
         await until(lambda: " 600 " in app.line(1), pilot)
         await pilot.press("down")
@@ -230,7 +230,7 @@ async def test_search_goes_to_hits_in_steps():
     async with app.shown() as pilot:
         await pilot.press("slash", *"=777", "enter")
         await until(lambda: app.widget.table.cursor == 7779, pilot)  # the newest before the end
-        assert "777" in app.line(app.widget.table.cursor - app.widget.table.top + 1)
+        assert "777" in app.line(app.widget.table.cursor - app.widget.table.window.top + 1)
         await pilot.press("N")
         await until(lambda: app.widget.table.cursor == 7778, pilot)
         await pilot.press("n", "n")

@@ -37,7 +37,7 @@ from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
 from tui.app.app import Probewright
-from tui.hosts.control import BorrowedOpening
+from tui.hosts.control import opening_of_fleet
 from tui.opening import Opening
 
 NAMES = ("\x1b]0;title\x07", "\x9b31m", "\u202eevil", "a\nb", "\ud800", "x" * 5_000, "[bold]x[/", "漢字", "", " ")
@@ -181,7 +181,7 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
 def several_hosts(folder: Path, random: Random) -> Iterator[Subject]:
     lan = Lan(FakeHost("web1", behind=10**11), FakeHost("web2.example.com", behind=-(10**9)))
     fleet = Fleet(("web1", "web2.example.com", "ssh://gone"), window=0, opener=lan.open)
-    opening = BorrowedOpening(fleet)
+    opening = opening_of_fleet(fleet)
     opening.start()
     app = Probewright(opening, None, fleet)
     with ExitStack() as stack:

@@ -49,7 +49,7 @@ def _reads(watch: Watch, text: str) -> list[int]:
     chosen = FilteredRows(store, parse_condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
     while chosen.behind:
         chosen.tick(1.0)
-    counts = [_count(store.record(chosen.seq(row))) for row in range(chosen.first, chosen.next)]
+    counts = [_count(store.record(chosen.number(row))) for row in range(chosen.first, chosen.next)]
     return [count for count in counts if count in (INSIDE, OUTSIDE, STAYING)]
 
 

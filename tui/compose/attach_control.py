@@ -60,7 +60,7 @@ class AttachControl:
         """Show an explanation; return False where it is of a target that was left."""
         if event.attaching is not self._explainer:
             return False
-        self._panes.editor.explain(event.about)
+        self._panes.editor.signature.explain(event.about)
         return True
 
     # -- callers ---------------------------------------------------------------------------------------------------
@@ -92,9 +92,9 @@ class AttachControl:
     def code_read(self, event: CodeRead) -> None:
         """Show how much of the code was read."""
         if event.attaching is self._explainer:
-            self._panes.editor.why.searching(event.function, event.share)
+            self._panes.editor.signature.why.searching(event.function, event.share)
 
     def callers_found(self, event: CallersFound) -> None:
         """Show the callers."""
         if event.attaching is self._explainer:
-            self._panes.editor.why.found(event.callers)
+            self._panes.editor.signature.why.found(event.callers)

@@ -32,7 +32,6 @@ from widgets.footer import KeyFooter
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
     from probes.command import Armable
-    from probes.completion.choice import Completions
     from probes.probe import Probe
     from tui.present.first_row import Preview
     from widgets.fields.attach_pane import AttachPane
@@ -54,7 +53,10 @@ class ComposeScreen(Screen[None]):
         self._functions = FunctionList(self._close_lines)
         self._wanted = ""
         """The function that was picked before the target was open."""
-        self.panes = panes = ProbePanes(self, self._complete)
+        self.panes = panes = ProbePanes(
+            self,
+            lambda text, cursor: self.specification.complete(text, cursor),  # noqa: PLW0108 - made after the panes
+        )
         self._attaching = attach = AttachControl(self, panes)
         self._signature = SignatureControl(self, bench, panes, attach)
         self.specification = SpecificationControl(self, bench, panes, self._signature, attach)
@@ -200,9 +202,6 @@ class ComposeScreen(Screen[None]):
             self.specification.read(self.panes.spec.editor.value)
 
     # -- fields and specification ----------------------------------------------------------------------------------
-
-    def _complete(self, text: str, cursor: int) -> Completions:
-        return self.specification.complete(text, cursor)  # which is made after the panes
 
     def _forget_refusal(self) -> None:
         """Remove the notice of why the text before was not armed."""

@@ -190,7 +190,7 @@ class SpecificationControl:
             self.show()
         else:
             self.read(self._panes.spec.shown.text)
-        self._panes.spec.offer_again()  # else Enter takes what was nearest while the name was not known
+        self._panes.spec.completion.offer_again()  # else Enter takes what was nearest while the name was not known
 
     @staticmethod
     def _unfound(shown: Specification) -> bool:
@@ -228,7 +228,7 @@ class SpecificationControl:
         """Show the verdict of the target on a text, where that is still the text."""
         if event.planner is open_planner(self._bench) and event.text is self._asked:
             self._show_typed(event.found)
-            self._panes.spec.offer_again()
+            self._panes.spec.completion.offer_again()
 
     # -- the lines -------------------------------------------------------------------------------------------------
 

@@ -22,22 +22,9 @@ if TYPE_CHECKING:
 
 def show_progress(app: App[None], opening: Opening) -> None:
     """Show the progress of an opening; Stop gives the target up."""
-    from textual import on
-
     from widgets.dialogs.progress import ProgressDialog
 
-    class OpeningDialog(ProgressDialog):
-        def on_mount(self) -> None:
-            self.set_interval(0.1, self._look)
-
-        def _look(self) -> None:
-            self.report(*opening.state)
-
-        @on(ProgressDialog.CancelRequested)
-        def _give_up(self) -> None:
-            opening.cancel.set()
-
-    app.push_screen(OpeningDialog(f"opening {opening.spec}"))
+    app.push_screen(ProgressDialog(f"opening {opening.spec}", lambda: opening.state, opening.cancel.set))
 
 
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:

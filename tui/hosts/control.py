@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
@@ -22,6 +23,7 @@ from tui.present.ways_out import (
 from tui.refresh import TickTimer
 
 if TYPE_CHECKING:
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.connection.planner import Planner
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.host import Host
@@ -182,46 +184,41 @@ class BorrowedTarget:
         """Leave the target open: the host closes it."""
 
 
-class BorrowedOpening(Opening):
-    """Waits until one of several hosts is open, the first of them if it can be had."""
+def opening_of_fleet(fleet: Fleet) -> Opening:
+    """Return a wait until one of several hosts is open, the first of them if it can be had; `wait` returns its
+    connection, under its name.
+    """
+    opening = Opening(fleet.hosts[0].spec, connect=partial(_borrow, fleet))
+    opening.seen = True
+    return opening
 
-    def __init__(self, fleet: Fleet) -> None:
-        super().__init__(fleet.hosts[0].spec)
-        self.seen = True
-        self._fleet = fleet
 
-    def run(self) -> None:
-        """Give the connection of that host, under its name."""
-        from btf.damage import Damage
-        from kernel.connection.kernel_info import KernelInfo
+def _borrow(fleet: Fleet, opening: Opening) -> KernelInfo | None:
+    from btf.damage import Damage
+    from kernel.connection.kernel_info import KernelInfo
 
-        try:
-            host = self._first_open()
-            if host is None or host.watch is None:
-                if not self.cancel.is_set():
-                    raise KernelError("none of the hosts could be opened")
-                return
-            self.spec = host.spec
-            target = cast("Target", BorrowedTarget(host.watch.info.target))
-            info = KernelInfo(target, Damage(is_raised=False))
-            info.warm()
-            self._info = info
-        except KernelError as error:
-            self._error = error
-        except Exception as error:
-            self._error = KernelError(f"unexpected: {error!r}", "this is a defect of probewright; please report it")
-
-    def _first_open(self) -> Host | None:
-        while not self.cancel.is_set():
-            hosts = self._fleet.hosts
-            self.state = (f"opening {len(hosts)} hosts", None)
-            for host in hosts:
-                if host.state in _OPEN:
-                    return host
-                if not host.state.failed and host.state != "cut":
-                    break
-            else:
-                return None
-            self._fleet.wait(0.1)
-            self.cancel.wait(0.05)
+    host = _first_open(fleet, opening)
+    if host is None or host.watch is None:
+        if not opening.cancel.is_set():
+            raise KernelError("none of the hosts could be opened")
         return None
+    opening.spec = host.spec
+    info = KernelInfo(cast("Target", BorrowedTarget(host.watch.info.target)), Damage(is_raised=False))
+    info.warm()
+    return info
+
+
+def _first_open(fleet: Fleet, opening: Opening) -> Host | None:
+    while not opening.cancel.is_set():
+        hosts = fleet.hosts
+        opening.state = (f"opening {len(hosts)} hosts", None)
+        for host in hosts:
+            if host.state in _OPEN:
+                return host
+            if not host.state.failed and host.state != "cut":
+                break
+        else:
+            return None
+        fleet.wait(0.1)
+        opening.cancel.wait(0.05)
+    return None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from events.search.search import SearchStep
+from events.search.search import SearchStep, search_rows
 from events.store.outage_mark import task_text
 from tui.filter.filter import Filter, PassCount
 from tui.present.event_times import wall_clock
@@ -33,7 +31,7 @@ def _own(field: str) -> str:
 
 
 class HostRows:
-    """An `widgets.events.event_rows.EventStore` of all hosts."""
+    """A `widgets.lists.table_rows.ItemSource` of all hosts."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -73,34 +71,30 @@ class HostRows:
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all."""
         every = self._events.next_seq - self._events.first_seq
-        return PassCount(self.next_seq - self.first_seq, every, behind=self._chosen.behind if self._chosen else 0)
+        return PassCount(self.next - self.first, every, behind=self._chosen.behind if self._chosen else 0)
 
     @property
-    def first_seq(self) -> int:
+    def first(self) -> int:
         return self._events.first_seq if self._chosen is None else self._chosen.first
 
     @property
-    def next_seq(self) -> int:
+    def next(self) -> int:
         return self._events.next_seq if self._chosen is None else self._chosen.next
 
-    def record(self, seq: int) -> MergedEvent:
+    def item(self, row: int) -> MergedEvent:
         """Return the event of a row. Raises IndexError where it was dropped."""
-        return self._events.record(seq if self._chosen is None else self._chosen.number(seq))
+        return self._events.record(row if self._chosen is None else self._chosen.number(row))
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> SearchStep:
+    def find(self, text: str, start: int, direction: int = 1, budget: float = 0.01) -> SearchStep:
         """Search what is seen: the host's name, too."""
-        needle, deadline = match.lower(), time.monotonic() + budget
+        wanted, events = text.lower(), self._events
         if self._chosen is None:
-            return self._events.find(lambda event: needle in self._line(event).lower(), start, direction, budget)
-        row = max(start, self.first_seq) if direction > 0 else min(start, self.next_seq - 1)
-        while self.first_seq <= row < self.next_seq:
-            with contextlib.suppress(IndexError):  # its host's store had to drop it
-                if needle in self._line(self.record(row)).lower():
-                    return SearchStep(row, row + direction, True)
-            row += direction
-            if time.monotonic() >= deadline:
-                return SearchStep(None, row, False)
-        return SearchStep(None, row, True)
+            return events.find(lambda event: wanted in self._line(event).lower(), start, direction, budget)
+
+        def has(number: int) -> bool:
+            return wanted in self._line(events.record(number)).lower()
+
+        return search_rows(self._chosen, has, start, direction, budget)
 
     def fields(self) -> tuple[str, ...]:
         """Names of all recorded fields, of all hosts."""
@@ -112,14 +106,14 @@ class HostRows:
 
     def cells(self, event: object) -> Mapping[str, str]:
         """Text by column."""
-        one = cast("MergedEvent", event)  # `record` gives no others
+        one = cast("MergedEvent", event)  # `item` gives no others
         late = " (late)" if one.late else ""
         values = {_own(name): text for name, text in self._values(one).values(one.record)}
         return {**values, "time": wall_clock(one.ts), "host": f"{one.host}{late}"}
 
-    def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:
+    def detail(self, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Title and fields of a row. Raises IndexError where it was dropped."""
-        one = self.record(seq)
+        one = self.item(row)
         title = f"{one.host}  {wall_clock(one.ts)}  {one.event} of {task_text(one.comm, one.pid, one.event)}"
         return title, detail_of(self._events.watch(one.source), one.record)
 

@@ -95,7 +95,7 @@ class HostsScreen(Screen[None]):
             following=table.following,
             new=table.follow.new,
             per_second=sum(paces) if paces else None,
-            shown=max(0, self._shown.next_seq - self._shown.first_seq - table.follow.new),
+            shown=max(0, self._shown.next - self._shown.first - table.follow.new),
             of=self._shown.filtered.of if self._shown.filter.text else 0,
             losses=_together([line.losses for line in lines]),
             views=_VIEWS if self.shows_histograms else (),
@@ -143,15 +143,7 @@ class HostsScreen(Screen[None]):
     def _show_rows(self, fields: tuple[str, ...]) -> None:
         """Show rows in other columns; a table that does not follow keeps its place."""
         table = self._events.table
-        following, cursor, above, left_at = (
-            table.following,
-            table.cursor,
-            table.cursor - table.top,
-            table.follow.left_at,
-        )
-        table.show(self._shown.rows(fields))
-        if not following:
-            table.hold(cursor, above, left_at)
+        table.follower.replace(lambda: table.show(self._shown.rows(fields)))
 
     def names_changed(self) -> None:
         """Show names of tasks that are known only now."""

@@ -32,14 +32,20 @@ class HistogramsTable(ViewTable):
 
     name = "histograms"
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        """Take the watch that `read` reads; None: `tables` are set."""
+        self._watch = watch
         self.tables: list[tuple[HistTable, int, str]] = []
         """Each table with the number of outages and, for several hosts, the host's name."""
 
     @classmethod
     def of_watch(cls, watch: Watch, store: Store, chosen: Filter) -> ViewTable:  # noqa: ARG003 - the kernel counts all
         """Return the table of the probes of a watch."""
-        return _WatchHistograms(watch)
+        return cls(watch)
+
+    def read(self) -> None:
+        if self._watch is not None:
+            self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch.armed)]
 
     @property
     def text(self) -> str:
@@ -77,15 +83,6 @@ class HistogramsTable(ViewTable):
             values = {f"value.{name}": value for name, value in entry["values"].items()}
             yield {**about, "summary": "hist unsure", AMBIGUOUS_KEYS: entry["text"], **values}
         yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS if name in row}}
-
-
-class _WatchHistograms(HistogramsTable):
-    def __init__(self, watch: Watch) -> None:
-        super().__init__()
-        self._watch = watch
-
-    def read(self) -> None:
-        self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch.armed)]
 
 
 def titles_of_key(name: str, modifier: str) -> Sequence[str]:

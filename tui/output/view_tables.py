@@ -16,7 +16,7 @@ from tui.output.view_table import Cells, EventsTable, ViewTable
 from tui.present.call_ends import ends_of
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of
 from tui.present.summary_values import SHOWN, Subject, subjects_of
-from tui.views.calls.model import CallTable
+from tui.views.calls.model import call_table
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -35,14 +35,14 @@ class CallsTable(EventsTable):
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         super().__init__(watch, store, chosen)
-        self._calls = CallTable(watch, store, chosen)
+        self._calls = call_table(watch, store, chosen)
         self._ends = ends_of(watch.known.plans)
         self._source = source_of_rows(watch)
 
     @property
     def behind(self) -> int:
         """Number of rows not yet paired or filtered."""
-        return self._calls.every.calls.behind + self._calls.behind
+        return self._calls.items.behind + self._calls.behind
 
     @property
     def counted(self) -> PassCount:
@@ -59,7 +59,7 @@ class CallsTable(EventsTable):
             if fmt.path in self._ends and fmt.path in there
             for name in source.fields(fmt)
         )
-        calls = self._calls.every.calls
+        calls = self._calls.items.calls
         has_cuts = source.cuts or calls.marks_before(calls.next) > calls.losses
         marks = (*(self._OF_MARKS if has_cuts else ()), *(self._OF_LOSSES if calls.losses else ()))
         return (*self._HEADS, *dict.fromkeys(fields), *marks)
@@ -75,15 +75,17 @@ class CallsTable(EventsTable):
         from events.export.formats.json_lines import json_object
         from tui.views.calls.call_text import object_of_call, object_of_loss
 
+        texts = self._calls.items.texts
         for row in range(self._calls.first, self._calls.next):
             try:
-                entry, leave = self._calls.records(row)
-                if (loss := self._calls.loss(row)) is not None:
+                number = self._calls.number(row)
+                entry, leave = texts.records(number)
+                if (loss := texts.loss(number)) is not None:
                     yield object_of_loss(loss)
                 elif leave is not None and is_mark(leave):
                     yield json_object(self._source, leave)
                 else:
-                    yield object_of_call(self.watch, self._calls.call(row), entry, leave)
+                    yield object_of_call(self.watch, texts.call(number), entry, leave)
             except IndexError:  # its events were dropped meanwhile
                 continue
 

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from widgets.dialogs.pick_list import PickList, PickRows
+from widgets.dialogs.pick_list import PickList
+from widgets.lists.line_list import LineList
 from widgets.spec.spec_editor import left_out
 
 
@@ -21,14 +22,14 @@ class PastedLine(NamedTuple):
     """Triggers to arm it with."""
 
 
-class _Lines(PickRows):
+class _Lines(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Arm all ✓", key_display="enter")]
 
 
 class PastedProbes(PickList):
     """Dialog that returns a number for Enter: arm all accepted lines; None for Escape."""
 
-    ROWS: ClassVar[type[PickRows]] = _Lines
+    ROWS: ClassVar[type[LineList]] = _Lines
 
     def __init__(self, lines: Sequence[PastedLine], without_probe: int) -> None:
         """Set the lines; `without_probe` is the number of comments and empty lines left out."""

@@ -47,7 +47,7 @@ class PickList(Dialog[int]):
     }
     """
 
-    ROWS: ClassVar[type[PickRows]] = PickRows
+    ROWS: ClassVar[type[LineList]] = PickRows
     """Class of the list: its Enter binding is shown at the foot of the screen."""
 
     def __init__(self, question: str, rows: Sequence[str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Button, Static
@@ -17,6 +17,9 @@ from textual.widgets import Button, Static
 from widgets.dialogs.dialog import Dialog
 from widgets.safe_content import safe_content
 from widgets.safe_text import cut, safe
+
+_EVERY: Final = 0.1
+"""Seconds between two looks at the progress."""
 
 
 class ProgressBar(Widget):
@@ -41,19 +44,24 @@ class ProgressBar(Widget):
 
 
 class ProgressDialog(Dialog[None]):
-    """Dialog that shows reports until its owner dismisses it; Escape asks the owner to stop."""
+    """Dialog that shows the progress until its owner dismisses it; Escape asks the owner to stop."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Stop", id="progress.stop", tooltip="Stop it"),
     ]
 
-    class CancelRequested(Message):
-        """Request to stop; the owner undoes what was done by then."""
+    def __init__(self, title: str, state: Callable[[], tuple[str, float | None]], stop: Callable[[], object]) -> None:
+        """Set what is shown.
 
-    def __init__(self, title: str, *, text: str = "") -> None:
+        Args:
+            title: title of the box.
+            state: returns the current step, and the progress from 0 to 1; None: unknown.
+            stop: asks the owner to stop, once; it undoes what was done by then.
+        """
         super().__init__()
-        self._title, self._bar, self._text = title, ProgressBar(), Static(safe_content(text))
-        self._last_text, self._cancelled = text, False
+        self._title, self._bar, self._text = title, ProgressBar(), Static()
+        self._state, self._stop = state, stop
+        self._last_text, self._cancelled = "", False
         self._button = Button("Stop (esc)", compact=True)
         # the dialog may appear while the user types: that Enter must not stop anything
         self._button.can_focus = False
@@ -67,8 +75,13 @@ class ProgressDialog(Dialog[None]):
             with Horizontal(classes="buttons"):
                 yield self._button
 
-    def report(self, text: str, fraction: float | None = None) -> None:
-        """Show the current step, and the progress from 0 to 1 if it is known."""
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self._look()
+        self.set_interval(_EVERY, self._look)
+
+    def _look(self) -> None:
+        text, fraction = self._state()
         if text != self._last_text:
             self._last_text = text
             self._text.update(safe_content(cut(safe(text), 200)))
@@ -80,7 +93,7 @@ class ProgressDialog(Dialog[None]):
             self._cancelled = True
             self._button.label = "stopping"
             self._button.disabled = True
-            self.post_message(self.CancelRequested())
+            self._stop()
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
-from widgets.lists.table_rows import FoundRow
+from widgets.lists.table_rows import FoundRow, ItemSource
 from widgets.number_format import duration
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
@@ -62,28 +62,10 @@ class CallText(NamedTuple):
     """Sequence number of the last event."""
 
 
-class CallSource(Protocol):
-    """Source of calls: rows `first` to `next - 1`."""
-
-    @property
-    def first(self) -> int:
-        """Oldest row in memory."""
-
-    @property
-    def next(self) -> int:
-        """Number of the next row."""
-
-    def call(self, row: int) -> CallText:
-        """Return the texts of a row. Raises IndexError if it was dropped."""
-
-    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """Search for a text for at most `budget` seconds."""
-
-
 class CallRows:
     """Rows of a `TailTable`."""
 
-    def __init__(self, source: CallSource) -> None:
+    def __init__(self, source: ItemSource[CallText]) -> None:
         self.search = ""
         self.stamp: Stamp = kernel_stamp
         self.columns = Columns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
@@ -154,7 +136,7 @@ class CallRows:
 
     def _format(self, row: int) -> tuple[tuple[str, ...], tuple[Piece, ...], bool]:
         try:
-            call = self._source.call(row)
+            call = self._source.item(row)
         except IndexError:
             return ("(dropped)", *("" for _ in self.columns.titles[1:])), (), False
         latency = "" if call.latency is None else duration(call.latency)

@@ -12,7 +12,7 @@ from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.line_paint import HUES
-from widgets.lists.table_rows import FoundRow
+from widgets.lists.table_rows import FoundRow, ItemSource
 from widgets.rows import Piece
 from widgets.safe_text import cut_middle, fit, safe
 
@@ -66,24 +66,6 @@ class Event(Protocol):
         """Path `group/name`."""
 
 
-class EventStore(Protocol):
-    """Source of events (`events.store.store.Store`): rows `first_seq` to `next_seq - 1`."""
-
-    @property
-    def first_seq(self) -> int:
-        """Oldest row in memory."""
-
-    @property
-    def next_seq(self) -> int:
-        """Number of the next row."""
-
-    def record(self, seq: int) -> Event:
-        """Return the event of a row. Raises IndexError if it was dropped."""
-
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> FoundRow:
-        """Search for a text for at most `budget` seconds."""
-
-
 Cells = Callable[[Event], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
 
@@ -92,10 +74,24 @@ class EventRows:
     """Rows of a table of events."""
 
     def __init__(
-        self, store: EventStore, columns: Sequence[EventColumn], cells: Cells, marks: Collection[int] = frozenset()
+        self,
+        source: ItemSource[Event],
+        columns: Sequence[EventColumn],
+        cells: Cells,
+        marks: Collection[int] = frozenset(),
+        *,
+        missing: str = "(dropped)",
     ) -> None:
-        """Set the visible columns, a function for their texts, and the sequence numbers of marked events."""
-        self.store = store
+        """Set what is shown.
+
+        Args:
+            source: the events.
+            columns: visible columns.
+            cells: function for the texts of an event.
+            marks: sequence numbers of marked events.
+            missing: text in place of an event that the source does not have.
+        """
+        self._source = source
         self.search = ""
         self.current = -1
         """Number of the current column; -1: none."""
@@ -110,18 +106,19 @@ class EventRows:
         self.columns = Columns([safe(column.name) for column in columns], least)
         self._visible_columns = tuple(columns)
         self._cells = cells
+        self._missing = missing
         self._marks = marks
         self._texts: dict[int, tuple[str, ...]] = {}
 
     @property
     def first(self) -> int:
         """Oldest row."""
-        return self.store.first_seq
+        return self._source.first
 
     @property
     def next(self) -> int:
         """Number of the next row."""
-        return self.store.next_seq
+        return self._source.next
 
     def forget(self) -> None:
         """Discard formatted rows, after names have changed."""
@@ -133,7 +130,7 @@ class EventRows:
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """Search for a text for at most `budget` seconds."""
-        return self.store.find(text, start, direction, budget)
+        return self._source.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
         """Format rows to be drawn; return True if columns became wider, so that all rows look different."""
@@ -186,10 +183,6 @@ class EventRows:
         blanks = len(cell) - len(cell.lstrip()) if cell.startswith(" ") and not text.startswith(" ") else 0
         return [(max(0, start) + blanks, end + blanks)]
 
-    def missing(self) -> str:
-        """Return the text in place of a row that the store has dropped."""
-        return "(dropped)"
-
     def _texts_of(self, row: int) -> tuple[str, ...]:
         texts = self._texts.get(row)
         if texts is None:
@@ -198,9 +191,9 @@ class EventRows:
 
     def _format(self, row: int) -> tuple[str, ...]:
         try:
-            event = self.store.record(row)
+            event = self._source.item(row)
         except IndexError:
-            return (self.missing(), *("" for _ in self.columns.titles[1:]))
+            return (self._missing, *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
         return tuple(
             safe(self._fixed(event, name) if of_all else values.get(name, ""))

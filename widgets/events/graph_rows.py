@@ -48,8 +48,8 @@ class GraphText(NamedTuple):
     """Sequence number of its first event."""
 
 
-class GraphSource(Protocol):
-    """Source of lines: places `first` to `next - 1`; `GraphTable` requests changes."""
+class GraphTree(Protocol):
+    """Source of lines: places `first` to `next - 1`, which can be folded and selected."""
 
     @property
     def first(self) -> int:
@@ -73,11 +73,25 @@ class GraphSource(Protocol):
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """Search for a text for at most `budget` seconds; a hit is unfolded."""
 
+    # -- each returns the new place of the cursor
+
+    def fold(self, place: int, folded: bool) -> int:
+        """Fold or unfold a line; if it already is, go to its parent, or to its first child."""
+
+    def unfold_to(self, place: int, levels: int) -> int:
+        """Show `levels` levels; 0: all."""
+
+    def only_task(self, place: int) -> int:
+        """Show only the task of a line, or all again."""
+
+    def next_slow(self, place: int, direction: int) -> int | None:
+        """Return the next slow line; None: there is none."""
+
 
 class GraphRows:
     """Rows of a `GraphTable`."""
 
-    def __init__(self, source: GraphSource) -> None:
+    def __init__(self, source: GraphTree) -> None:
         self.search = ""
         self.source = source
         self.stamp: Stamp = kernel_stamp

@@ -60,12 +60,12 @@ class SummaryList(LineList):
     def fill(self, title: str, rows: BarRows | RateRows) -> None:
         """Show other rows; the cursor stays."""
         self._title = title
-        self._rows = rows
+        self.window.rows = rows
         self.rows_changed()
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the title, with the legend for that many columns."""
-        legend = self._rows.legend(columns) if isinstance(self._rows, RateRows) else ""
+        legend = self.rows.legend(columns) if isinstance(self.rows, RateRows) else ""
         return (Piece(fit(f" {safe(self._title)}{legend}", columns)),)
 
 
@@ -108,8 +108,8 @@ class SummaryPanel(Vertical):
             self.of_tasks = of_tasks
             self.row = row
 
-    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.rates = SummaryList("summary-rates")
         self.latencies = SummaryList("summary-latencies")
         self.values = SummaryList("summary-values")

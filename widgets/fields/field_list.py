@@ -186,8 +186,8 @@ class FieldList(LineList):
         elif row is not None and row.parent is not None:
             self.move_to(self._tree.index(row.parent))
 
-    def clicked(self, row: int, column: int) -> None:
-        """Open or close a clicked arrow, tick a clicked box."""
+    def clicked(self, row: int, column: int, times: int) -> None:
+        """Open or close a clicked arrow; tick a clicked box, or a row clicked twice: a mouse arms nothing."""
         rows = self.rows
         if not isinstance(rows, FieldRows):
             return
@@ -197,10 +197,8 @@ class FieldList(LineList):
             (self.action_close if entry.opened else self.action_open)()
         elif arrow + 2 <= column <= arrow + 4:
             self.action_tick()
-
-    def double_clicked(self, row: int) -> None:  # noqa: ARG002 - it is the cursor's
-        """Tick the row; a mouse must not arm by accident."""
-        self.action_tick()
+        if times == 2:
+            self.action_tick()
 
     def _changed(self) -> None:
         rows = self.rows

@@ -24,10 +24,6 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; number of all matches)."""
 
 
-class _NameLine(PickLine):
-    """Line for part of a function's name."""
-
-
 class FunctionList(Vertical):
     """Search line, list, and a line with details of the current row."""
 
@@ -109,7 +105,7 @@ class FunctionList(Vertical):
         super().__init__()
         self._close_first = close_first
         self.border_title = "functions"
-        self._input = _NameLine("part of a name")
+        self._input = PickLine("part of a name")
         self._query = ""
         self._moved = False
         """True if a key chose a row since the text was typed."""
@@ -162,7 +158,7 @@ class FunctionList(Vertical):
         rows, cursor = self._list.rows, self._list.cursor
         if not isinstance(rows, FunctionRows):
             return []
-        seen = self._list.on_screen
+        seen = self._list.window.on_screen
         return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
 
     def focus_search(self) -> None:
@@ -180,7 +176,7 @@ class FunctionList(Vertical):
         if not isinstance(rows, FunctionRows):
             return
         rows.armed = new
-        for row in self._list.on_screen:
+        for row in self._list.window.on_screen:
             name = rows.name(row)
             if (name in old) != (name in new) or old.get(name) != new.get(name):
                 self._list.repaint_row(row)

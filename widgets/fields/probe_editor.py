@@ -1,11 +1,13 @@
-"""The signature pane, edited: each tick, and each other end of the call, makes another `Probe`."""
+"""Editor of one probe: each tick in the signature, and each other end of the call, makes another `Probe`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.message import Message
 
 from probes.completion.type_choice import sensible_types
@@ -19,6 +21,7 @@ from widgets.fields.probe_edits import EVERYTHING, Types
 from widgets.fields.signature import SignatureText
 from widgets.fields.signature_pane import SignaturePane
 from widgets.fields.when_bar import WhenBar
+from widgets.safe_content import safe_content
 
 _KEYS = [
     Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
@@ -44,10 +47,14 @@ _NUMBERS = [
 ]
 
 
-class ProbeEditor(SignaturePane):
+class ProbeEditor(Vertical):
     """Edits one probe; see the module."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS, *_NUMBERS]
+
+    DEFAULT_CSS = """
+    ProbeEditor { background: $surface; }
+    """
 
     class Changed(Message):
         """The user changed the probe."""
@@ -76,15 +83,34 @@ class ProbeEditor(SignaturePane):
         super().__init__()
         self._types = types
         self._parked: tuple[FetchArg, ...] = ()
+        self.signature = SignaturePane(self.tick_of)
+
+    def compose(self) -> ComposeResult:
+        """Yield the signature."""
+        yield self.signature
+
+    @property
+    def probe(self) -> Probe | None:
+        """Edited probe; setting it changes the ticks; None: no function was picked."""
+        return self.signature.probe
+
+    @probe.setter
+    def probe(self, probe: Probe | None) -> None:
+        self.signature.probe = probe
 
     def show(self, signature: SignatureText, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._parked = ()
-        super().show(signature, probe)
+        self.border_title = safe_content(signature.name)
+        self.signature.show(signature, probe)
+
+    def focus_fields(self) -> None:
+        """Put the keyboard into the tree, or into the list in its place."""
+        self.screen.set_focus(self.signature.fields)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Disable actions on fields if nothing can attach; leaving and taking an alternative stay possible."""
-        return action in ("leave", "instead") or not self.nothing_attaches
+        return action in ("leave", "instead") or not self.signature.nothing_attaches
 
     # -- ticking ---------------------------------------------------------------------------------------------------
 
@@ -109,17 +135,17 @@ class ProbeEditor(SignaturePane):
         if probe is None:
             return
         if arg is None:
-            self._say.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
+            self.signature.hint.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
         elif isinstance(arg.expression, ReturnValue) and probe.when is ProbeEnds.ENTRY:
-            self._say.refuse("there is a return value at exit only: x or b")
+            self.signature.hint.refuse("there is a return value at exit only: x or b")
         elif self.tick_of(row).sign == "*":
-            arguments = (root.node.fetcharg for root in self._tree.roots)
+            arguments = (root.node.fetcharg for root in self.signature.field_tree.roots)
             every = [one for one in arguments if one is not None and isinstance(one.expression, Variable)]
             self._edit(probe_edits.all_but(probe, arg, every))
-            self._explain(row)
+            self.signature.describe(row)
         else:
-            self._edit(probe_edits.toggle(probe, arg, [root.node.label for root in self._tree.roots]))
-            self._explain(row)
+            self._edit(probe_edits.toggle(probe, arg, [root.node.label for root in self.signature.field_tree.roots]))
+            self.signature.describe(row)
 
     @on(FieldPane.Found)
     def _found(self, event: FieldPane.Found) -> None:
@@ -132,7 +158,7 @@ class ProbeEditor(SignaturePane):
     def _nothing_found(self, event: FieldPane.NothingFound) -> None:
         event.stop()
         near = f": Tab takes {event.nearest}, ↓ chooses" if event.nearest else ""
-        self._say.refuse(f"no field here has that in its name{near}")
+        self.signature.hint.refuse(f"no field here has that in its name{near}")
 
     @on(FieldList.Ticked)
     def _ticked(self, event: FieldList.Ticked) -> None:
@@ -141,10 +167,10 @@ class ProbeEditor(SignaturePane):
 
     def action_argument(self, number: int) -> None:
         """Tick the N-th argument, wherever the cursor is."""
-        if number <= len(self._tree.roots):
-            self._toggle(self._tree.roots[number - 1])
+        if number <= len(self.signature.field_tree.roots):
+            self._toggle(self.signature.field_tree.roots[number - 1])
         else:
-            self._say.refuse(f"there are {len(self._tree.roots)} to tick here")
+            self.signature.hint.refuse(f"there are {len(self.signature.field_tree.roots)} to tick here")
 
     def action_leave(self) -> None:
         """Back to the functions; what is ticked stays."""
@@ -157,15 +183,15 @@ class ProbeEditor(SignaturePane):
 
     def action_type(self) -> None:
         """Give the ticked field under the cursor its next type."""
-        row = self._pane.list.current
+        row = self.signature.current
         if self.probe is None or row is None or row.node.fetcharg is None:
             return
         if not self.probe.captures(row.node.fetcharg):
-            self._say.refuse("tick it first (space)")
+            self.signature.hint.refuse("tick it first (space)")
             return
         kinds = self._types(row.node.kernel_type, row.node.c_type, row.node.fetcharg.type)
         if len(kinds) < 2:
-            self._say.refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
+            self.signature.hint.refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
         self._edit(probe_edits.retype(self.probe, row.node.fetcharg, kinds))
 
     @on(WhenBar.Chosen)
@@ -175,11 +201,14 @@ class ProbeEditor(SignaturePane):
 
     def action_when(self, value: str) -> None:
         """Move to the other end of the call; what only that end has comes back with it."""
-        if self.probe is None or self._signature is None:
-            return
-        retval = self._signature.retval.fetcharg if self._signature.retval else None
-        moved, self._parked = probe_edits.moved(self.probe, ProbeEnds(value), retval, self._parked)
-        self._edit(moved)
+        if self.probe is not None:
+            retval = self.signature.retval
+            moved, self._parked = probe_edits.moved(self.probe, ProbeEnds(value), retval, self._parked)
+            self._edit(moved)
+
+    def action_instead(self) -> None:
+        """Show what can be taken instead, or the fields again."""
+        self.signature.switch()
 
     @on(FieldList.Arm)
     def _arm(self, event: FieldList.Arm) -> None:
@@ -190,4 +219,4 @@ class ProbeEditor(SignaturePane):
     @on(FieldList.Highlighted)
     def _highlighted(self, event: FieldList.Highlighted) -> None:
         event.stop()
-        self._explain(self._pane.list.current)
+        self.signature.describe(self.signature.current)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -10,6 +10,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from probes.attaching.values import Attachability
+from probes.fetcharg import FetchArg
 from probes.probe import Probe, ProbeEnds
 from widgets.fields.attach_pane import AttachPane
 from widgets.fields.field_hint import FieldHint
@@ -19,7 +20,7 @@ from widgets.fields.field_tree import FieldTree, TreeRow
 from widgets.fields.prototype import Prototype
 from widgets.fields.signature import SignatureText
 from widgets.fields.when_bar import WhenBar
-from widgets.safe_content import safe_content
+from widgets.lists.line_list import LineList
 
 _HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
 
@@ -27,11 +28,10 @@ Its arguments come here, with all that is behind them: tick what to record."""
 
 
 class SignaturePane(Vertical):
-    """Shows one function and the probe on it; whoever inherits edits the probe."""
+    """Shows one function and the probe on it."""
 
     DEFAULT_CSS = """
     SignaturePane {
-        background: $surface;
         & .hint { width: 1fr; height: auto; padding: 1 2; color: $text-muted; }
     }
     """
@@ -41,21 +41,23 @@ class SignaturePane(Vertical):
     mechanism: reactive[str] = reactive("", repaint=False)
     """Mechanism of the probe: `fprobe`, `kprobe`; with the reason where that matters."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick_of: Callable[[TreeRow], Tick]) -> None:
+        """Take the function that returns the sign in front of a field."""
         super().__init__()
+        self._tick_of = tick_of
         self._signature: SignatureText | None = None
         self.nothing_attaches = False
         """True: no probe can attach to this function."""
-        self._tree = FieldTree(())
+        self.field_tree = FieldTree(())
         self._prototype, self._when, self._pane = Prototype(), WhenBar(), FieldPane()
         self.why = AttachPane()
         """Pane in the place of the fields if nothing can attach, or on request."""
-        self._say = FieldHint()
+        self.hint = FieldHint()
         self._hint = Static(_HINT, classes="hint", markup=False)
         self._has_function(False)
 
     def _has_function(self, there: bool) -> None:
-        for widget in (self._prototype, self._when, self._pane, self._say):
+        for widget in (self._prototype, self._when, self._pane, self.hint):
             widget.display = there
         self._hint.display = not there
         self.why.display = False
@@ -67,22 +69,21 @@ class SignaturePane(Vertical):
         yield self._when
         yield self._pane
         yield self.why
-        yield self._say
+        yield self.hint
 
     def show(self, signature: SignatureText, probe: Probe) -> None:
-        """Edit the probe of another function; the cursor is on its first argument."""
+        """Show the probe of another function; the cursor is on its first argument."""
         self._signature = signature
         self.nothing_attaches = False
         self._has_function(True)
         roots = signature.in_order()
-        self._tree = FieldTree(roots)
-        self.border_title = safe_content(signature.name)
+        self.field_tree = FieldTree(roots)
         self._prototype.function, self._prototype.where = signature.name, signature.where
         self._prototype.text = signature.prototype
-        self._pane.show(self._tree, self.tick_of)
+        self._pane.show(self.field_tree, self._tick_of)
         self.probe = probe
         if not roots:
-            self._explain(None)
+            self.describe(None)
         if signature.about is not None:
             self.explain(signature.about)
 
@@ -98,19 +99,20 @@ class SignaturePane(Vertical):
     def _show_why(self, there: bool) -> None:
         focused = self._pane.has_focus_within or self.why.has_focus_within
         self.why.display = there
-        for widget in (self._when, self._pane, self._say):
+        for widget in (self._when, self._pane, self.hint):
             widget.display = not there
         if focused:
-            self.focus_fields()
+            self.screen.set_focus(self.fields)
 
-    def action_instead(self) -> None:
+    def switch(self) -> None:
         """Show what can be taken instead, or the fields again."""
         if self._signature is not None and self._signature.about is not None:
             self._show_why(not self.why.display)
 
-    def focus_fields(self) -> None:
-        """Put the keyboard into the tree, or into what stands in its place."""
-        self.screen.set_focus(self.why.list if self.why.display else self._pane.list)
+    @property
+    def fields(self) -> LineList:
+        """List that takes the keys: the tree, or the list in its place."""
+        return self.why.list if self.why.display else self._pane.list
 
     def watch_probe(self, probe: Probe | None) -> None:
         """Show what is ticked now."""
@@ -121,9 +123,17 @@ class SignaturePane(Vertical):
         """Show how it will attach."""
         self._when.mechanism = mechanism
 
-    @abstractmethod
-    def tick_of(self, row: TreeRow) -> Tick:
-        """Return the sign in front of a field."""
+    @property
+    def current(self) -> TreeRow | None:
+        """Field under the cursor."""
+        return self._pane.list.current
 
-    def _explain(self, row: TreeRow | None) -> None:
-        self._say.explain(row, self._signature.trouble if self._signature else "")
+    @property
+    def retval(self) -> FetchArg | None:
+        """Fetcharg of the return value; None: the function returns nothing that can be recorded."""
+        node = self._signature.retval if self._signature else None
+        return node.fetcharg if node else None
+
+    def describe(self, row: TreeRow | None) -> None:
+        """Say more of a field."""
+        self.hint.explain(row, self._signature.trouble if self._signature else "")

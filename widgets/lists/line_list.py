@@ -13,7 +13,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from widgets.lists.follow_state import FollowState
 from widgets.lists.line_paint import COMPONENTS, LinePainter
+from widgets.lists.row_window import RowWindow
 from widgets.rows import NoRows, Piece, Rows
 
 
@@ -79,12 +81,11 @@ class LineList(ScrollView, can_focus=True):
         rows: Rows | None = None,
         *,
         header: bool = False,
+        follow: FollowState | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self._rows: Rows = rows or NoRows()
-        self._header_lines = int(header)
-        self._origin = self._rows.first
+        self.window = RowWindow(self, rows or NoRows(), int(header), follow)
         self._painter = LinePainter(self)
         self._seen = (1, 1, 0)
         """Columns on the screen, columns of a row and first row, for the picture that is being made."""
@@ -96,40 +97,19 @@ class LineList(ScrollView, can_focus=True):
     @property
     def rows(self) -> Rows:
         """The source; setting one starts at its first row."""
-        return self._rows
+        return self.window.rows
 
     @rows.setter
     def rows(self, rows: Rows) -> None:
-        self._rows = rows
-        self._origin = rows.first
+        self.window.rows, self.window.origin = rows, rows.first
         self.start(rows)
 
     def start(self, rows: Rows) -> None:
         """Show rows from their first one, with the cursor on it."""
         self.set_reactive(LineList.cursor, rows.first)
         self.rows_changed()
-        self.scroll_to(y=0, animate=False, force=True)
+        self.window.scroll_to(rows.first)
         self._tell()
-
-    @property
-    def columns(self) -> int:
-        """Columns on the screen, without the scroll bar."""
-        return max(1, self.scrollable_content_region.width)
-
-    @property
-    def page(self) -> int:
-        """Rows that fit on the screen."""
-        return max(1, self.scrollable_content_region.height - self._header_lines)
-
-    @property
-    def on_screen(self) -> range:
-        """Rows that are seen."""
-        return range(max(self.top, self._rows.first), min(self.top + self.page, self._rows.next))
-
-    @property
-    def top(self) -> int:
-        """Number of the first row on the screen."""
-        return self._origin + self.scroll_offset.y
 
     def header(self, columns: int) -> Iterable[Piece]:  # noqa: ARG002 - for those who have one
         """Return the line above the rows, which does not scroll."""
@@ -139,10 +119,6 @@ class LineList(ScrollView, can_focus=True):
         """Columns a row needs; more than there are makes the list scroll sideways."""
         return 0
 
-    def marked(self, row: int) -> bool:
-        """Return whether a row has the cursor."""
-        return row == self.cursor
-
     def rows_changed(self) -> None:
         """Forget all painted rows and paint again: the source has other rows, or they look different.
 
@@ -151,28 +127,20 @@ class LineList(ScrollView, can_focus=True):
         self._painter.forget()
         self.sync_extent()
         self.refresh()
-        last = max(self._rows.first, self._rows.next - 1)
-        self.cursor = min(max(self.cursor, self._rows.first), last)
+        self.cursor = min(max(self.cursor, self.rows.first), max(self.rows.first, self.rows.next - 1))
 
     def repaint_row(self, row: int) -> None:
         """Repaint one row."""
         self._painter.forget(row)
-        self._refresh_row(row)
+        self.window.refresh_row(row)
 
     def sync_extent(self) -> None:
         """Tell the scroll bar how many rows there are; the row at the top stays where it is."""
-        shift = self._rows.first - self._origin
-        self._origin += shift
-        count = self._rows.next - self._rows.first
-        self.virtual_size = Size(max(self.wanted_columns(), 1), count + self._header_lines)
-        if shift:
-            self.scroll_to(y=max(0, self.scroll_offset.y - shift), animate=False, force=True)
-
-    def show_row(self, row: int) -> None:
-        """Scroll as little as it takes to have the row on the screen."""
-        top = min(max(self.top, row - self.page + 1), row)
-        if top != self.top:
-            self.scroll_to(y=top - self._origin, animate=False, force=True)
+        dropped = self.window.drop()
+        count = self.rows.next - self.rows.first
+        self.virtual_size = Size(max(self.wanted_columns(), 1), count + self.window.header_lines)
+        if dropped:
+            self.window.scroll_to(self.window.top - dropped)
 
     def notify_style_update(self) -> None:
         """Theme or focus changed: every style is another one."""
@@ -181,60 +149,47 @@ class LineList(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Ask once a picture, not at each line: Textual looks a size up from the root of the screen."""
-        columns = self.columns
-        self._seen = columns, max(columns, self.wanted_columns()), self.top
+        columns = self.window.columns
+        self._seen = columns, max(columns, self.wanted_columns()), self.window.top
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Return a line of the screen."""
         columns, width, top = self._seen
-        row = top + y - self._header_lines
-        if y < self._header_lines:
+        row = top + y - self.window.header_lines
+        if y < self.window.header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
         elif self._is_drawn(row):
-            strip = self._painter.row(self._rows, row, width, self.marked(row))
+            strip = self._painter.row(self.rows, row, width, row == self.cursor)
         else:
             return self._painter.blank(columns)
         left = self.scroll_offset.x
         return strip if width == columns else strip.crop(left, left + columns)
 
-    def _has(self, row: int) -> bool:
-        return self._rows.first <= row < self._rows.next
-
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""
-        return self._has(row)
-
-    def _refresh_row(self, row: int) -> None:
-        line = row - self.top
-        if 0 <= line < self.page:
-            self.refresh_line(line + self.scroll_offset.y + self._header_lines)
+        return self.window.has(row)
 
     def on_resize(self) -> None:
         """Keep the cursor in sight when the list becomes smaller."""
-        self.call_after_refresh(self.show_cursor)
+        self.call_after_refresh(lambda: self.window.show_row(self.cursor))
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Repaint the two rows and tell."""
-        self._refresh_row(old)
-        self._refresh_row(new)
+        self.window.refresh_row(old)
+        self.window.refresh_row(new)
         self._tell()
 
     def _tell(self) -> None:
-        if self._has(self.cursor):
+        if self.window.has(self.cursor):
             self.post_message(self.Highlighted(self, self.cursor))
-
-    def show_cursor(self) -> None:
-        """Scroll until the row of the cursor is visible."""
-        if self._has(self.cursor):
-            self.show_row(self.cursor)
 
     def move_to(self, row: int) -> None:
         """Cursor to a row (the nearest one that is there), and have it on the screen."""
-        first, after = self._rows.first, self._rows.next
+        first, after = self.rows.first, self.rows.next
         if first < after:
             self.cursor = min(max(row, first), after - 1)
-            self.show_row(self.cursor)
+            self.window.show_row(self.cursor)
 
     def action_move(self, step: int) -> None:
         """Cursor up or down."""
@@ -242,36 +197,32 @@ class LineList(ScrollView, can_focus=True):
 
     def action_page(self, step: int) -> None:
         """Cursor a screenful up or down."""
-        self.move_to(self.cursor + step * max(1, self.page - 1))
+        self.move_to(self.cursor + step * max(1, self.window.page - 1))
 
     def action_first(self) -> None:
         """Cursor to the first row."""
-        self.move_to(self._rows.first)
+        self.move_to(self.rows.first)
 
     def action_last(self) -> None:
         """Cursor to the last row."""
-        self.move_to(self._rows.next - 1)
+        self.move_to(self.rows.next - 1)
 
     def action_select(self) -> None:
         """Take the row under the cursor."""
-        if self._has(self.cursor):
+        if self.window.has(self.cursor):
             self.post_message(self.Selected(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor on a click; take the row on a double click."""
         offset = event.get_content_offset(self)
-        if offset is None or offset.y < self._header_lines:
+        if offset is None or offset.y < self.window.header_lines:
             return
-        row = self.top + offset.y - self._header_lines
-        if self._has(row):
+        row = self.window.top + offset.y - self.window.header_lines
+        if self.window.has(row):
             self.cursor = row
-            self.clicked(row, offset.x + self.scroll_offset.x)
-            if event.chain == 2:
-                self.double_clicked(row)
+            self.clicked(row, offset.x + self.scroll_offset.x, event.chain)
 
-    def double_clicked(self, row: int) -> None:  # noqa: ARG002 - it is the cursor's
-        """Act on a double click; for lists where that differs from Enter."""
-        self.action_select()
-
-    def clicked(self, row: int, column: int) -> None:
-        """Act on a click on a column; `column` counts from the left edge of the line."""
+    def clicked(self, row: int, column: int, times: int) -> None:  # noqa: ARG002 - the row is the cursor's
+        """Act on a click on a column, counted from the left edge of the line: take the row at the second one."""
+        if times == 2:
+            self.action_select()

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.timer import Timer
 from textual.widgets import Input, Label
 
+from widgets.lists.row_search import RowSearch
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import grouped
-from widgets.safe_content import safe_content
 from widgets.search_line import FindLine
-
-_STEP: Final = 0.012
-"""Seconds that one step of a search may take; between two the screen goes on."""
 
 
 class TablePane(Vertical):
@@ -54,11 +48,9 @@ class TablePane(Vertical):
     ) -> None:
         super().__init__(id=id)
         self.table = TailTable()
-        self.why_none: Callable[[str], str] = lambda _: ""
-        """Says why a text can't be found, where that is known."""
         self._query = FindLine("text, or count > 4096 among events; Enter: the newest before, n next, N before")
         self._found = Label("", classes="found", markup=False)
-        self._step_timer: Timer | None = None
+        self.row_search = RowSearch(self._found)
 
     def compose(self) -> ComposeResult:
         """Yield the table, and below it the search line, hidden until it is asked for."""
@@ -79,7 +71,7 @@ class TablePane(Vertical):
 
     def action_leave(self) -> None:
         """Search nothing more."""
-        self._stop()
+        self.row_search.stop()
         self.remove_class("-searching")
         self._query.value = ""
         self.screen.set_focus(self.table)
@@ -89,14 +81,13 @@ class TablePane(Vertical):
         """Go to the next row with the text."""
         table, text = self.table, self._query.value
         if text and table.rows.next > table.rows.first:
-            self._stop()
-            newest = table.rows.next - 1
-            self._go_on(text, newest if table.following else table.cursor + direction, direction)
+            start = table.rows.next - 1 if table.following else table.cursor + direction
+            self.row_search.start(table, text, start, direction)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._stop()
+        self.row_search.stop()
         self.table.search = event.value
 
     @on(Input.Submitted)
@@ -104,22 +95,3 @@ class TablePane(Vertical):
         event.stop()
         self.screen.set_focus(self.table)
         self.action_hit(-1)
-
-    def _go_on(self, text: str, start: int, direction: int) -> None:
-        found = self.table.find(text, start, direction, _STEP)
-        if not found.done:
-            self._found.update(f"at {grouped(found.next)}")
-            soon = 0.001 if found.next != start else 0.05  # rows that are not there yet can't be searched
-            self._step_timer = self.set_timer(soon, lambda: self._go_on(text, found.next, direction))
-        elif found.seq is None:
-            none = "none before" if direction < 0 else "none after"
-            self._found.update(safe_content(self.why_none(text) or none))
-        else:
-            self._found.update("")
-            self.table.go_to(found.seq)
-
-    def _stop(self) -> None:
-        self._found.update("")
-        if self._step_timer is not None:
-            self._step_timer.stop()
-            self._step_timer = None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from widgets.rows import Piece, Rows
+
+Item_co = TypeVar("Item_co", covariant=True)
 
 
 class FoundRow(Protocol):
@@ -22,6 +24,24 @@ class FoundRow(Protocol):
     @property
     def done(self) -> bool:
         """A row was found, or there are no more."""
+
+
+class ItemSource(Protocol[Item_co]):
+    """Source of the items that stand in rows `first` to `next - 1`."""
+
+    @property
+    def first(self) -> int:
+        """Oldest row in memory."""
+
+    @property
+    def next(self) -> int:
+        """Number of the next row."""
+
+    def item(self, row: int) -> Item_co:
+        """Return the item of a row. Raises IndexError if it was dropped."""
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
+        """Search for a text for at most `budget` seconds."""
 
 
 class TableRows(Rows, Protocol):

@@ -19,9 +19,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from widgets.lists.follow_control import FollowControl
 from widgets.lists.follow_state import FollowState
 from widgets.lists.line_list import LineList
-from widgets.lists.table_rows import EmptyTable, FoundRow, TableRows
+from widgets.lists.table_rows import EmptyTable, TableRows
 from widgets.rows import Piece, Rows
 
 _EXTENT_EVERY: Final = 0.3
@@ -73,26 +74,29 @@ class TailTable(LineList):
 
     def __init__(self, rows: TableRows | None = None, *, following: bool = True) -> None:
         """Take the rows; `following`: show the newest of them."""
-        self._table: TableRows = rows or EmptyTable()
-        self.follow = FollowState(self._table.first, self._table.next, following=following)
+        self.source: TableRows = rows or EmptyTable()
+        """Rows of the table; `show` sets others."""
+        self.follow = FollowState(self.source.first, self.source.next, following=following)
         """Rows as of the last `tick`, and the place that one stopped to follow at."""
         self.turn: Callable[[int], None] | None = None
         """Goes to another column, where one can; else the table scrolls."""
-        super().__init__(self._table, header=True)
-        self._moving = False
+        super().__init__(self.source, header=True, follow=self.follow)
+        self.follower = FollowControl(
+            self, self.follow, lambda: self.post_message(self.Followed(self.following).set_sender(self))
+        )
         self._extent_timer: Timer | None = None
         self._extent_at = 0.0
 
     def on_mount(self) -> None:
         """Tell whether it follows."""
-        self._tell_following()
+        self.post_message(self.Followed(self.following).set_sender(self))
 
     def start(self, rows: Rows) -> None:
         """Follow other rows."""
-        self._moving = True  # to their first row: not the user's doing
+        self.follower.scrolling = True  # to their first row
         super().start(rows)
-        self._moving = False
-        self._resume()
+        self.follower.scrolling = False
+        self.follower.resume()
 
     @property
     def following(self) -> bool:
@@ -101,7 +105,7 @@ class TailTable(LineList):
 
     def tick(self) -> None:
         """Look for news, and paint if there are any."""
-        if not self.follow.see(self._rows.first, self._rows.next):
+        if not self.follow.see(self.rows.first, self.rows.next):
             return
         if self.following:
             self.refresh()
@@ -109,14 +113,9 @@ class TailTable(LineList):
         if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
             self.sync_extent()
         elif self._extent_timer is None:
-            self._extent_timer = self.set_timer(_EXTENT_EVERY, self._late_extent)
+            self._extent_timer = self.set_timer(_EXTENT_EVERY, self.sync_extent)
         else:
             self._extent_timer.reset()
-
-    @property
-    def top(self) -> int:
-        """First row on the screen."""
-        return self.follow.top(self.page) if self.following else super().top
 
     def rows_changed(self) -> None:
         """All rows look different."""
@@ -132,34 +131,28 @@ class TailTable(LineList):
         super().watch_cursor(old, new)
 
     def _is_drawn(self, row: int) -> bool:
-        return super()._is_drawn(row) and not self.follow.is_held_back(row, self.top)
+        return super()._is_drawn(row) and not self.follow.is_held_back(row, self.window.top)
 
     def sync_extent(self) -> None:
         """Tell the scroll bar, without a layout: it is always there."""
         self._extent_at = time.monotonic()
-        shift = self._rows.first - self._origin
-        self._origin += shift
-        size = Size(max(1, self.wanted_columns()), self._rows.next - self._rows.first + self._header_lines)
+        if self._extent_timer is not None:
+            self._extent_timer.stop()
+            self._extent_timer = None
+        window, rows = self.window, self.rows
+        dropped = window.drop()
+        size = Size(max(1, self.wanted_columns()), rows.next - rows.first + window.header_lines)
         if size.width != self.virtual_size.width or not self.is_attached:
             self.virtual_size = size
         else:
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
         if self.following:
-            self._scroll_to_row(self._rows.next - self.page)
-        elif shift:
-            self._scroll_to_row(self._origin + max(0, self.scroll_offset.y - shift))
-            self.cursor = max(self.cursor, self._rows.first)
+            self.follower.scroll_to(rows.next - window.page)
+        elif dropped:
+            self.follower.scroll_to(window.top - dropped)
+            self.cursor = max(self.cursor, rows.first)
             self.refresh()
-
-    def _late_extent(self) -> None:
-        self._extent_timer = None
-        self.sync_extent()
-
-    def _scroll_to_row(self, top: int) -> None:
-        self._moving = True
-        self.scroll_to(y=max(0, top - self._origin), animate=False, force=True)
-        self._moving = False
 
     def on_resize(self) -> None:
         """Stay at the end, or keep the cursor in sight."""
@@ -170,107 +163,74 @@ class TailTable(LineList):
         """Scrolling up by hand ends following; the picture goes on from where it was."""
         super().watch_scroll_y(old_value, new_value)
         # At the end still: the list became higher (a line below it went), nobody scrolled.
-        if self.following and not self._moving and new_value < min(old_value, self.max_scroll_y):
-            self._stop(self.top + round(new_value - old_value))
-
-    def _tell_following(self) -> None:
-        self.post_message(self.Followed(self.following).set_sender(self))
-
-    def _stop(self, top: int) -> None:
-        newest = self.follow.stop()
-        self._tell_following()
-        self.sync_extent()
-        self._scroll_to_row(top)
-        self.cursor = newest
-        self.follow.keeps_room = True
-        self.refresh()
-
-    def _resume(self) -> None:
-        before = self.following
-        self.follow.resume(self._rows.first, self._rows.next)
-        if not before:
-            self._tell_following()
-        self.set_reactive(LineList.cursor, -1)
-        self.sync_extent()
-        self.refresh()
-
-    def hold(self, row: int, above: int, left_at: int) -> None:
-        """Stop to follow with the cursor on a row and so many rows above it; what came from `left_at` on is new."""
-        self.move_to(row)
-        if not self.following:
-            self._scroll_to_row(self.cursor - above)
-            self.follow.hold(self.cursor, left_at)
+        if self.following and not self.follower.scrolling and new_value < min(old_value, self.max_scroll_y):
+            self.follower.stop(self.window.top + round(new_value - old_value))
 
     def action_follow(self) -> None:
         """Hold the picture, or follow."""
         if self.following:
-            self._stop(self.top)
+            self.follower.stand()
         else:
-            self._resume()
+            self.follower.resume()
 
     def move_to(self, row: int) -> None:
         """Cursor to a row, which ends following."""
-        if self.following:
-            self._stop(self.top)
+        self.follower.stand()
         super().move_to(row)
 
     def go_to(self, row: int) -> None:
         """Cursor to a row from afar: with some of what came before it on the screen."""
-        if not self.top <= row < self.top + self.page:
-            super().move_to(row - self.page // 3)
-            super().move_to(row + self.page // 3)
+        window = self.window
+        if not window.top <= row < window.top + window.page:
+            super().move_to(row - window.page // 3)
+            super().move_to(row + window.page // 3)
         self.move_to(row)
 
     def action_move(self, step: int) -> None:
         """Cursor up or down, from the newest row while following."""
-        if self.following:
-            self._stop(self.top)
+        self.follower.stand()
         super().action_move(step)
 
     def action_page(self, step: int) -> None:
         """Cursor a screenful up or down, from the newest row while following."""
-        if self.following:
-            self._stop(self.top)
+        self.follower.stand()
         super().action_page(step)
 
     def action_last(self) -> None:
         """Go to the newest row, and follow."""
-        self._resume()
+        self.follower.resume()
 
-    def clicked(self, row: int, column: int) -> None:  # noqa: ARG002 - any column
+    def clicked(self, row: int, column: int, times: int) -> None:
         """Hold the picture on a click: a row that is read should not scroll away."""
         if self.following:
-            self._stop(self.top)
+            self.follower.stand()
             self.cursor = row
+        super().clicked(row, column, times)
 
     def show(self, rows: TableRows) -> None:
         """Show other rows; follows."""
-        self._table = rows
+        self.source = rows
         rows.search = self.search
         self.rows = rows
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
-        """Take one bounded step of a search for a text."""
-        return self._table.find(text, start, direction, budget)
-
     def names_changed(self) -> None:
         """Tasks got names: format rows anew."""
-        self._table.forget()
+        self.source.forget()
         self._painter.forget()
         self.refresh()
 
     def wanted_columns(self) -> int:
         """Return the width of the columns with the mark of the cursor."""
-        return 1 + self._table.total(self.columns - 1)
+        return 1 + self.source.total(self.window.columns - 1)
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Titles above their columns."""
-        return [Piece(" "), *self._table.header(columns - 1)]
+        return [Piece(" "), *self.source.header(columns - 1)]
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Format what will be seen first: it may need wider columns."""
-        first = max(self.top, self._table.first)
-        if self._table.prepare(first, min(first + self.page, self._table.next)):
+        first = max(self.window.top, self.source.first)
+        if self.source.prepare(first, min(first + self.window.page, self.source.next)):
             self._painter.forget()
             self.refresh()
             self.call_after_refresh(self.sync_extent)
@@ -278,15 +238,15 @@ class TailTable(LineList):
 
     def watch_search(self, search: str) -> None:
         """Highlight it where it is on the screen."""
-        self._table.search = search
+        self.source.search = search
         self._painter.forget()
         self.refresh()
 
     def action_select(self) -> None:
         """Ask for the details of the row under the cursor, or of the newest."""
-        if self.following and self.follow.after > self.follow.first:
-            self._stop(self.top)
-        if self._has(self.cursor):
+        if self.follow.after > self.follow.first:
+            self.follower.stand()
+        if self.window.has(self.cursor):
             self.post_message(self.DetailRequested(self.cursor).set_sender(self))
 
     def action_sideways(self, step: int) -> None:
@@ -295,9 +255,3 @@ class TailTable(LineList):
             self.turn(step)
         else:
             self.scroll_to(x=self.scroll_offset.x + step * _SIDEWAYS, animate=False, force=True)
-
-    def show_columns(self, start: int, after: int) -> None:
-        """Scroll until some columns of the rows are visible, as far as they fit."""
-        left = self.scroll_offset.x
-        left = min(max(left, after + 1 - self.columns), start)
-        self.scroll_to(x=max(0, left), animate=False, force=True)

@@ -1,15 +1,16 @@
-"""The part of the specification pane that completes: what may stand at the cursor, in a list over the text."""
+"""Text of a specification that completes: what may stand at the cursor, in a list over the text."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.geometry import Offset
+from textual.widget import Widget
 
 from probes.completion.choice import Completion, Completions
 from widgets.spec.completion_list import CompletionList
@@ -22,7 +23,7 @@ Complete = Callable[[str, int], Completions]
 
 
 class CompletingPane(Vertical):
-    """A text with its completions; whoever inherits places `editor` and `found_list`."""
+    """Editor with its completions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -55,20 +56,40 @@ class CompletingPane(Vertical):
         ),
     ]
 
-    def __init__(self, complete: Complete) -> None:
+    DEFAULT_CSS = """
+    CompletingPane { height: auto; }
+    """
+
+    def __init__(self, complete: Complete, put_right: Callable[[], bool], pane: Widget, below: Widget) -> None:
+        """Take the parts that differ.
+
+        Args:
+            complete: returns the completions at a place of the text.
+            put_right: puts the suggestion for a text that is refused in its place; returns False if there is none.
+            pane: widget that the list stands above.
+            below: widget below the text.
+        """
         super().__init__()
-        self.complete = complete
-        """Function that returns the completions at a place of the text."""
+        self._complete = complete
+        self._put_right = put_right
+        self._pane = pane
+        self._below = below
         self.editor = SpecEditor(self.press)
         self.found_list = CompletionList()
         self._offered: TextState | None = None
         self._took = False
 
+    def compose(self) -> ComposeResult:
+        """Yield the text, the widget below it, and the completions."""
+        yield self.editor
+        yield self._below
+        yield self.found_list
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Completions are taken and chosen while the text has the keyboard."""
         if action == "take":
             return self.found_list.opened and bool(self.found_list.found.items)
-        return self.editor.has_focus if action in ("choose", "offer", "page") else True
+        return self.editor.has_focus if action in ("choose", "offer") else True
 
     def offer_again(self) -> None:
         """More is known now: look again what may stand at the cursor."""
@@ -84,7 +105,7 @@ class CompletingPane(Vertical):
             return
         state = editor.state
         kept = self.found_list.chosen if self.found_list.picked and state == self._offered else None
-        found = self.complete(state.text, state.cursor)
+        found = self._complete(state.text, state.cursor)
         self._offered, editor.unseen = state, False
         if not found.items and not found.note:
             self.close_list()
@@ -93,12 +114,12 @@ class CompletingPane(Vertical):
         self._tell()
 
     def _anchor(self, place: int) -> Offset:
-        """Return the cell of the pane's upper edge that is above a place of the text."""
+        """Return the cell of the outer pane's upper edge that is above a place of the text."""
         editor = self.editor
-        return Offset(editor.content_region.x + editor.cell_of(place).x, self.region.y)
+        return Offset(editor.content_region.x + editor.cell_of(place).x, self._pane.region.y)
 
-    def on_resize(self) -> None:
-        """Move the list above the pane, which may have grown by a verdict."""
+    def place_list(self) -> None:
+        """Move the list above the outer pane, which may have grown by a verdict."""
         if self.found_list.opened:
             self.found_list.place(self._anchor(self.found_list.found.start))
 
@@ -110,9 +131,9 @@ class CompletingPane(Vertical):
         elif step > 0:
             self.action_offer()
 
-    def action_page(self, step: int) -> None:
+    def page(self, step: int) -> None:
         """Farther up or down in the list."""
-        self.found_list.pick(step * max(1, self.found_list.page - 1))
+        self.found_list.pick(step * max(1, self.found_list.window.page - 1))
         self._tell()
 
     def action_take(self) -> None:
@@ -133,7 +154,7 @@ class CompletingPane(Vertical):
         if (key == "enter" and self.found_list.picked) or (key == "tab" and self.found_list.found.items):
             self.action_take()
             return True
-        if key == "tab" and self.put_right():
+        if key == "tab" and self._put_right():
             return True
         if key == "tab" and self.editor.value:  # what is typed next is for the text, not for what Tab would lead to
             self._say_nothing_follows()
@@ -143,10 +164,6 @@ class CompletingPane(Vertical):
             return False
         act(self)
         return True
-
-    @abstractmethod
-    def put_right(self) -> bool:
-        """Put the suggestion for a text that is refused in its place; False: there is none."""
 
     def _say_nothing_follows(self) -> None:
         state = self.editor.state
@@ -190,8 +207,8 @@ class CompletingPane(Vertical):
 _LIST_KEYS: Mapping[str, Callable[[CompletingPane], None]] = {
     "up": lambda pane: pane.action_choose(-1),
     "down": lambda pane: pane.action_choose(1),
-    "pageup": lambda pane: pane.action_page(-1),
-    "pagedown": lambda pane: pane.action_page(1),
+    "pageup": lambda pane: pane.page(-1),
+    "pagedown": lambda pane: pane.page(1),
     "escape": CompletingPane.close_list,
 }
 """Actions of keys while the list is open."""

@@ -181,6 +181,6 @@ class CompletionList(LineList, can_focus=False):
         """Take the clicked item."""
         event.stop()
         offset = event.get_content_offset(self)
-        row = -1 if offset is None else self.top + offset.y
+        row = -1 if offset is None else self.window.top + offset.y
         if 0 <= row < len(self.found.items):
             self.post_message(self.Taken(self.found.items[row]))

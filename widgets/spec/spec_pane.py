@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
@@ -20,7 +20,7 @@ from widgets.spec.layout import Specification, column_in
 from widgets.spec.lowered_lines import LoweredLines
 
 
-class SpecPane(CompletingPane):
+class SpecPane(Vertical):
     """Shows a `Specification` and edits its text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,8 +71,12 @@ class SpecPane(CompletingPane):
             """The pane."""
             return self._control
 
-    class FilterChanged(Edited):
+    class FilterChanged(Message):
         """The user wants another filter; empty: none."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class ArmRequested(Message):
         """Request to arm the specification."""
@@ -88,18 +92,27 @@ class SpecPane(CompletingPane):
         *,
         complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
     ) -> None:
-        super().__init__(complete)
+        super().__init__()
         self.border_title = "specification"
         self._tail, self._filter = LoweredLines(), SearchLine("count > 4096")
-        self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
+        self.completion = CompletingPane(complete, self._put_right, self, self._tail)
+        self.editor = self.completion.editor
+        self._lines = VerticalScroll(self.completion, can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """Yield the text with its verdict, the lines below, the filter, and the completions."""
+        """Yield the text with its verdict, the lines below, and the filter."""
         yield self._lines
         with Horizontal():
             yield Label("filter ", classes="prompt", markup=False)
             yield self._filter
-        yield self.found_list
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Allow pages while the text has the keyboard."""
+        return self.editor.has_focus if action == "page" else True
+
+    def on_resize(self) -> None:
+        """Keep the completions above the pane."""
+        self.completion.place_list()
 
     def show(self, shown: Specification) -> None:
         """Show another text, with what is told of it."""
@@ -132,18 +145,18 @@ class SpecPane(CompletingPane):
         self.screen.set_focus(self.editor)
         self.editor.cursor_position = len(self.editor.value)
         if not self.editor.value:
-            self.action_offer()
+            self.completion.action_offer()
 
     def action_page(self, step: int) -> None:
         """Farther up or down, in the list or in the lines."""
-        if self.found_list.opened:
-            super().action_page(step)
+        if self.completion.found_list.opened:
+            self.completion.page(step)
         elif step < 0:
             self._lines.scroll_page_up(animate=False)
         else:
             self._lines.scroll_page_down(animate=False)
 
-    def put_right(self) -> bool:
+    def _put_right(self) -> bool:
         """Put the suggested name in the place of the wrong one, else the text that was put right."""
         verdict, text = self.shown.verdict, self.editor.value
         error = verdict.error if verdict is not None else None
@@ -167,18 +180,18 @@ class SpecPane(CompletingPane):
         event.stop()
         if event.input is self.editor:
             self.post_message(self.Edited(self, event.value))
-            self.see()
+            self.completion.see()
 
     @on(Input.Submitted)
     def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
         if event.input is self.editor:
-            self.close_list()
+            self.completion.close_list()
             self.post_message(self.ArmRequested())
             return
         text = collapsed(event.value)
         if text != self.shown.filter:
-            self.post_message(self.FilterChanged(self, text))
+            self.post_message(self.FilterChanged(text))
         self._leave()
 
     # -- the filter ------------------------------------------------------------------------------------------------
@@ -191,8 +204,8 @@ class SpecPane(CompletingPane):
 
     def action_leave(self) -> None:
         """Close the list, or the lines; else leave the filter as it was before, or the text as it is."""
-        if self.found_list.opened:
-            self.close_list()
+        if self.completion.found_list.opened:
+            self.completion.close_list()
             return
         if self.lowered and not self.has_class("-filtering"):
             self.action_lowered()

@@ -21,7 +21,7 @@ from events.losses import Loss
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
-from tui.views.calls.call_text import CallTexts
+from tui.views.calls.model import CallItems
 from widgets.events.call_rows import CallText, CallValue
 
 HEADER = HeaderPage()
@@ -431,7 +431,8 @@ def test_a_search_passes_calls_whose_events_are_gone() -> None:
     """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
     watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
-    shown = CallTexts(watching, store)
+    items = CallItems(watching, store)
+    shown = items.texts
     shown.calls.use(ENDS)
     data = b"".join(event(_record(5, number, frame, 0), 10) for number, frame in ((2, 64), (0, 0)))
     store.feed(Batch((Chunk(0, page(10, data, HEADER)),), drained=True))
@@ -441,8 +442,8 @@ def test_a_search_passes_calls_whose_events_are_gone() -> None:
     shown.calls.tick()
     assert shown.calls.call(shown.next - 2) == Call(1, None, UnpairedReason.NO_EXIT)
     shown._columns = dict.fromkeys(ENDS, ("vfs_read", {}))
-    assert shown.find("vfs_re", shown.next - 2, 1, 1.0).seq == shown.next - 1
-    assert shown.find("nothing", shown.next - 1, -1, 60.0).done
+    assert items.find("vfs_re", items, shown.next - 2, 1, 1.0).seq == shown.next - 1
+    assert items.find("nothing", items, shown.next - 1, -1, 60.0).done
 
 
 def test_what_was_lost_is_known_for_as_long_as_a_call_is_open() -> None:
@@ -468,8 +469,8 @@ def test_values_are_found_as_they_are_shown(text: str, monkeypatch: pytest.Monke
         CallValue("count", "4096", "4096"),
         CallValue("name", "a", None),
     )
-    shown = CallTexts(SimpleNamespace(), Store(Decoder(dict(FORMATS), HEADER)))
+    shown = CallItems(SimpleNamespace(), Store(Decoder(dict(FORMATS), HEADER)))
     monkeypatch.setattr(shown, "calls", SimpleNamespace(first=0, next=1))
-    monkeypatch.setattr(shown, "call", lambda _: CallText(0, "cat-5", "vfs_read", 1, "512", False, values))
-    assert shown.find(text, 0, 1, 1.0).seq == 0
-    assert shown.find("fd  ", 0, 1, 1.0).seq is None
+    monkeypatch.setattr(shown.texts, "call", lambda _: CallText(0, "cat-5", "vfs_read", 1, "512", False, values))
+    assert shown.find(text, shown, 0, 1, 1.0).seq == 0
+    assert shown.find("fd  ", shown, 0, 1, 1.0).seq is None

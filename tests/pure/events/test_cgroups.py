@@ -225,7 +225,7 @@ def test_a_condition_goes_by_what_came_before_each_event() -> None:
     }.items():
         chosen = FilteredRows(store, parse_condition(text, {}, store.comm, store.cgroups))
         chosen.tick(1.0)
-        assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == seqs, text
+        assert [chosen.number(row) for row in range(chosen.first, chosen.next)] == seqs, text
     assert 99 in store.cgroups.unknown
 
 

@@ -21,7 +21,7 @@ from events.record import Record
 from events.search.comparison import TextComparison
 from events.search.condition_parser import ConditionError, condition_error, parse_condition, quote_value
 from events.search.field_kinds import ValueKind, value_kinds
-from events.search.filtered_rows import AllRows, FilteredRows
+from events.search.filtered_rows import FilteredRows
 from events.search.sorted_rows import sort_rows
 from events.store.store import Store
 from tests.events_data import entry, event, page
@@ -217,12 +217,12 @@ def test_a_selection_is_found_as_events_come():
     chosen = FilteredRows(whole, parse_condition("f5 < 0", FIELDS, whole.comm))
     assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
     chosen.tick(60)
-    assert [chosen.seq(row) for row in range(chosen.first, chosen.next)] == rows
+    assert [chosen.number(row) for row in range(chosen.first, chosen.next)] == rows
     assert not chosen.behind
     for seq, row in itertools.product((0, rows[3], rows[3] + 1, rows[-1], len(whole)), range(1)):
         assert chosen.at(seq) + row == sum(one < seq for one in rows)
     with pytest.raises(IndexError):
-        chosen.seq(chosen.next)
+        chosen.number(chosen.next)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,7 @@ def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
 @pytest.mark.parametrize("field", ["f5", "f10", "time", "cpu", "task", "event", "nosuch"])
 def test_order(field, descending):
     store = made_store()
-    found = sort_rows(store, AllRows(store), field, descending)
-    seqs = [found.seq(row) for row in range(found.next)]
+    seqs = sort_rows(store, range(len(store)), field, descending)
     assert sorted(seqs) == list(range(len(store)))
 
     def key(record: Record):
@@ -277,8 +276,8 @@ def test_order_of_a_selection_is_of_the_selection(field):
     store = made_store()
     chosen = FilteredRows(store, parse_condition("f5 < 0", FIELDS, store.comm))
     chosen.tick(60)
-    found = sort_rows(store, chosen, field)
-    assert sorted(found.seq(row) for row in range(found.next)) == [chosen.seq(row) for row in range(chosen.next)]
+    rows = [chosen.number(row) for row in range(chosen.next)]
+    assert sorted(sort_rows(store, rows, field)) == rows
 
 
 def test_order_of_events_that_came_as_text():
@@ -289,7 +288,7 @@ def test_order_of_events_that_came_as_text():
     store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
     chosen = FilteredRows(store, parse_condition("pid > 2", {}, store.comm))
     chosen.tick(60)
-    found = sort_rows(store, chosen, "cpu")
-    records = [store.record(found.seq(row)) for row in range(found.next)]
+    rows = [chosen.number(row) for row in range(chosen.next)]
+    records = [store.record(seq) for seq in sort_rows(store, rows, "cpu")]
     assert [record.cpu for record in records] == sorted(pid % 3 for pid in range(3, 8))
     assert [record.pid for record in records] == sorted(range(3, 8), key=lambda pid: pid % 3)

@@ -68,7 +68,7 @@ def test_a_condition_takes_the_name_on_the_screen_and_the_kernels_own(text, hold
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_synthetic_event_has_its_own_name_in_the_table(columns):
     event = SimpleNamespace(seq=0, ts=0, cpu=1, pid=7, comm="cat", event="synthetic/pw_136_cv__slow_open")
-    store = SimpleNamespace(first_seq=0, next_seq=1, record=lambda row: event)
+    store = SimpleNamespace(first=0, next=1, item=lambda row: event)
     rows = EventRows(store, (EventColumn("time", of_all=True), EventColumn("event", of_all=True)), lambda event: {})
     rows.prepare(0, 1)
     text = "".join(piece.text for piece in rows.pieces(0, columns))

@@ -15,7 +15,7 @@ from events.format import EventFormat, HeaderPage
 from events.names.kallsyms import Symbols
 from events.search.condition_parser import parse_condition
 from events.search.field_kinds import ValueKind
-from events.search.filtered_rows import AllRows, FilteredRows
+from events.search.filtered_rows import FilteredRows
 from events.search.find import find
 from events.search.sorted_rows import sort_rows
 from events.stacks.addresses import stack_event_addresses
@@ -203,8 +203,8 @@ def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
     store = fed(*written, Written(PLAIN, 4, 5, 0), Written(STACK, 9, 5, 2))
     selected = FilteredRows(store, parse_condition("who < 4", {"who": ValueKind.NUMBER}, store.comm, store.cgroups))
     selected.tick(1.0)
-    assert (selected.next - selected.first, selected.of, AllRows(store).next) == (3, 5, 5)
-    assert [len(store.record(selected.seq(row)).stacks) for row in range(3)] == [1, 1, 1]
+    assert (selected.next - selected.first, selected.of, store.next_seq) == (3, 5, 5)
+    assert [len(store.record(selected.number(row)).stacks) for row in range(3)] == [1, 1, 1]
     summary = Summary(store)
     summary.tick(10.0)
     counted = {CARRIER.path: 3, PLAIN.path: 1, STACK.path: 1}
@@ -216,7 +216,7 @@ def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
         hits.append(found.seq)
         seq = found.next
     assert hits == [4]
-    assert len(sort_rows(store, AllRows(store), "who")._seqs) == 5
+    assert len(sort_rows(store, range(store.next_seq), "who")) == 5
 
 
 def test_stacks_take_memory_that_is_counted_and_goes_with_their_events():

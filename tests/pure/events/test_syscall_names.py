@@ -33,7 +33,7 @@ from tests.syscall_recording import AROUND, EXIT, call_recording
 from tui.__main__ import main
 from tui.present.status import detail_of
 from tui.present.summary_values import values_of
-from tui.views.events.model import EventTable
+from tui.views.events.model import event_table
 
 MACHINES = ("x86_64", "aarch64", "riscv64", "s390x", "i686")
 whole_btf = cache(lambda: Btf.load(stored("btf-7.2")))
@@ -143,8 +143,8 @@ def watch(recording):
 
 
 def test_events_their_details_and_searches_have_the_name(watch):
-    store, shown = watch.store, EventTable(watch, watch.store)
-    rows = [shown.cells(store.record(row)) for row in range(store.first_seq, store.next_seq)]
+    store, shown = watch.store, event_table(watch, watch.store)
+    rows = [shown.items.cells(store.record(row)) for row in range(store.first_seq, store.next_seq)]
     assert [row["id"] for row in rows[:-1]] == ["56 openat", "56 openat", "57 close", "-1", "1073741880", "9999"]
     assert rows[-1]["__syscall_nr"] == "56 openat"
     assert {one.name: one.value for one in detail_of(watch, store.record(0))}["id"] == "56 openat"

@@ -21,8 +21,9 @@ from tests.pure.tui.test_own_names import OWN, WAKEUP
 from tests.steps import at_most
 from tui.filter import filter as filters
 from tui.views.calls.call_text import note_of_calls
-from tui.views.calls.model import CallTable
-from tui.views.events.model import EventTable
+from tui.views.calls.model import CallItems, call_table
+from tui.views.events.model import EventItems, event_table
+from tui.views.filtered_table import FilteredTable
 from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 
@@ -46,21 +47,21 @@ def store() -> Store:
 
 
 @pytest.fixture
-def shown(store, monkeypatch) -> EventTable:
+def shown(store, monkeypatch) -> FilteredTable[EventItems]:
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: OWN)
-    return EventTable(SimpleNamespace(known=None), store)
+    return event_table(SimpleNamespace(known=None), store)
 
 
 @pytest.mark.parametrize("chosen", ["", "cpu == 1"])
 def test_a_search_that_was_overtaken_goes_on_with_the_oldest_row(store, shown, chosen):
     shown.choose(chosen)
     shown.tick(60)
-    at = shown.first_seq + 5
+    at = shown.first + 5
     feed(store, 10_000, 30_000)
     shown.tick(60)
-    assert shown.first_seq > at, "what it stands at was dropped"
-    found = shown.find(f"time == {shown.record(shown.first_seq + 3).values['time']}", at, 1, 60)
-    assert found.seq == shown.first_seq + 3
+    assert shown.first > at, "what it stands at was dropped"
+    found = shown.find(f"time == {shown.item(shown.first + 3).values['time']}", at, 1, 60)
+    assert found.seq == shown.first + 3
 
 
 @pytest.mark.parametrize("chosen", ["", "cpu == 1"])
@@ -68,11 +69,11 @@ def test_an_event_that_was_dropped_has_no_row(store, shown, chosen):
     shown.choose(chosen)
     shown.tick(60)
     seq = store.first_seq + 5
-    assert shown.row(seq) is not None
+    assert shown.row_of(seq) is not None
     feed(store, 10_000, 30_000)
     shown.tick(60)
-    assert store.first_seq > seq and shown.row(seq) is None
-    assert shown.row(store.first_seq) == shown.first_seq
+    assert store.first_seq > seq and shown.row_of(seq) is None
+    assert shown.row_of(store.first_seq) == shown.first
 
 
 def test_few_events_at_each_look_are_few_pieces():
@@ -82,14 +83,14 @@ def test_few_events_at_each_look_are_few_pieces():
         feed(store, n, 1)
         chosen.tick(0.0)
     assert len(chosen._kept._pieces) == len(chosen._kept._begins) == 3
-    assert [chosen.seq(row) for row in range(chosen.next)] == list(range(2500))
+    assert [chosen.number(row) for row in range(chosen.next)] == list(range(2500))
     assert [chosen.at(seq) for seq in (0, 1023, 1024, 2499, 2500)] == [0, 1023, 1024, 2499, 2500]
 
 
 @functools.cache
-def calls() -> CallTable:
+def calls() -> FilteredTable[CallItems]:
     watch, events, _ = on_recording()
-    found = CallTable(watch, events.store)
+    found = call_table(watch, events.store)
     while found.tick(60):
         pass
     return found
@@ -100,10 +101,10 @@ def test_the_call_at_a_time(text):
     found = calls()
     found.choose(text)
     found.tick(60)
-    store = found.every.calls._store
+    store = found.items.calls._store
     ends = [
         max(store.row(one).ts for one in (call.entry, call.exit) if one is not None)
-        for call in map(found.every.calls.call, (found._row(row) for row in range(found.first, found.next)))
+        for call in map(found.items.calls.call, (found.number(row) for row in range(found.first, found.next)))
     ]
     stamps = [store.row(seq).ts for seq in range(store.first_seq, store.next_seq, 97)]
     for ts in (0, *stamps, stamps[-1] + 10**12):
@@ -118,7 +119,7 @@ def test_a_condition_on_a_field_that_went_is_kept_when_tasks_get_names(monkeypat
     found.choose("count > 100 && comm == nobody")
     found.tick(60)
     assert found.counts[0] == 0
-    store = found.every.calls._store
+    store = found.items.calls._store
     pid = store.record(store.first_seq).pid
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: {})
     monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, pid: "nobody"})

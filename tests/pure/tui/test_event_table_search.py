@@ -22,13 +22,14 @@ from kernel.watch.watch import Watch
 from probes.plans.plan import titles_of
 from tests.pure.events.test_export_calls import stack_record
 from tui.present.status import detail_of, fields_of, losses_of
-from tui.views.events.model import EventTable
+from tui.views.events.model import EventItems, event_table
+from tui.views.filtered_table import FilteredTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
 from widgets.events.values import LossTotals
 
 
 @functools.cache
-def shown() -> tuple[Watch, EventTable, list[str]]:
+def shown() -> tuple[Watch, FilteredTable[EventItems], list[str]]:
     watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "shipped"))))
     watch.begin()
     while not watch.ended:
@@ -36,24 +37,26 @@ def shown() -> tuple[Watch, EventTable, list[str]]:
     store = watch.store
     assert store is not None
     rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
-    return watch, EventTable(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+    return watch, event_table(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
 
 
 def test_lines_have_what_the_cells_have():
     _, events, lines = shown()
-    for seq, line in enumerate(lines[:300], events.first_seq):
-        assert line.endswith(" ".join(f"{name}={text}" for name, text in events.cells(events.record(seq)).items()))
+    for seq, line in enumerate(lines[:300], events.first):
+        assert line.endswith(
+            " ".join(f"{name}={text}" for name, text in events.items.cells(events.item(seq)).items())
+        )
 
 
 @pytest.mark.parametrize("marked", [frozenset(), frozenset({3, 4})])
 def test_times_are_whole_at_every_width_also_those_of_marked_events(marked):
     watch, events, _ = shown()
     columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
-    rows = EventRows(events, columns, events.cells, marked)
+    rows = EventRows(events, columns, events.items.cells, marked)
     rows.prepare(0, 30)
     for width in range(30, 160):
         for row in range(30):
-            time = MARK * (row in marked) + seconds(events.record(row).ts)
+            time = MARK * (row in marked) + seconds(events.item(row).ts)
             assert "".join(piece.text for piece in rows.pieces(row, width)).lstrip().startswith(f"{time} ")
 
 
@@ -70,7 +73,7 @@ def test_no_row_is_missed():
     watch, events, lines = shown()
     assert watch.store is not None
     rng = random.Random(5)
-    columns = watch.store.columns(events.first_seq, events.first_seq + len(lines))
+    columns = watch.store.columns(events.first, events.first + len(lines))
     for _ in range(60):
         line = rng.choice(lines)
         start = rng.randrange(len(line))
@@ -85,18 +88,18 @@ def test_no_row_is_missed():
 @pytest.mark.parametrize("text", ["count > 512", "f_pos<1024", "dfd==-100"])
 def test_comparisons_find_numbers(text):
     _, events, _ = shown()
-    found = events.find(text, events.first_seq, budget=60)
+    found = events.find(text, events.first, budget=60)
     name = text.split("<")[0].split(">")[0].split("=")[0].strip()
-    values = [events.record(seq).values.get(name) for seq in range(events.first_seq, events.next_seq)]
+    values = [events.item(seq).values.get(name) for seq in range(events.first, events.next)]
     holds = {"count > 512": lambda v: v > 512, "f_pos<1024": lambda v: v < 1024, "dfd==-100": lambda v: v == -100}[
         text
     ]
-    assert found.seq == next(n for n, v in enumerate(values, events.first_seq) if isinstance(v, int) and holds(v))
+    assert found.seq == next(n for n, v in enumerate(values, events.first) if isinstance(v, int) and holds(v))
 
 
 def test_a_comparison_with_no_such_field_is_a_text():
     _, events, _ = shown()
-    assert events.find("nosuch > 1", events.first_seq, budget=60).seq is None
+    assert events.find("nosuch > 1", events.first, budget=60).seq is None
 
 
 def test_losses_that_only_the_events_tell_of_are_told():
@@ -121,7 +124,7 @@ def test_several_probes_of_one_function_are_told_apart():
 
 def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():
     watch, events, _ = shown()
-    record = events.record(events.first_seq)
+    record = events.item(events.first)
     before = [field.name for field in detail_of(watch, record)]
     events.store.cgroups.know({record.pid: TaskCgroup("/web")}, 0)
     fields = {field.name: field.value for field in detail_of(watch, record)}

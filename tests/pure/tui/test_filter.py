@@ -35,8 +35,8 @@ from tui.filter.completion import CandidateValue, complete_filter, values_seen
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import ends_of
-from tui.views.calls.model import CallTable
-from tui.views.events.model import EventTable
+from tui.views.calls.model import call_table
+from tui.views.events.model import event_table
 from tui.views.graph.hot_spots import HotSpots
 from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
@@ -60,10 +60,10 @@ def recording():
     while not watch.ended:
         watch.tick()
     store = watch.store
-    calls = CallTable(watch, store)
+    calls = call_table(watch, store)
     while calls.tick(60):
         pass
-    numbers = calls.every.calls.numbers(calls.first, calls.next)
+    numbers = calls.items.calls.numbers(calls.first, calls.next)
     pairs = [pair[:3] for pair in zip(*(column.tolist() for column in numbers), strict=True) if pair[3]]
     return watch, store, [store.record(seq) for seq in range(len(store))], pairs
 
@@ -133,10 +133,10 @@ def test_every_view_shows_the_same_events(text):
     wanted = wanted_events(text)
     chosen = Filter()
     chosen.choose(text, watch)
-    events = EventTable(watch, store, chosen)
+    events = event_table(watch, store, chosen)
     while events.tick(60):
         pass
-    assert {events.record(row).seq for row in range(events.first_seq, events.next_seq)} == wanted
+    assert {events.item(row).seq for row in range(events.first, events.next)} == wanted
     assert events.counts == (len(wanted), len(records))
     selected = chosen.of(watch, store)
     assert {record.seq for record in records if selected.passes(record.seq)} == wanted
@@ -153,10 +153,10 @@ def test_every_view_shows_the_same_events(text):
 
     shown_pairs = [pair for pair in pairs if {pair[0], pair[1]} & wanted]
     assert summary.pairs == len(shown_pairs)
-    calls = CallTable(watch, store, chosen)
+    calls = call_table(watch, store, chosen)
     while calls.tick(60):
         pass
-    ends = [calls.every.calls.call(calls._row(row)) for row in range(calls.first, calls.next)]
+    ends = [calls.items.calls.call(calls.number(row)) for row in range(calls.first, calls.next)]
     assert all({one.entry, one.exit} & wanted for one in ends)
     assert [(one.entry, one.exit) for one in ends if one.alone is None] == [pair[:2] for pair in shown_pairs]
 

@@ -23,7 +23,7 @@ from tui.present import first_rows as reading
 from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
 from tui.present.status import fields_of, losses_of, note_of, note_of_preview, status_of, status_of_preview
-from tui.views.events.model import EventTable
+from tui.views.events.model import event_table
 
 SHIPPED = shipped_recording()
 assert SHIPPED is not None
@@ -60,13 +60,13 @@ def test_they_are_those_of_the_open_recording(tmp_path, kind):
     rows, watching = first_rows(target), watched(target)
     store = watching.store
     assert store is not None
-    shown = EventTable(watching, store)
+    shown = event_table(watching, store)
     assert rows.fields == fields_of(watching)
-    assert (rows.first, rows.next) == (shown.first_seq, shown.next_seq)
+    assert (rows.first, rows.next) == (shown.first, shown.next)
     assert [row.seq for row in rows.rows] == list(range(max(rows.first, rows.next - 200), rows.next))
     for row in rows.rows:
-        one = shown.record(row.seq)
-        assert row == (one.seq, one.ts, one.cpu, one.pid, one.comm, one.event, shown.cells(one))
+        one = shown.item(row.seq)
+        assert row == (one.seq, one.ts, one.cpu, one.pid, one.comm, one.event, shown.items.cells(one))
     assert note_of_preview(rows) == note_of(watching)
     target_name, facts = target.name, target.facts()
     preview = Preview(target_name, facts.title, tuple(sorted({line.split(" ")[0] for line in facts.functions})), rows)

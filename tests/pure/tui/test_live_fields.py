@@ -22,7 +22,7 @@ from tui.output.event_source import source_of_rows
 from tui.present.status import detail_of, fields_of
 from tui.present.summary_values import Subject, by_name, first_subject, subjects_of, values_of
 from tui.views.events.clauses import clause_of
-from tui.views.events.model import EventTable
+from tui.views.events.model import event_table
 from widgets.events.event_rows import EventColumn
 
 LATENCY = Latency("io", "block/issue", "block/complete", (LatencyKey("dev", "dev"),))
@@ -135,19 +135,19 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
         target.came(ts, id_of(armed, "io"), took)
     assert rows(watch, 3) == ["io"] * 3
     assert fields_of(watch) == ("lat",), "an event that only has a trigger has no rows, and no columns"
-    shown = EventTable(watch, watch.store)
+    shown = event_table(watch, watch.store)
     wrong = str((1 << 64) - 5)
-    assert [shown.cells(shown.record(row))["lat"] for row in range(3)] == ["2.34 ms", "812 ns", wrong]
+    assert [shown.items.cells(shown.item(row))["lat"] for row in range(3)] == ["2.34 ms", "812 ns", wrong]
     assert [shown.find(text, 0, budget=60).seq for text in ("2.34 ms", "lat=812 n", wrong)] == [0, 1, 2]
     assert shown.find("lat > 1000000", 0, budget=60).seq == 0, "it is a number still"
-    (lat,) = (field for field in detail_of(watch, shown.record(0)) if field.name == "lat")
+    (lat,) = (field for field in detail_of(watch, shown.item(0)) if field.name == "lat")
     assert lat.value == "2.34 ms  (2341017)"
-    assert dict(watch.known.values(shown.record(0)))["lat"] == "2341017", "what is printed stays a number"
+    assert dict(watch.known.values(shown.item(0)))["lat"] == "2341017", "what is printed stays a number"
 
     from events.summary.summary import Summary
 
     summary = Summary(watch.store)
-    summary.choose(shown.record(0).event, "lat")
+    summary.choose(shown.item(0).event, "lat")
     while summary.behind:
         summary.tick()
     found = {one.label: one.condition for one in values_of(watch, summary.values)}
@@ -193,13 +193,13 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
         summary.tick()
     found = values_of(watch, summary.values)
     assert [(one.label, one.hits) for one in found] == [("169 us", 3), ("168 us", 1), ("2.34 ms", 1)]
-    shown = EventTable(watch, watch.store)
+    shown = event_table(watch, watch.store)
     for one in found:
         shown.choose(one.condition)
         while shown.tick(1.0):
             pass
         assert shown.counts == (one.hits, len(took))
-        assert {shown.cells(shown.record(row))["lat"] for row in range(one.hits)} == {one.label}
+        assert {shown.items.cells(shown.item(row))["lat"] for row in range(one.hits)} == {one.label}
 
 
 def test_a_measured_time_has_the_name_of_the_screen_in_the_summary(watch, target):
@@ -215,8 +215,8 @@ def test_a_field_of_that_name_that_a_probe_records_is_a_number(watch, target):
     armed = watch.armed.arm(probe("audio"))
     target.came(1000, id_of(armed, "audio"), 2_341_017)
     rows(watch, 1)
-    shown = EventTable(watch, watch.store)
-    assert shown.cells(shown.record(0)) == {"lat": "2341017"}
+    shown = event_table(watch, watch.store)
+    assert shown.items.cells(shown.item(0)) == {"lat": "2341017"}
 
 
 def test_tasks_of_one_name_are_counted_as_tasks():

@@ -15,7 +15,7 @@ from tui.views.summary.pane import SummaryPane
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotTable
-from widgets.events.summary_panel import SummaryList
+from widgets.events.summary_panel import SummaryList, SummaryPanel
 from widgets.lists.tail_table import TailTable
 
 KEEPERS = (
@@ -26,6 +26,7 @@ KEEPERS = (
     HistogramsPane,
     HotTable,
     SummaryPane,
+    SummaryPanel,
     SummaryList,
     TailTable,
 )

@@ -12,14 +12,14 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.search.condition_parser import parse_condition
 from events.search.field_kinds import value_kinds
-from events.search.filtered_rows import AllRows, FilteredRows
+from events.search.filtered_rows import FilteredRows
 from events.search.sorted_rows import sort_rows
 from events.store.store import Store
 from events.summary.summary import Summary
 from tests.events_data import entry, event, page
 from tui.present.summary_values import tasks_of
 from tui.views.events.clauses import clause_of, kernel_clause_of
-from tui.views.events.model import EventTable
+from tui.views.events.model import event_table
 from widgets.events.event_rows import FIXED, EventColumn
 
 WAKEUP = parse_format(
@@ -63,7 +63,7 @@ def chosen_by(store: Store, text: str) -> list[int]:
     wanted = parse_condition(text, OWN, store.comm)
     chosen = FilteredRows(store, wanted)
     chosen.tick(60)
-    rows = [chosen.seq(row) for row in range(chosen.first, chosen.next)]
+    rows = [chosen.number(row) for row in range(chosen.first, chosen.next)]
     assert rows == [seq for seq in range(len(store)) if wanted(store.record(seq))]
     return rows
 
@@ -108,8 +108,7 @@ def test_the_events_behind_a_process_of_the_summary_are_its_own(store):
 
 def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
     def by(field: str, own: bool) -> list[int]:
-        found = sort_rows(store, AllRows(store), field, own=own)
-        return [found.seq(row) for row in range(found.next)]
+        return sort_rows(store, range(len(store)), field, own=own)
 
     assert by("time", own=True) == [1, 0, 2]
     assert by("cpu", own=True) == [2, 1, 0]
@@ -119,8 +118,8 @@ def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
 
 
 def test_the_table_is_sorted_by_the_column_that_was_meant(store):
-    shown = EventTable(SimpleNamespace(known=None), store)
+    shown = event_table(SimpleNamespace(known=None), store)
     shown.sort(EventColumn("cpu"), descending=False)
-    assert [shown.record(row).values["cpu"] for row in range(shown.next_seq)] == [1, 2, 3]
+    assert [shown.item(row).values["cpu"] for row in range(shown.next)] == [1, 2, 3]
     shown.sort(FIXED[1], descending=False)
-    assert [shown.record(row).seq for row in range(shown.next_seq)] == [0, 1, 2]
+    assert [shown.item(row).seq for row in range(shown.next)] == [0, 1, 2]

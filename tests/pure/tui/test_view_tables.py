@@ -26,7 +26,7 @@ from tui.output.event_source import load_symbols
 from tui.output.view_job import ViewJob
 from tui.output.view_tables import OF_KERNEL, TABLES, SummaryTable
 from tui.views.calls.call_text import detail_of_call, detail_of_loss
-from tui.views.calls.model import CallTable
+from tui.views.calls.model import BY_LATENCY, call_table
 
 __all__ = ["command"]
 
@@ -214,25 +214,25 @@ def test_calls_have_no_column_of_a_probe_of_which_none_came(command, tmp_path):
 def test_the_row_of_a_loss_is_no_call(tmp_path):
     watch, chosen = watched(recording("overrun", tmp_path)), Filter()
     assert watch.store is not None
-    shown = CallTable(watch, watch.store, chosen)
+    shown = call_table(watch, watch.store, chosen)
     while shown.tick(60.0):
         pass
     every = shown.counts[1]
-    (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "events_lost")
+    (place,) = (row for row in range(shown.first, shown.next) if shown.item(row).function == "events_lost")
     assert shown.counts == (shown.next - shown.first - 1, every)
-    call, loss = shown.call(place), shown.loss(place)
+    call, loss = shown.item(place), shown.items.texts.loss(shown.number(place))
     assert loss is not None and (call.task, call.latency, call.note) == ("some lost", None, loss.text)
-    assert shown.records(place) == (None, None), "it is none of the events around it"
+    assert shown.items.texts.records(shown.number(place)) == (None, None), "it is none of the events around it"
     title, fields = detail_of_loss(loss)
     assert f"events_lost on CPU {loss.cpu}" in title and [one.name for one in fields] == ["note"]
-    shown.sort(descending=True)
-    assert all(shown.call(row).function != "events_lost" for row in range(shown.first, shown.next))
+    shown.sort(BY_LATENCY, descending=True)
+    assert all(shown.item(row).function != "events_lost" for row in range(shown.first, shown.next))
     assert shown.counts == (every, every)
     shown.choose("comm == nobody")
     while shown.tick(60.0):
         pass
     assert shown.counts == (0, every) and shown.next - shown.first == 1
-    assert shown.call(shown.first).function == "events_lost"
+    assert shown.item(shown.first).function == "events_lost"
     watch.close()
 
 
@@ -263,26 +263,26 @@ def test_the_calls_of_a_line_that_was_cut_are_those_that_run_prints(cut, command
 def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
     watch, chosen = watched(cut), Filter()
     assert watch.store is not None
-    shown = CallTable(watch, watch.store, chosen)
+    shown = call_table(watch, watch.store, chosen)
     while shown.tick(60.0):
         pass
     every = shown.counts[1]
-    (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "line_cut")
+    (place,) = (row for row in range(shown.first, shown.next) if shown.item(row).function == "line_cut")
     assert shown.counts == (shown.next - shown.first - 1, every)
-    assert "disconnected for " in shown.call(place).note and shown.call(place).latency is None
+    assert "disconnected for " in shown.item(place).note and shown.item(place).latency is None
     assert shown.find("disconnected for", shown.first, 1, 60.0).seq == place
-    title, fields = detail_of_call(watch, *shown.records(place))
+    title, fields = detail_of_call(watch, *shown.items.texts.records(shown.number(place)))
     assert "line_cut" in title and any(one.name == "seconds" for one in fields)
-    texts = [shown.call(row) for row in range(shown.first, shown.next)]
-    assert sum(call.note == "" for call in texts) == shown.every.calls.paired
-    shown.sort(descending=True)
-    assert all(shown.call(row).function != "line_cut" for row in range(shown.first, shown.next))
+    texts = [shown.item(row) for row in range(shown.first, shown.next)]
+    assert sum(call.note == "" for call in texts) == shown.items.calls.paired
+    shown.sort(BY_LATENCY, descending=True)
+    assert all(shown.item(row).function != "line_cut" for row in range(shown.first, shown.next))
     assert shown.counts == (every, every)
     shown.choose("comm == cat")
     while shown.tick(60.0):
         pass
     assert 0 < shown.counts[0] < every and shown.counts[0] == shown.next - shown.first - 1
-    calls = shown.every.calls
+    calls = shown.items.calls
     monkeypatch.setattr(calls, "_store", SimpleNamespace(first_seq=watch.store.next_seq))
     calls.drop()
     assert calls.first == calls.next and calls.marks_before(calls.next) == 0

@@ -83,9 +83,9 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
 def _opening(fleet: Fleet | None, spec: str) -> Opening:
     if fleet is None:
         return Opening(spec)
-    from tui.hosts.control import BorrowedOpening
+    from tui.hosts.control import opening_of_fleet
 
-    return BorrowedOpening(fleet)
+    return opening_of_fleet(fleet)
 
 
 def _require_target(spec: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,6 @@ from events.kernel_time import seconds
 from events.losses import LOSS_EVENT, Loss
 from events.names.event_names import exported_name
 from events.record import Record
-from events.search.search import SearchStep
 from events.store.outage_mark import is_mark, outage_of_record, task_text
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlanColumn, titles_of
@@ -221,20 +218,8 @@ class CallTexts:
             last.seq,
         )
 
-    def find(self, text: str, start: int, direction: int, budget: float) -> SearchStep:
-        """Search for a text for at most `budget` seconds."""
-        deadline = time.monotonic() + budget
-        row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
-        while self.first <= row < self.next:
-            with contextlib.suppress(IndexError):  # the row's events are dropped, but those of neighbours may not be
-                if text.lower() in self._text(row).lower():
-                    return SearchStep(row, row + direction, True)
-            row += direction
-            if time.monotonic() >= deadline:
-                return SearchStep(None, row, False)
-        return SearchStep(None, row, True)
-
-    def _text(self, row: int) -> str:
+    def line(self, row: int) -> str:
+        """Return a row as one line for searching. Raises IndexError as `call`."""
         call = self.call(row)
         values = "  ".join(seen.text for seen in call.values)  # as the screen has it
         return f"{call.task} {call.function} {call.returned} {call.note} {values}"

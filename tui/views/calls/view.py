@@ -12,7 +12,7 @@ from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap
 from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
-from tui.views.calls.model import CallTable
+from tui.views.calls.model import BY_LATENCY, CallItems, call_table
 from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.view import TableView
 from widgets.events.call_rows import CallRows
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
+    from tui.views.filtered_table import FilteredTable
     from widgets.events.times import Stamp
 
 
@@ -31,7 +32,7 @@ _EVENTS: Final = "columns, marks, colours and the filter of the kernel are among
 
 
 class CallsPane(FilteredPane):
-    """Table of a `CallTable`."""
+    """Table of the calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         SORT,
@@ -39,7 +40,7 @@ class CallsPane(FilteredPane):
         Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
     ]
 
-    shown: CallTable | None
+    shown: FilteredTable[CallItems] | None
 
     def refill(self) -> None:
         """Replace all rows."""
@@ -55,7 +56,7 @@ class CallsPane(FilteredPane):
         if self.shown is None:
             return
         if self.shown.order is None or self.shown.order[1]:
-            self.shown.sort(descending=self.shown.order is None)
+            self.shown.sort(BY_LATENCY, descending=self.shown.order is None)
         else:
             self.shown.unsort()
         self.refill()
@@ -86,7 +87,7 @@ class CallsView(TableView):
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Pair new events; work that takes longer goes on in later ticks."""
         if self.pane.shown is None:
-            self.pane.fill(CallTable(watch, store, self.filter))
+            self.pane.fill(call_table(watch, store, self.filter))
         return self.pane.tick()
 
     def forget(self) -> None:
@@ -127,20 +128,22 @@ class CallsView(TableView):
         """Return the progress of pairing and the number of events without partner."""
         if self.pane.shown is None:
             return note_of(watch)
-        counted = note_of_calls(self.pane.shown.every.calls)
+        counted = note_of_calls(self.pane.shown.items.calls)
         return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watch))))
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return both ends of the call. Raises IndexError if they were dropped."""
         if self.pane.shown is None:
             raise IndexError(row)
-        if (loss := self.pane.shown.loss(row)) is not None:
+        texts, number = self.pane.shown.items.texts, self.pane.shown.number(row)
+        if (loss := texts.loss(number)) is not None:
             return detail_of_loss(loss)
-        return detail_of_call(watch, *self.pane.shown.records(row))
+        return detail_of_call(watch, *texts.records(number))
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the entry under the cursor, else the exit."""
-        if self.pane.shown is not None and not self.table.following:
+        shown = self.pane.shown
+        if shown is not None and not self.table.following:
             with contextlib.suppress(IndexError):
-                return next(filter(None, self.pane.shown.records(self.table.cursor)), None)
+                return next(filter(None, shown.items.texts.records(shown.number(self.table.cursor))), None)
         return None

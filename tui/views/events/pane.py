@@ -10,7 +10,7 @@ from textual.message import Message
 
 from tui.dialogs import dialogs
 from tui.views.events.filtered_pane import SORT, FilteredPane
-from tui.views.events.preview_rows import PreviewRows
+from tui.views.events.preview_rows import preview_rows
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
 from widgets.number_format import grouped
@@ -18,7 +18,8 @@ from widgets.number_format import grouped
 if TYPE_CHECKING:
     from events.record import Record
     from tui.present.first_row import FirstRows
-    from tui.views.events.model import EventTable
+    from tui.views.events.model import EventItems
+    from tui.views.filtered_table import FilteredTable
 
 _HUES: Final = ("", "task", "event")
 _MOST_CHECKED: Final = 1 << 14
@@ -47,7 +48,7 @@ class EventsPane(FilteredPane):
         Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
     ]
 
-    shown: EventTable | None
+    shown: FilteredTable[EventItems] | None
 
     class KernelFilterWanted(Message):
         """Request that the kernel records only events with a value, of the probe of the event under the cursor."""
@@ -63,20 +64,22 @@ class EventsPane(FilteredPane):
         self.marks: set[int] = set()
         """Sequence numbers of marked events."""
         self._rows: EventRows | None = None
+        self._previews = False
+        """True while the rows on the screen are not those of the store."""
         self._hue = 0
         self.table.turn = self.turn
 
     # -- called by the view --------------------------------------------------------------------------------------
 
-    def show(self, shown: EventTable | None, fields: tuple[str, ...]) -> None:
+    def show(self, shown: FilteredTable[EventItems] | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         if shown is not None:  # without rows the columns are unknown
             self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        if shown is not None and isinstance(self._rows, PreviewRows):  # the same rows are already on the screen
-            self.in_place(lambda: self.fill(shown))
+        if shown is not None and self._previews:  # the same rows are already on the screen
+            self.table.follower.replace(lambda: self.fill(shown))
         else:
             self._rows = None
             self.fill(shown)
@@ -84,7 +87,7 @@ class EventsPane(FilteredPane):
     def preview(self, rows: FirstRows) -> None:
         """Show rows that are not in a store yet."""
         self.choice = self.choice.with_fields(rows.fields)
-        self._rows = PreviewRows(rows, self.choice.shown)
+        self._rows, self._previews = preview_rows(rows, self.choice.shown), True
         self.table.show(self._rows)
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
@@ -97,7 +100,7 @@ class EventsPane(FilteredPane):
         if self.shown is None or self.table.following:
             return None
         try:
-            return self.shown.record(self.table.cursor)
+            return self.shown.item(self.table.cursor)
         except IndexError:
             return None
 
@@ -105,11 +108,11 @@ class EventsPane(FilteredPane):
         """Replace the rows, or their columns."""
         if self.shown is None:
             return
-        rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
+        rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks)
         rows.stamp = self.stamp
         rows.hued = _HUES[self._hue]
         rows.current = self._current
-        self._rows = rows
+        self._rows, self._previews = rows, False
         self.table.show(rows)
         if self.shown.order is not None:
             self.table.move_to(0)
@@ -146,17 +149,14 @@ class EventsPane(FilteredPane):
             self._rows.current = self._current
             table.refresh()
         else:
-            self._refill_in_place()
+            self.table.follower.replace(self.refill)
         if self._current >= 0:
-            table.show_columns(*self._rows.span(self._current, table.columns - 1))
-
-    def _refill_in_place(self) -> None:
-        self.in_place(self.refill)
+            table.window.show_columns(*self._rows.span(self._current, table.window.columns - 1))
 
     def action_hue(self) -> None:
         """Switch to the next colouring: by task, by event, or none."""
         self._hue = (self._hue + 1) % len(_HUES)
-        self._refill_in_place()
+        self.table.follower.replace(self.refill)
         self.notify(f"a colour for each {_HUES[self._hue]}" if _HUES[self._hue] else "no colours", markup=False)
 
     # -- depending on the value under the cursor ------------------------------------------------------------------
@@ -220,12 +220,12 @@ class EventsPane(FilteredPane):
     def _choose_event(self, then: Callable[[], object]) -> None:
         """Ask for an event of those on the screen, the newest first, and put the cursor on it."""
         shown, rows, table = self.shown, self._rows, self.table
-        seen = list(reversed(table.on_screen))
+        seen = list(reversed(table.window.on_screen))
         if shown is None or rows is None or not seen:
             self.notify(_NO_EVENT, markup=False)
             return
         places = [shown.place(row) for row in seen]  # rows are renumbered once others are dropped
-        texts = ["".join(piece.text for piece in rows.pieces(row, table.columns - 1)) for row in seen]
+        texts = ["".join(piece.text for piece in rows.pieces(row, table.window.columns - 1)) for row in seen]
 
         def use_event(number: int) -> None:
             if (place := places[number]) is not None and self.shown is shown:
@@ -252,8 +252,8 @@ class EventsPane(FilteredPane):
         shown = self.shown
         if shown is None:
             return False
-        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _MOST_CHECKED) - 1, -1):
-            if shown.record(row).event in events:
+        for row in range(shown.next - 1, max(shown.first, shown.next - _MOST_CHECKED) - 1, -1):
+            if shown.item(row).event in events:
                 self.table.go_to(row)
                 return True
         return False
@@ -280,7 +280,7 @@ class EventsPane(FilteredPane):
             return
         here = record.seq if record else -1
         after = sorted(self.marks, key=lambda seq: (seq <= here, seq))
-        row = next((row for seq in after if (row := self.shown.row(seq)) is not None), None)
+        row = next((row for seq in after if (row := self.shown.row_of(seq)) is not None), None)
         if row is None:
             self.notify("no marked event is among these", markup=False)
         else:

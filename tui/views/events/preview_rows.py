@@ -26,21 +26,21 @@ class _UnfinishedStep(NamedTuple):
 
 
 class _Source:
-    """A `widgets.events.event_rows.EventStore` of the rows read so far."""
+    """A `widgets.lists.table_rows.ItemSource` of the rows read so far."""
 
     def __init__(self, rows: FirstRows) -> None:
-        self.first_seq = rows.first
-        self.next_seq = rows.next
+        self.first = rows.first
+        self.next = rows.next
         self._rows: Mapping[int, FirstRow] = {row.seq: row for row in rows.rows}
 
-    def record(self, seq: int) -> FirstRow:
+    def item(self, row: int) -> FirstRow:
         """Return an event. Raises IndexError if its texts were not read."""
         try:
-            return self._rows[seq]
+            return self._rows[row]
         except KeyError:
-            raise IndexError(seq) from None
+            raise IndexError(row) from None
 
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> _UnfinishedStep:  # noqa: ARG002
+    def find(self, text: str, start: int, direction: int, budget: float) -> _UnfinishedStep:  # noqa: ARG002
         """Return a step without a result that is not the last one."""
         return _UnfinishedStep(start)
 
@@ -49,13 +49,7 @@ class _Source:
         return self._rows[event.seq].texts
 
 
-class PreviewRows(EventRows):
-    """Rows that look like those of the store."""
-
-    def __init__(self, rows: FirstRows, columns: Sequence[EventColumn]) -> None:
-        source = _Source(rows)
-        super().__init__(source, columns, source.texts)
-
-    def missing(self) -> str:
-        """Return the text in place of a row that was not read."""
-        return _NOT_YET
+def preview_rows(rows: FirstRows, columns: Sequence[EventColumn]) -> EventRows:
+    """Return rows that look like those of the store."""
+    source = _Source(rows)
+    return EventRows(source, columns, source.texts, missing=_NOT_YET)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from tui.present.first_row import FirstRows
-    from tui.views.events.model import EventTable
+    from tui.views.events.model import EventItems
+    from tui.views.filtered_table import FilteredTable
     from widgets.events.times import Stamp
     from widgets.events.values import DetailField
 
@@ -32,17 +33,17 @@ class EventsView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = EventsPane(self.name)
-        self._shown: EventTable | None = None
+        self._shown: FilteredTable[EventItems] | None = None
         self._fields: tuple[str, ...] = ()
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Show new events; rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
-            from tui.views.events.model import EventTable
+            from tui.views.events.model import event_table
 
             self._fields = fields
-            self._shown = EventTable(watch, store, self.filter)
+            self._shown = event_table(watch, store, self.filter)
             self.pane.show(self._shown, fields)
         if self._columns:
             self._prefer(watch)
@@ -94,7 +95,7 @@ class EventsView(TableView):
         """Return every field of the event. Raises IndexError if it was dropped."""
         if self._shown is None:
             raise IndexError(row)
-        record = self._shown.record(row)
+        record = self._shown.item(row)
         task = task_text(record.comm, record.pid, record.event)
         title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
         return title, detail_of(watch, record)

@@ -43,7 +43,7 @@ _COUNTED: Final = {
 
 
 class GraphModel:
-    """Calls of a store as a tree whose rows can be folded; a `widgets.events.graph_table.GraphTree`."""
+    """Calls of a store as a tree whose rows can be folded; a `widgets.events.graph_rows.GraphTree`."""
 
     def __init__(
         self,

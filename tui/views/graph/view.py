@@ -220,7 +220,9 @@ class GraphView(TableView):
         """Return the functions of the visible rows; empty for hot spots, which always have a cursor."""
         if self._shown is None or self.pane.table is not self.graph:
             return []
-        return [name for name in dict.fromkeys(map(self._shown.function, reversed(self.graph.on_screen))) if name]
+        return [
+            name for name in dict.fromkeys(map(self._shown.function, reversed(self.graph.window.on_screen))) if name
+        ]
 
     def function_under_cursor(self) -> str:
         """Return the function of the row under the cursor."""
@@ -246,7 +248,7 @@ class GraphView(TableView):
             self.graph.news(True)
             self.graph.refresh()
         else:
-            self.graph.turned_all(self._shown.hide_short(self.graph.cursor, nanoseconds))
+            self.graph.show_changed(self._shown.hide_short(self.graph.cursor, nanoseconds), keeps_following=True)
 
 
 def _hot_text(name: str, spot: HotSpot) -> HotText:

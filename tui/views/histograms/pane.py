@@ -46,12 +46,12 @@ class TableList(LineList):
 
     def show(self, rows: TableLines) -> None:
         """Show other lines; the cursor stays at its row."""
-        self._rows = rows
+        self.window.rows = rows
         self.rows_changed()
 
     def wanted_columns(self) -> int:
         """Return the columns of the widest line: the list scrolls sideways."""
-        return self._rows.columns if isinstance(self._rows, TableLines) else 0
+        return self.rows.columns if isinstance(self.rows, TableLines) else 0
 
 
 class HistogramsPane(TableList):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.message import Message
 
 from kernel.errors import KernelError
@@ -21,8 +23,8 @@ _EVERY: Final = 1.0
 """Seconds between two readings of the kernel's histograms."""
 
 
-class SummaryPane(SummaryPanel):
-    """Panel with the content of its view; see the module."""
+class SummaryPane(Vertical):
+    """Panel with the content of its view; reads and changes the kernel's histograms in workers."""
 
     class Came(Message):
         """Histograms read from the kernel, or the end of counting; `error`: what failed."""
@@ -50,7 +52,8 @@ class SummaryPane(SummaryPanel):
             self.condition = condition
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id)
+        super().__init__(id=id)
+        self.panel = SummaryPanel()
         self.histograms: Histograms | None = None
         """Histograms that are read while the kernel counts; None: never requested."""
         self.changing = 0
@@ -63,6 +66,10 @@ class SummaryPane(SummaryPanel):
         """Handler of the kernel's counts."""
         self.condition: Callable[[bool, int], str] = lambda *_: ""
         """Returns the condition for the events of a row, of the processes or of the values."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the panel."""
+        yield self.panel
 
     def on_mount(self) -> None:
         """Start periodic readings."""

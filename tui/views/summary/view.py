@@ -85,7 +85,7 @@ class SummaryView(View):
     @property
     def focus(self) -> Widget:
         """Widget of the values."""
-        return self.pane.values
+        return self.pane.panel.values
 
     @property
     def in_kernel(self) -> bool:
@@ -209,7 +209,7 @@ class SummaryView(View):
         # The kernel goes on counting: `tick` detects another watch.
         self._summary = self._watching = self._store = None
         self._subjects = (Subject(),)  # the chosen subject stays, for the case that it exists again
-        self.pane.show(SummaryText())
+        self.pane.panel.show(SummaryText())
 
     def names_changed(self) -> None:
         """Show new names of processes."""
@@ -265,8 +265,8 @@ class SummaryView(View):
             return
         if self.in_kernel:
             self._values = self._tasks = []
-            self.pane.show(of_kernel(watch, self._reads, self._subject))
+            self.pane.panel.show(of_kernel(watch, self._reads, self._subject))
             return
         self._tasks = tasks_of(store, summary)
         self._values = values_of(watch, summary.values) if self._subject.field else self._tasks
-        self.pane.show(of_events(watch, summary, self._subject, self._values, self._tasks))
+        self.pane.panel.show(of_events(watch, summary, self._subject, self._values, self._tasks))
