@@ -21,7 +21,6 @@ def host(signature: SignatureText = VFS_READ, css: str = CSS, theme: str = "") -
 
         def ready() -> None:
             editor.show(signature, PROBE)
-            editor.signature.mechanism = "fprobe"
             editor.focus_fields()
 
         editor.call_after_refresh(ready)

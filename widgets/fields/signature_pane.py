@@ -38,8 +38,6 @@ class SignaturePane(Vertical):
 
     probe: reactive[Probe | None] = reactive(None, repaint=False)
     """The probe; what is ticked is drawn from it."""
-    mechanism: reactive[str] = reactive("", repaint=False)
-    """Mechanism of the probe: `fprobe`, `kprobe`; with the reason where that matters."""
 
     def __init__(self, tick_of: Callable[[TreeRow], Tick]) -> None:
         """Take the function that returns the sign in front of a field."""
@@ -118,10 +116,6 @@ class SignaturePane(Vertical):
         """Show what is ticked now."""
         self._when.when = probe.when if probe else ProbeEnds.ENTRY
         self._pane.list.rows_changed()
-
-    def watch_mechanism(self, mechanism: str) -> None:
-        """Show how it will attach."""
-        self._when.mechanism = mechanism
 
     @property
     def current(self) -> TreeRow | None:

@@ -11,7 +11,6 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from probes.probe import ProbeEnds
-from widgets.safe_text import cut, safe, width
 
 
 class WhenBar(Widget):
@@ -23,8 +22,6 @@ class WhenBar(Widget):
 
     when: reactive[ProbeEnds] = reactive(ProbeEnds.ENTRY)
     """Chosen end."""
-    mechanism: reactive[str] = reactive("")
-    """Mechanism by which the probe will attach; empty: unknown."""
 
     class Chosen(Message):
         """Sent when an end was clicked."""
@@ -41,9 +38,6 @@ class WhenBar(Widget):
             parts.append(
                 (f"[{when.value}]" if is_chosen else f" {when.value} ", "bold $text-accent" if is_chosen else "")
             )
-        used = sum(width(text) for text, _ in parts)
-        if self.mechanism:
-            parts += [("  with ", "dim"), (cut(safe(self.mechanism), self.size.width - used - 7), "")]
         return Content.assemble(*parts)
 
     def on_click(self, event: events.Click) -> None:
