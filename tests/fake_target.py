@@ -350,7 +350,7 @@ class Served:
     def lose(self, why: str) -> None:
         self.lost = True
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         self.ends = ends
 
     def _be(self, pid: int) -> None:

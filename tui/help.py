@@ -116,7 +116,7 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
     everywhere.
     """
-    title, intro = about(type(screen))
+    title, intro = note_on(type(screen))
     found = reachable(screen)
     # A dialog has the keys of its own class and of its base classes; they are one section.
     own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
@@ -144,7 +144,7 @@ def _focused_classes(screen: Screen[object]) -> list[str]:
     return list(dict.fromkeys(kind.__name__ for node in around for kind in type(node).__mro__))
 
 
-def about(kind: type) -> ScreenNote:
+def note_on(kind: type) -> ScreenNote:
     """Return the note on a screen of this class."""
     return next(
         (SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), ScreenNote("This screen", "")
@@ -174,10 +174,10 @@ def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:
     for node in start.ancestors_with_self:
         if isinstance(node, App):
             return
-        yield from ((node, kind, binding) for kind, binding in explained(type(node)))
+        yield from ((node, kind, binding) for kind, binding in explained_bindings(type(node)))
 
 
-def explained(kind: type) -> Iterator[tuple[type, Binding]]:
+def explained_bindings(kind: type) -> Iterator[tuple[type, Binding]]:
     """Yield the bindings with help texts of a widget class, each with the class that has it; derived classes take
     keys.
     """

@@ -100,7 +100,7 @@ class FilteredRows:
         return len(self.store)
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not tested yet."""
         return self.store.next_seq - max(self.looked, self.store.first_seq)
 

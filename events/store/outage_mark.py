@@ -71,7 +71,7 @@ class Outage(NamedTuple):
         return cls(int(max(0.0, seconds) * 1000) / 1000, booted, back=back)
 
     @property
-    def shown(self) -> str:
+    def duration_text(self) -> str:
         """Duration as text: `3.9 s`."""
         return seconds_text(self.seconds)
 
@@ -89,7 +89,7 @@ class Outage(NamedTuple):
         if self.for_good:
             return f"disconnected{by}, and not reconnected; events from then on are lost"
         events = _LOST_NOTE if self.missing else _NOT_RECORDING_NOTE
-        return f"disconnected for {self.shown}{by}{_REBOOT_NOTE * self.booted}{events}"
+        return f"disconnected for {self.duration_text}{by}{_REBOOT_NOTE * self.booted}{events}"
 
     def batch(self, ts: int) -> Batch:
         """Return the mark as a line of trace_pipe; events before it are not paired with events after it.
@@ -98,7 +98,7 @@ class Outage(NamedTuple):
         """
         # A newline first: the text before may end in the middle of a line. The task name, which every view shows,
         # holds the duration.
-        task = "all lost" if self.for_good else f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
+        task = "all lost" if self.for_good else f"{self.duration_text} {'lost' if self.missing else 'cut'}"[:16]
         times = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
         when = max(ts, self.lost or 0)
         line = f'\n  {task}-0 [000] {when}: {OUTAGE_EVENT}: {times}seconds={self.seconds:.3f} note="{self.text}"\n'

@@ -167,12 +167,12 @@ class LossCounter:
 
         Raises TargetLost.
         """
-        remaining = self.missed(events)
+        remaining = self.read_nmissed(events)
         for path, count in before.items():
             earlier = self._removed_misses.get(path)
             self._removed_misses[path] = earlier if count is None else (earlier or 0) + count - (remaining[path] or 0)
 
-    def missed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
+    def read_nmissed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
         """Return the present misses of the probes on some events, by `group/event`. Raises TargetLost."""
         events = tuple(events)
         return _missed(events, self._profile(events))

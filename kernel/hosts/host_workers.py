@@ -133,6 +133,6 @@ def _close(host: Host) -> None:
     try:
         host.close()
     except KernelError as error:
-        host.left += (str(error),)
+        host.undo_errors += (str(error),)
     except Exception as error:  # an error of one host must not leave the others' probes in their kernels
-        host.left += (f"unexpected: {error!r}",)
+        host.undo_errors += (f"unexpected: {error!r}",)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from kernel.hosts.host import Host
-from kernel.watch.reconnect import ReconnectAttempt, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_reconnect
 
 
 class HostReconnects:
@@ -43,7 +43,7 @@ class HostReconnects:
 
     def begin(self, host: Host) -> bool:
         """Start reconnecting to a host all of whose events have rows; False: no reconnect is possible."""
-        if host.watch is None or self._patience == 0 or not can_come_back(host.watch):
+        if host.watch is None or self._patience == 0 or not can_reconnect(host.watch):
             return False
         host.trying = attempt = ReconnectAttempt(host.watch, patience=self._patience, changed=self._changed)
         self._workers.submit(self._run, host, attempt)
@@ -52,7 +52,7 @@ class HostReconnects:
     def _run(self, host: Host, attempt: ReconnectAttempt) -> None:
         reconnected = False
         try:
-            reconnected = host.come_back(attempt, self._now, self._changed)
+            reconnected = host.reconnect(attempt, self._now, self._changed)
         finally:
             self._changed()
         if reconnected:

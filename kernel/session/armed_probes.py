@@ -222,7 +222,7 @@ class ArmedProbes:
                 return []
             missed: dict[str, int | None] = {}
             with contextlib.suppress(KernelError):
-                missed = self._losses.missed(armed.plan.events)
+                missed = self._losses.read_nmissed(armed.plan.events)
             plans = [one.plan for one in self._armed]
             failures = leave_shared_events(
                 self._tracefs, self._instance, plans, list(self._armed).index(armed), self._armed[armed]
@@ -245,7 +245,7 @@ class ArmedProbes:
         events = [event for one in these for event in one.plan.events]
         missed: dict[str, int | None] = {}
         with contextlib.suppress(KernelError):
-            missed = self._losses.missed(events)
+            missed = self._losses.read_nmissed(events)
         failures = self._remove([one.holding for one in these])
         with contextlib.suppress(KernelError):
             self._losses.remember(events, missed)

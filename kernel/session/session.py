@@ -35,9 +35,9 @@ class Session:
         self.header = header
         """Layout of the sub-buffers."""
         losses = LossCounter(tracefs, instance)
-        self.stillness = TracingPause(target, instance, pump, losses)
+        self.pause = TracingPause(target, instance, pump, losses)
         """Pause of the instance around operations that empty the buffer."""
-        self.probes = ArmedProbes(tracefs, instance, self.stillness, losses, header.long_size)
+        self.probes = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size)
         """Armed probes, and all changes to them."""
         self._tracefs = tracefs
         self._undo = undo

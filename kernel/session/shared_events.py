@@ -67,7 +67,7 @@ class SharedEvent(NamedTuple):
     """An event that is part of more than one plan."""
 
     event: PlannedEvent
-    before: int
+    earlier_probes: int
     """Number of its probes from plans armed earlier."""
 
 
@@ -115,5 +115,7 @@ def removals(tracefs: Tracefs, shared_event: SharedEvent) -> list[Step]:
     return [
         # For an fprobe at the exit the list has %return, a deletion does not.
         tracefs.define(" ".join([f"-:{shared_event.event.path}", words[1].removesuffix("%return"), *words[2:]]))
-        for words in own_lines[shared_event.before : shared_event.before + len(shared_event.event.lines)]
+        for words in own_lines[
+            shared_event.earlier_probes : shared_event.earlier_probes + len(shared_event.event.lines)
+        ]
     ]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset  # which has numpy with it
 
 
-def last_cut(target: Target, latest: int, offset: ClockOffset | None, now: int) -> Outage:
+def final_outage(target: Target, latest: int, offset: ClockOffset | None, now: int) -> Outage:
     """Return the gap, which has no end.
 
     Args:
@@ -21,7 +21,7 @@ def last_cut(target: Target, latest: int, offset: ClockOffset | None, now: int) 
         offset: of that clock, as it was known last; None: it never was.
         now: the clock that the offset leads to, in nanoseconds.
     """
-    last_heard = getattr(target, "heard", None)
+    last_heard = getattr(target, "last_received", None)
     if last_heard is None:  # no far side
         return Outage.lasting(0.0)._replace(lost=max(latest, 0) or None)
     gone = max(0.0, time.monotonic() - last_heard)

@@ -148,7 +148,7 @@ class RecordingControl:
             lost = _since(self._before, counts())
             if (mark := last()) is not None:
                 recorder.pages(mark)
-            recorder.close(names, lost, self._homes.known, meta)
+            recorder.close(names, lost, self._homes.cgroups, meta)
             return recorder.path
 
 

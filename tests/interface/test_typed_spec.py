@@ -170,7 +170,7 @@ async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
         await pilot.press("enter")  # what stands there is armed, and nothing else
         await pilot.pause(0.3)
         assert app.places.compose.is_current
-        assert app.watching is not None and not app.watching.armed.probes
+        assert app.current_watch is not None and not app.current_watch.armed.probes
         await pilot.press("4")
         await until(lambda: spec.editor.value == "f vfs_read count pos", pilot)
         await pilot.press("f6", "ctrl+z")
@@ -321,5 +321,5 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         await pilot.press("escape", "enter")
         await until(lambda: app.places.live.is_current, pilot)
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
-        await until(lambda: app.said, pilot)
-        assert held in [one.text for one in app.said]
+        await until(lambda: app.notice_lines, pilot)
+        assert held in [one.text for one in app.notice_lines]

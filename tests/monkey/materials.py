@@ -64,8 +64,8 @@ def _of_file(spec: str) -> Iterator[Subject]:
         yield Subject(app)
     finally:
         opening.cancel.set()
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
         if app.planner is not None:
             app.planner.info.close()
 
@@ -115,14 +115,14 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
     clock = iter(range(1_000, 1 << 40, 1_000))
 
     def disturb(random: Random) -> None:
-        if app.watching is not None:
+        if app.current_watch is not None:
             sort = random.random()
-            if not side.lost and not app.watching.armed.probes:
-                app.watching.armed.arm(probe("vfs_read"))
+            if not side.lost and not app.current_watch.armed.probes:
+                app.current_watch.armed.arm(probe("vfs_read"))
             elif (
                 sort < 0.9
                 and not side.lost
-                and (ids := [one for armed in app.watching.armed.probes for one in armed.formats])
+                and (ids := [one for armed in app.current_watch.armed.probes for one in armed.formats])
             ):
                 side.event(next(clock), random.choice(ids))
             elif not side.lost:
@@ -132,8 +132,8 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
         with patch("kernel.connection.planner.Planner", Anything):
             yield Subject(app, disturb)
     finally:
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
 
 
 class _Reaching(Opening):
@@ -161,9 +161,9 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
     app = Probewright(opening)
 
     def disturb(random: Random) -> None:
-        if app.watching is not None and not app.watching.armed.probes:
+        if app.current_watch is not None and not app.current_watch.armed.probes:
             with suppress(KernelError, CannotLower):
-                app.watching.armed.arm(
+                app.current_watch.armed.arm(
                     parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return")))
                 )
 
@@ -171,8 +171,8 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
         yield Subject(app, disturb)
     finally:
         agent.end()
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
         if app.planner is not None:
             app.planner.info.close()
 
@@ -187,8 +187,8 @@ def several_hosts(folder: Path, random: Random) -> Iterator[Subject]:
     with ExitStack() as stack:
         stack.callback(fleet.close)
         yield Subject(app)
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
 
 
 MATERIALS: dict[str, Material] = {

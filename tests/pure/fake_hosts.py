@@ -121,7 +121,7 @@ class ReturningHost(Served, FakeHost):
         self.refuse: Exception | None = None
         """Why nobody gets there."""
         self.tried = 0
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(100)
         self.target = self._open()
 
@@ -152,7 +152,7 @@ class ReturningHost(Served, FakeHost):
         if self.refuse is not None:
             raise self.refuse
         self.lost = self.closed = False
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(self.pid + 100)
         return RemoteConnection(OneConnection(self), "agent")
 

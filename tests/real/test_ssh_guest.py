@@ -171,7 +171,7 @@ def test_events_of_others_and_none_of_our_own(target: RemoteTarget, guest_72: Gu
             guest_72.workload(False)
         assert len(found) > 20
         assert not ours & {pid for pid, _ in found}
-        if target.how == "sh":
+        if target.access == "sh":
             assert any("count=" in text for _, text in found)
         assert session.close() == []
     assert session.pump.error is None
@@ -181,15 +181,15 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: RemoteT
     """Nobody asks but the stream itself, and its probe is never hit."""
     with open_session(target) as session:
         session.probes.arm(plan(session, "never", "p kernel_restart"))
-        heard = target.heard
-        assert until(lambda: target.heard > heard), "a quiet line is asked for a word"
+        heard = target.last_received
+        assert until(lambda: target.last_received > heard), "a quiet line is asked for a word"
         guest_72.run(f"kill -STOP {target.owner.partition('_')[0]}")
         try:
-            assert until(lambda: target.silent is not None)
+            assert until(lambda: target.overdue_seconds is not None)
             assert session.pump.error is None, "it is not cut"
         finally:
             guest_72.run(f"kill -CONT {target.owner.partition('_')[0]}")
-        assert until(lambda: target.silent is None)
+        assert until(lambda: target.overdue_seconds is None)
 
 
 def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: RemoteTarget, guest_72: Guest) -> None:

@@ -28,14 +28,14 @@ NAMES = 12
 def planner(guest: Guest) -> Iterator[Planner]:
     info = KernelInfo(connect(guest, "twins"))
     info.load_symbols()
-    info.catalog.ground = symbol_lookups(info.target, info.facts.release, info.symbols)
+    info.catalog.sources = symbol_lookups(info.target, info.facts.release, info.symbols)
     yield Planner(info)
     info.close()
 
 
 def twins(planner: Planner, name: str) -> list[ProbePlace]:
     about = planner.info.catalog.attachability(name)
-    return [way.place for way in about.instead if way.how is Relation.TWIN]
+    return [way.place for way in about.alternatives if way.relation is Relation.TWIN]
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
@@ -67,7 +67,7 @@ class TestTwins:
             plan = planner.lower(typed, "pw_twin")
             assert plan.events[0].event == "c_start__entry"
             assert isinstance(plan.probe, Probe)
-            assert (plan.probe.place.symbol, plan.probe.place.told) == ("c_start", str(place))
+            assert (plan.probe.place.symbol, plan.probe.place.kernel_text) == ("c_start", str(place))
             lines.append(plan.events[0].line.replace("c_start__entry", f"twin_{number}", 1))
         if planner.info.btf is not None and planner.info.btf.function("c_start") is not None:
             assert all(line.endswith("m=$arg1:x64 pos=$arg2:x64") for line in lines), lines

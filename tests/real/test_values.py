@@ -142,7 +142,7 @@ def _events(run: Run, first: int) -> list[Event]:
     store = run.watch.store
     assert store is not None
     assert (store.undecodable, dict(store.overrun)) == (0, {})
-    assert store.late == 0 or run.text  # trace_pipe orders what it happens to see
+    assert store.late_events == 0 or run.text  # trace_pipe orders what it happens to see
     return [_ours(run, store.record(seq)) for seq in range(max(first, store.first_seq), store.next_seq)]
 
 

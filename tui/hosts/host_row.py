@@ -24,16 +24,16 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     """Return the row of a host."""
     store = host.watch.store if host.watch is not None else None
     live = host.state == "armed" and store is not None
-    silent = host.watch.silent if live and host.watch is not None else None
-    offset = host.offset(fleet.now())
+    silent = host.watch.overdue_seconds if live and host.watch is not None else None
+    offset = host.offset(fleet.clock())
     trying = host.trying
     remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
-    why = host.why or (host.progress if not host.state.settled else "")
+    why = host.reason or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
         remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
     if trying is not None:
-        since = f": {trying.why}" if trying.why != host.why else ""
+        since = f": {trying.reason}" if trying.reason != host.reason else ""
         remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
     return HostLine(
         name=host.name,
@@ -43,13 +43,13 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
         losses=LossTotals(*losses_of_host(host)),
         late=fleet.events.late_of(host),
-        unshown=fleet.events.unshown_of(host),
+        evicted=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
-        sureness=offset.sureness if offset else "",
-        why=why,
+        uncertainty=offset.uncertainty_text if offset else "",
+        reason=why,
         remedy=remedy,
-        gone=trying.gone if trying is not None else None,
-        silent=silent,
+        silent_seconds=trying.silent_seconds if trying is not None else None,
+        overdue_seconds=silent,
         gap=total_outage_seconds(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),

@@ -24,7 +24,7 @@ class HostAccount(NamedTuple):
     """Number of events that were shown."""
     losses: LossSums
     late: int
-    unshown: int
+    evicted: int
     offset: ClockOffset | None
     hits: Mapping[str, int]
     """Hits by event; of probes that only count, hits that pass the filter."""
@@ -45,7 +45,7 @@ class HostAccount(NamedTuple):
         parts += [] if self.final else ["losses and hits as of before it was lost"]
         parts += [f"gap {total_outage_text(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
-        parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
+        parts += [f"{self.evicted:,} not shown in time"] if self.evicted else []
         parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
         return ", ".join(parts)
 
@@ -57,7 +57,7 @@ class HostAccount(NamedTuple):
             "target": host.spec,
             "state": str(host.state),
             "kernel": host.kernel,
-            "why": host.why,
+            "why": host.reason,
             "remedy": host.remedy,
             "lowered": list(host.done.lines),
             "notes": [*host.done.notes, *host.stopped],
@@ -70,11 +70,11 @@ class HostAccount(NamedTuple):
             "gaps": [cut.seconds for cut in self.gaps],
             "cuts": [{"lost": cut.lost, "back": cut.back, "seconds": cut.seconds} for cut in self.gaps],
             "late": self.late,
-            "unshown": self.unshown,
+            "unshown": self.evicted,
             "hits": {exported_name(path): number for path, number in self.hits.items()},
             "all_hits": {exported_name(path): number for path, number in self.all_hits.items()},
             "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
-            "left": list(host.left),
+            "left": list(host.undo_errors),
         }
 
 
@@ -91,7 +91,7 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> H
         losses_of_host(host),
         events.late_of(host),
         events.unshown_of(host),
-        host.offset(fleet.now()),
+        host.offset(fleet.clock()),
         host.counts.counted if host.counts else {},
         host.counts.hits if host.counts else {},
         gaps_of(host),
@@ -106,10 +106,10 @@ NOTHING_MISSING: Final = "reconnected; nothing was recorded meanwhile"
 
 def gaps_of(host: Host) -> tuple[Outage, ...]:
     """Return the cuts of its line by which events are missing, the oldest first."""
-    return tuple(cut for cut in host.watch.cuts if cut.missing) if host.watch is not None else ()
+    return tuple(cut for cut in host.watch.outages if cut.missing) if host.watch is not None else ()
 
 
 def clock_text(offset: ClockOffset) -> str:
     """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
     day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
-    return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"
+    return f"0 at {day} {wall_clock(offset.ns)} {offset.uncertainty_text}"

@@ -89,14 +89,14 @@ class HostsScreen(Screen[None]):
         armed = sum(line.state == "armed" for line in lines)
         failed = sum(line.failed for line in lines)
         cut = sum(line.state == "cut" for line in lines)
-        silent = sum(line.silent is not None for line in lines)
+        silent = sum(line.overdue_seconds is not None for line in lines)
         orders = self._fleet.title
         self._line.state = LiveState(
             following=table.following,
             new=table.follow.new,
             per_second=sum(paces) if paces else None,
-            shown=max(0, self._shown.next_seq - self._shown.first_seq - table.follow.new),
-            of=self._shown.filtered.of if self._shown.filter.text else 0,
+            row_count=max(0, self._shown.next_seq - self._shown.first_seq - table.follow.new),
+            total=self._shown.filtered.of if self._shown.filter.text else 0,
             losses=_together([line.losses for line in lines]),
             views=_VIEWS if self.shows_histograms else (),
             view=int(self.shows_histograms),
@@ -235,7 +235,7 @@ class HostsScreen(Screen[None]):
         from tui.hosts.triggers import HostsTriggerScreen
 
         if any(host.state == "armed" for host in self._fleet.hosts):
-            meant = self.bench.places.compose.specification.triggers_meant
+            meant = self.bench.places.compose.specification.translated_triggers
             self.app.push_screen(HostsTriggerScreen(self._fleet, self.order, meant))
         else:
             self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)

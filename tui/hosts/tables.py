@@ -77,4 +77,4 @@ def lines_of_hosts(hosts: Sequence[Host]) -> Iterator[TableLine]:
 
 def cuts_of(host: Host) -> int:
     """Return how often the line of a host was cut."""
-    return len(host.watch.cuts) if host.watch is not None else 0
+    return len(host.watch.outages) if host.watch is not None else 0

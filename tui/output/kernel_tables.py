@@ -56,7 +56,7 @@ class HistogramsTable(ViewTable):
         values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
         host = ("host",) if any(host for _, _, host in self.tables) else ()
         own = (*_HEADS, *(title for titles in keys for title in titles), *values)
-        alike = any(table.histogram.alike for table, _, _ in self.tables)
+        alike = any(table.histogram.readings for table, _, _ in self.tables)
         totals = [name for name in _TOTALS if name != "entries_alike" or alike]
         ambiguous = (AMBIGUOUS_KEYS,) if any(table.histogram.ambiguous for table, _, _ in self.tables) else ()
         return (*host, *dict.fromkeys(own), *ambiguous, *totals)
@@ -85,7 +85,7 @@ class _WatchHistograms(HistogramsTable):
         self._watch = watch
 
     def read(self) -> None:
-        self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch.armed)]
+        self.tables = [(table, len(self._watch.outages), "") for table in read_tables(self._watch.armed)]
 
 
 def titles_of_key(name: str, modifier: str) -> Sequence[str]:
@@ -121,7 +121,7 @@ class KernelSummaryTable(ViewTable):
 
     @property
     def text(self) -> str:
-        hits = sum(read.histogram.hits for read in self._reads if read.kept.is_task)
+        hits = sum(read.histogram.hits for read in self._reads if read.watched.is_task)
         return f"{grouped(hits)} hits in the kernel"
 
     @property

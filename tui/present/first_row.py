@@ -38,7 +38,7 @@ class FirstRows(NamedTuple):
     """Events that could not be decoded."""
     complete: bool
     """True if the recording was read to its end."""
-    cut_short: bool
+    is_truncated: bool
     """True if the file is truncated."""
     gap: float = 0.0
     """Seconds of outages during the recording."""

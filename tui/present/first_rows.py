@@ -62,7 +62,7 @@ def first_rows(target: Target) -> FirstRows:
         store.first_seq,
         store.next_seq,
         len(plans),
-        store.lost,
+        store.lost_events,
         store.undecodable,
         complete,
         recording.truncated,

@@ -45,6 +45,6 @@ def lost_of(watch: Watch, counts: LossCounts | None) -> LossSums:
     if store is None:
         return LossSums()
     if counts is None:
-        return LossSums(lost=store.lost, unread=store.undecodable)
+        return LossSums(lost=store.lost_events, unread=store.undecodable)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return LossSums(max(store.lost, counts.lost), missed, counts.dropped, store.undecodable)
+    return LossSums(max(store.lost_events, counts.lost), missed, counts.dropped, store.undecodable)

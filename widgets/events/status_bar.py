@@ -99,10 +99,10 @@ def live_line(state: LiveState, columns: int) -> Content:
 
 def _marks(state: LiveState) -> list[Run]:
     """Return words for following or paused, in a long and a short form."""
-    if state.following and state.silent:
-        return [(f"✗ {state.silent}", "bold $text-error")]
-    if state.instead:
-        return [(f"■ {safe(state.instead)}", "bold $text-warning")]
+    if state.following and state.overdue_text:
+        return [(f"✗ {state.overdue_text}", "bold $text-error")]
+    if state.no_events_text:
+        return [(f"■ {safe(state.no_events_text)}", "bold $text-warning")]
     if state.following:
         return [("● following", "bold $text-success")]
     forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]
@@ -110,9 +110,9 @@ def _marks(state: LiveState) -> list[Run]:
 
 
 def _figures(state: LiveState) -> list[Run]:
-    pace = [] if state.per_second is None or state.instead else [f"  {rate(state.per_second)}"]
-    of = f" of {grouped(state.of)}" if state.of else ""
-    shown = [] if state.shown is None else [f"  shown {grouped(state.shown)}{of}"]
+    pace = [] if state.per_second is None or state.no_events_text else [f"  {rate(state.per_second)}"]
+    of = f" of {grouped(state.total)}" if state.total else ""
+    shown = [] if state.row_count is None else [f"  shown {grouped(state.row_count)}{of}"]
     return [(text, "") for text in (*pace, *shown)]
 
 
@@ -123,7 +123,7 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    connection_note = "disconnected" if status.cut else status.silent
+    connection_note = "disconnected" if status.is_disconnected else status.overdue_text
     line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []
     calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
     return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]

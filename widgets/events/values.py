@@ -73,9 +73,9 @@ class Status:
     losses: LossTotals = LossTotals()
     recording: bool = False
     """True while events are written to a file."""
-    cut: bool = False
+    is_disconnected: bool = False
     """True while disconnected."""
-    silent: str = ""
+    overdue_text: str = ""
     """Text `last heard 5 s ago`, while an answer is overdue; empty: none is."""
     tracing: bool = False
     """True while calls are traced."""
@@ -86,15 +86,15 @@ class LiveState:
     """Content of the line above live events."""
 
     following: bool = True
-    silent: str = ""
+    overdue_text: str = ""
     """Text `last heard 5 s ago`, if events can't arrive for that reason; empty: they can."""
     new: int = 0
     """Rows received since the display was paused."""
     per_second: float | None = 0.0
     """Events per second; None: unknown. Hidden if no events can arrive (`instead`)."""
-    shown: int | None = 0
+    row_count: int | None = 0
     """Rows, or events, on the screen or reachable by scrolling; None: the view has no rows."""
-    of: int = 0
+    total: int = 0
     """Number of all rows if some are hidden; 0: none are."""
     losses: LossTotals | None = None
     """Losses; None: shown elsewhere."""
@@ -102,7 +102,7 @@ class LiveState:
     """Note, as `3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
     urgent: bool = False
     """True if the note must be shown in full, before the names of other views."""
-    instead: str = ""
+    no_events_text: str = ""
     """Words in place of "following" if no event can arrive; empty: it may."""
     views: tuple[str, ...] = ()
     """Names of all views."""

@@ -112,8 +112,8 @@ class SpecEditor(Input):
     def _paste(self, text: str) -> None:
         if (translated := translate(text, self.machine)) is not None:
             every = list(translated.probes) if len(translated.probes) > 1 else [" ".join(text.split())]
-            if len(every) > 1 and translated.told:
-                self.notify(translated.told, markup=False)
+            if len(every) > 1 and translated.notes_text:
+                self.notify(translated.notes_text, markup=False)
         else:
             every = [line.strip() for line in text.splitlines()]
         lines = [line for line in every if line and not line.startswith("#")]

@@ -53,7 +53,7 @@ class FoldedStacks:
         self._source = source
         self._out = out
         self._spans = Spans(
-            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+            source.ends, source.may_lack_ends, waiting, source.passes, source.missed, source.may_lack_events
         )
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
@@ -72,7 +72,7 @@ class FoldedStacks:
         return self._events - self._stacked if self._counts else self._not_in_calls
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         return self._omitted + len(self._cuts)
 
     @property
@@ -135,7 +135,7 @@ class FoldedStacks:
                     self._end(frames, at, record, counts=item.passes)
             elif item.leave is not None:
                 self._end_late(item, item.leave)
-            elif item.alone:
+            elif item.unpaired_reason:
                 self._drop(record)
 
     def _end_late(self, item: SpanItem, leave: Record) -> None:

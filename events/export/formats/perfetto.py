@@ -55,7 +55,7 @@ class PerfettoTrace:
     """Perfetto writer for one host; see the module."""
 
     notes: tuple[str, ...] = ()
-    left_out = 0
+    omitted = 0
 
     def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
         """Start a trace.
@@ -70,7 +70,7 @@ class PerfettoTrace:
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
         self._spans = Spans(
-            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+            source.ends, source.may_lack_ends, waiting, source.passes, source.missed, source.may_lack_events
         )
         self._tracks: dict[int, str] = {}
         """Name last written for each track."""
@@ -125,7 +125,7 @@ class PerfettoTrace:
                 self._begin(item.record, track)
                 self._end(item.leave, track)
             elif item.part is SpanPart.EVENT:
-                self._instant(item.record, item.alone)
+                self._instant(item.record, item.unpaired_reason)
 
     def _begin(self, record: Record, track: int | None = None) -> None:
         description = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
@@ -173,7 +173,7 @@ class PerfettoTrace:
     def _values(self, record: Record, prefix: str) -> bytes:
         values = exact_values(record)
         requested = self._source.fields(record.format) if record.format else tuple(values)
-        texts = dict(self._source.shown(record))
+        texts = dict(self._source.field_texts(record))
         found = bytearray()
         for name in requested:
             value = values.get(name)
@@ -193,7 +193,7 @@ class PerfettoHosts:
     """Perfetto writer for several hosts: each has a track above those of its tasks; times are of one clock."""
 
     notes: tuple[str, ...] = ()
-    left_out = 0
+    omitted = 0
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source

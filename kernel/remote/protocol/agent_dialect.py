@@ -22,8 +22,8 @@ class AgentDialect:
         self.pid = self._line.pid
 
     @property
-    def heard(self) -> float:
-        return self._line.heard
+    def last_received(self) -> float:
+        return self._line.last_received
 
     @property
     def unanswered(self) -> float | None:
@@ -36,8 +36,8 @@ class AgentDialect:
     def lose(self, reason: str) -> None:
         self._line.lose(reason)
 
-    def hurry(self, ends: float) -> None:
-        self._line.patience.hurry(ends)
+    def set_deadline(self, ends: float) -> None:
+        self._line.answer_limit.set_deadline(ends)
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)

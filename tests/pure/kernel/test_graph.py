@@ -219,7 +219,7 @@ def test_what_it_can_and_what_it_lacks() -> None:
     found = support(GraphTarget(), {"FUNCTION_GRAPH_RETADDR": "n"})
     assert found.usable
     assert (found.args, found.retval, found.retaddr) == (True, True, False)
-    assert found.lacks == {"retaddr": "CONFIG_FUNCTION_GRAPH_RETADDR is not set in this kernel"}
+    assert found.missing == {"retaddr": "CONFIG_FUNCTION_GRAPH_RETADDR is not set in this kernel"}
     assert found.options == frozenset(OPTIONS)
 
 

@@ -133,4 +133,4 @@ def test_stacks_of_triggers_that_came_back_are_known(side: Side, watch: Watch) -
     watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
     come_back(side, watch)
     (now,) = watch.armed.probes
-    assert {armed.plan.events[0].path, now.plan.events[0].path} <= watch.known.with_stacks
+    assert {armed.plan.events[0].path, now.plan.events[0].path} <= watch.event_fields.with_stacks

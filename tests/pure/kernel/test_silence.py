@@ -77,7 +77,7 @@ def test_a_quiet_stream_is_asked_for_a_word(kind: str, instance: Instance):
     with far_side(kind) as far:
         stream = _stream(far, instance)
         for _ in range(3):
-            assert eventually(partial(_heard_after, far, far.dialect.heard))
+            assert eventually(partial(_heard_after, far, far.dialect.last_received))
         stream.close()
 
 
@@ -86,18 +86,18 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, inst
     with far_side(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         stream = _stream(far, instance)
-        assert target.silent is None
+        assert target.overdue_seconds is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            assert eventually(lambda: (target.silent or 0) >= SILENT_AFTER)
+            assert eventually(lambda: (target.overdue_seconds or 0) >= SILENT_AFTER)
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
-        assert eventually(lambda: target.silent is None)
+        assert eventually(lambda: target.overdue_seconds is None)
         stream.close()
 
 
 def _heard_after(far: FarSide, time: float) -> bool:
-    return far.dialect.heard > time
+    return far.dialect.last_received > time
 
 
 def _stream(far: FarSide, instance: Instance) -> Stream:
@@ -111,10 +111,10 @@ def test_events_are_heard_though_the_other_shell_waits(instance: Instance):
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             assert eventually(lambda: far.dialect.unanswered is not None)
-            before = far.dialect.heard
+            before = far.dialect.last_received
             os.write(instance.pipes[-1], b"a line\n")
             assert eventually(lambda: stream.read(0.2) is not None)
-            assert far.dialect.heard > before
+            assert far.dialect.last_received > before
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
         stream.close()
@@ -124,25 +124,27 @@ def test_a_part_of_a_long_answer_is_heard():
     """A pass over a slow line takes longer than an answer may."""
     source, sink = os.pipe()
     raw = _Source(source)
-    before = raw.heard = raw.heard - 100
+    before = raw.last_received = raw.last_received - 100
     os.write(sink, b"half a frame")
     with io.BufferedReader(raw, 1 << 10) as reader:
         assert reader.peek(1)
-        assert raw.heard > before
-        after = raw.heard
+        assert raw.last_received > before
+        after = raw.last_received
         os.close(sink)
         assert reader.read() == b"half a frame"
-        assert raw.heard == after, "the end is no word"
+        assert raw.last_received == after, "the end is no word"
 
 
 @pytest.mark.parametrize("columns", [120, 78, 60])
 def test_it_stands_in_the_place_of_following(columns: int):
     said = words(7)
-    live = live_line(LiveState(silent=said, per_second=None, shown=4, views=("events", "calls")), columns).plain
+    live = live_line(
+        LiveState(overdue_text=said, per_second=None, row_count=4, views=("events", "calls")), columns
+    ).plain
     assert f"✗ {said}" in live and "following" not in live and "/s" not in live
-    paused = live_line(LiveState(silent=said, following=False, new=3, per_second=None), columns).plain
+    paused = live_line(LiveState(overdue_text=said, following=False, new=3, per_second=None), columns).plain
     assert "‖ paused +3 new" in paused
-    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, LossTotals(3), silent=said)
+    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, LossTotals(3), overdue_text=said)
     assert f"✗ {said}" in top_line(status, columns).plain
     assert "last heard" not in top_line(Status("ssh://box", armed=1), columns).plain
 
@@ -156,11 +158,11 @@ class _Silent:
         self.watch.armed.arm(probe("vfs_read"))
 
     def fall_silent(self) -> None:
-        self.side.heard = time.monotonic() - 9
-        self.side.unanswered = self.side.heard
+        self.side.last_received = time.monotonic() - 9
+        self.side.unanswered = self.side.last_received
 
     def answer(self) -> None:
-        self.side.heard, self.side.unanswered = time.monotonic(), None
+        self.side.last_received, self.side.unanswered = time.monotonic(), None
 
 
 @pytest.fixture
@@ -174,11 +176,11 @@ def silent() -> Iterator[_Silent]:
 def test_only_where_something_is_armed(silent: _Silent):
     idle = Watch(Anything(KernelInfo(silent.side.target)))
     silent.fall_silent()
-    assert (silent.watch.silent or 0) >= 9
-    assert idle.silent is None, "nothing is expected of it"
+    assert (silent.watch.overdue_seconds or 0) >= 9
+    assert idle.overdue_seconds is None, "nothing is expected of it"
     silent.side.cut()
     assert eventually(lambda: silent.watch.error is not None)
-    assert silent.watch.silent is None, "what becomes of the line is said instead"
+    assert silent.watch.overdue_seconds is None, "what becomes of the line is said instead"
 
 
 def test_no_place_tells_the_pace_of_what_nobody_hears(silent: _Silent):

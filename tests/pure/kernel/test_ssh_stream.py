@@ -313,7 +313,7 @@ def test_a_stream_that_does_not_begin_is_not_waited_for_by_who_leaves(way: str, 
         begun = pool.submit(far.dialect.stream, str(tmp_path))
         assert eventually(lambda: asleep.stdin is not None and _holds_bytes(asleep.stdin.fileno()))
         if way == "hurry":
-            far.dialect.hurry(time.monotonic())
+            far.dialect.set_deadline(time.monotonic())
         elif way == "lose":
             far.dialect.lose("given up")
         else:

@@ -125,15 +125,15 @@ def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
     watch.queue.on_data = lambda: told.append(1)
     watch.tick(0.0)  # the formats
     watch.tick(0.0)
-    assert 0 < watch.store.next_seq + watch.store.held < 600
-    assert watch.intake.behind
+    assert 0 < watch.store.next_seq + watch.store.held_events < 600
+    assert watch.intake.has_backlog
     assert watch.intake.unsettled
     assert told
     held_back = watch.store.next_seq
     assert rows(watch, 600) == ["vfs_read"] * 600
     assert held_back < 600
     watch.tick()
-    assert not watch.intake.behind
+    assert not watch.intake.has_backlog
 
 
 def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
@@ -253,7 +253,7 @@ def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
         target.event(ts, id_of(write))
     target.event(5000, id_of(read))
     rows(watch, 5)
-    assert {path.rpartition("/")[2]: seen for path, seen in watch.intake.seen().items()} == {
+    assert {path.rpartition("/")[2]: seen for path, seen in watch.intake.stored_counts().items()} == {
         "vfs_write": 4,
         "vfs_read": 1,
     }
@@ -303,7 +303,7 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     watch.stop_recording()
     replayed = replay_of(path)
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
-    assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
+    assert [plan.probe.subject for plan in replayed.event_fields.plans] == ["vfs_read", "vfs_write"]
 
 
 def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch, target, tmp_path):

@@ -353,9 +353,9 @@ def test_a_host_that_falls_silent_is_told_once_and_so_is_its_answer(lan, capsys,
     def freeze() -> None:
         while not two.pages.taken:
             threading.Event().wait(0.01)
-        two.heard = two.unanswered = time.monotonic() - 7
+        two.last_received = two.unanswered = time.monotonic() - 7
         assert silent.wait(60)
-        two.heard, two.unanswered = time.monotonic(), None
+        two.last_received, two.unanswered = time.monotonic(), None
         assert answered.wait(60)
         feed(lan, ("one", 1))
 
@@ -418,7 +418,7 @@ def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, cap
         (host,) = fleet.hosts
         for waiting in (3000, 6000):
             for _ in range(10):
-                lan.hosts["one"].event(fleet.now(), times=300)
+                lan.hosts["one"].event(fleet.clock(), times=300)
             end = time.monotonic() + 60
             while host.watch.store.next_seq < waiting:
                 assert time.monotonic() < end

@@ -36,7 +36,7 @@ def shown() -> tuple[Watch, EventTable, list[str]]:
     store = watch.store
     assert store is not None
     rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
-    return watch, EventTable(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+    return watch, EventTable(watch, store), [watch.event_fields.text(store.record(seq)) for seq in rows]
 
 
 def test_lines_have_what_the_cells_have():
@@ -75,7 +75,7 @@ def test_no_row_is_missed():
         line = rng.choice(lines)
         start = rng.randrange(len(line))
         needle = line[start : start + rng.randrange(1, 12)]
-        match = TextMatch(needle, watch.known, watch.store.comm, watch.store.comms)
+        match = TextMatch(needle, watch.event_fields, watch.store.comm, watch.store.comms)
         candidates = match.candidates(columns).tolist()
         folded = needle.lower() == needle
         for text, may in zip(lines, candidates, strict=True):
@@ -101,15 +101,15 @@ def test_a_comparison_with_no_such_field_is_a_text():
 
 def test_losses_that_only_the_events_tell_of_are_told():
     """As of a recording that was cut before its counts were written, or whose counts are damaged."""
-    store = SimpleNamespace(lost=3, undecodable=5)
-    watch = SimpleNamespace(store=store, cuts=())
+    store = SimpleNamespace(lost_events=3, undecodable=5)
+    watch = SimpleNamespace(store=store, outages=())
     assert losses_of(watch, None) == LossTotals(lost=3, unread=5)
     zeros = LossCounts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
     assert losses_of(watch, zeros) == LossTotals(lost=3, unread=5)
 
 
 def test_several_probes_of_one_function_are_told_apart():
-    first = shown()[0].known.plans[0]
+    first = shown()[0].event_fields.plans[0]
     other = replace(first, events=tuple(replace(one, event=one.event.replace("__", "_2__")) for one in first.events))
     name = first.probe.subject
     assert titles_of([first]) == [name]

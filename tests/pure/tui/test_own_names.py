@@ -119,7 +119,7 @@ def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
 
 
 def test_the_table_is_sorted_by_the_column_that_was_meant(store):
-    shown = EventTable(SimpleNamespace(known=None), store)
+    shown = EventTable(SimpleNamespace(event_fields=None), store)
     shown.sort(EventColumn("cpu"), descending=False)
     assert [shown.record(row).values["cpu"] for row in range(shown.next_seq)] == [1, 2, 3]
     shown.sort(FIXED[1], descending=False)

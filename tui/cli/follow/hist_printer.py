@@ -29,7 +29,7 @@ def print_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     except KernelError as error:
         _print_error("", str(error))
         return
-    _print(tables, "", sum(cut.missing for cut in watch.cuts), as_json=as_json, aside=aside)
+    _print(tables, "", sum(cut.missing for cut in watch.outages), as_json=as_json, aside=aside)
 
 
 def print_host_tables(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:

@@ -58,14 +58,14 @@ class CallTable:
         return self.filter.sorts(self._watching)
 
     @property
-    def chosen_by(self) -> str:
+    def filter_text(self) -> str:
         """Condition of the filter; empty: none."""
         return self.filter.text if self._chosen else ""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events, or else calls, not yet checked."""
-        return (self._chosen.events.behind or self._chosen.behind) if self._chosen else 0
+        return (self._chosen.events.backlog or self._chosen.backlog) if self._chosen else 0
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class CallTable:
         self.unsort()
         numbers_shown = [self._row(row) for row in range(max(self.first, self.next - MAX_SORTED_ROWS), self.next)]
         numbers = self.every.calls.numbers(numbers_shown[0], numbers_shown[-1] + 1) if numbers_shown else None
-        took = numbers.took.tolist() if numbers else []
+        took = numbers.durations.tolist() if numbers else []
         paired = numbers.paired.tolist() if numbers else []
         timed = [row for row in numbers_shown if paired[row - numbers_shown[0]]]
         timed.sort(key=lambda row: took[row - numbers_shown[0]], reverse=descending)
@@ -127,7 +127,7 @@ class CallTable:
         if self._chosen:
             self._chosen.events.tick(budget)
             self._chosen.tick(budget)
-        return self.every.calls.behind > 0 or self.behind > 0
+        return self.every.calls.backlog > 0 or self.backlog > 0
 
     def names_changed(self) -> bool:
         """Filter again with new names of tasks; return True if that changes the rows from the oldest call on."""

@@ -43,11 +43,11 @@ class FilteredModel(Protocol):
         """Kind of value of each field, by name."""
 
     @property
-    def chosen_by(self) -> str:
+    def filter_text(self) -> str:
         """Condition of the filter; empty: none."""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events or calls not yet checked."""
 
     @property
@@ -118,7 +118,7 @@ class FilteredPane(TablePane):
     @property
     def condition(self) -> str:
         """Condition that the rows pass; empty: none."""
-        return self.shown.chosen_by if self.shown is not None else ""
+        return self.shown.filter_text if self.shown is not None else ""
 
     @abstractmethod
     def refill(self) -> None:
@@ -151,7 +151,7 @@ class FilteredPane(TablePane):
             if changed:
                 self.refill()
                 self._held = held
-            if changed or (self.shown.order and self.shown.behind):
+            if changed or (self.shown.order and self.shown.backlog):
                 self._continue()
         self.table.names_changed()
 
@@ -167,7 +167,7 @@ class FilteredPane(TablePane):
         if self._held is None:
             return
         cursor, newest, above = self._held
-        if shown.behind and shown.row_from(max(cursor, newest)) == self.table.rows.next:
+        if shown.backlog and shown.row_from(max(cursor, newest)) == self.table.rows.next:
             return
         self._held = None
         self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))

@@ -34,7 +34,7 @@ class EventTable:
         self.store = store
         self.filter = chosen or Filter()
         self._watching = watch
-        self._values = ValueStyle(watch.known)
+        self._values = ValueStyle(watch.event_fields)
         self._all: AllRows = AllRows(store)
         self._chosen = self.filter.of(watch, store)
         self._ordered: SortedRows | None = None
@@ -47,9 +47,9 @@ class EventTable:
         return self._ordered or self._chosen or self._all
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not yet checked."""
-        return self._chosen.behind if self._chosen else 0
+        return self._chosen.backlog if self._chosen else 0
 
     def choose(self, text: str) -> None:
         """Set the filter; empty: none. Raises ConditionError."""
@@ -81,7 +81,7 @@ class EventTable:
         """Check new events; return True if more remain."""
         if self._chosen:
             self._chosen.tick(budget)
-        return self.behind > 0
+        return self.backlog > 0
 
     def names_changed(self) -> bool:
         """Filter again with new names of tasks; return True if that changes the rows from the oldest event on."""
@@ -114,7 +114,7 @@ class EventTable:
         return self.filter.sorts(self._watching)
 
     @property
-    def chosen_by(self) -> str:
+    def filter_text(self) -> str:
         """Condition of the filter; empty: none."""
         return self.filter.text if self._chosen else ""
 

@@ -107,7 +107,7 @@ class EventsPane(FilteredPane):
             return
         rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
         rows.stamp = self.stamp
-        rows.hued = _HUES[self._hue]
+        rows.colour_property = _HUES[self._hue]
         rows.current = self._current
         self._rows = rows
         self.table.show(rows)

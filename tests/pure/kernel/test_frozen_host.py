@@ -45,8 +45,8 @@ def test_an_answer_is_waited_for_as_long_as_its_bytes_come_and_less_at_the_end(
     now = max(progress, heard) + later
     one = AnswerLimit()
     if ends is not None:
-        one.hurry(ends)
-        one.hurry(ends + 1)
+        one.set_deadline(ends)
+        one.set_deadline(ends + 1)
         assert one.ends == ends, "nothing takes a bound back"
     waited = one.exhausted(now, asked, progress, heard)
     silent = now - max(asked, heard)
@@ -73,8 +73,8 @@ def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> No
         assert eventually(lambda: far.dialect.unanswered is not None)
         question = pool.submit(far.dialect.list, "/proc/self")  # it waits its turn
         for _ in range(3):
-            heard = far.dialect.heard
-            assert eventually(lambda heard=heard: far.dialect.heard > heard)  # type: ignore[misc]
+            heard = far.dialect.last_received
+            assert eventually(lambda heard=heard: far.dialect.last_received > heard)  # type: ignore[misc]
         assert not step.done() and not question.done()
         assert slow.read_bytes() == b"nop"
         step.result()
@@ -106,7 +106,7 @@ def test_a_shell_is_heard_while_the_kernel_takes_its_time(kind: str, tmp_path: P
         assert eventually(lambda: far.dialect.unanswered is not None)
         asked = far.dialect.unanswered
         assert asked is not None
-        assert eventually(lambda: far.dialect.heard > asked + 2 * answer_limit.SILENCE_LIMIT or step.done())
+        assert eventually(lambda: far.dialect.last_received > asked + 2 * answer_limit.SILENCE_LIMIT or step.done())
         assert not step.done()
         assert slow.read_bytes() == b"nop"
         step.result()
@@ -151,7 +151,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     """The call graph ends, and the probes beside it go on: only who leaves a target says so."""
     target = FakeTarget()
     said: list[float] = []
-    target.hurry = said.append  # type: ignore[attr-defined]
+    target.set_deadline = said.append  # type: ignore[attr-defined]
     planner = Planner(KernelInfo(target))
     for watch in (Watch(planner), graph_watch(planner, GraphPlan(("vfs_read",)))):
         watch.close()
@@ -164,7 +164,7 @@ def test_what_is_owed_longer_already_is_lost_as_the_command_ends() -> None:
     """No further ten seconds: the bound of the documentation is for the whole end."""
     one = AnswerLimit()
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) is None
-    one.hurry(60.0)
+    one.set_deadline(60.0)
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) == 60.0
 
 
@@ -180,13 +180,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
     with far_side(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
-        assert target.line_error is None
+        assert target.connection_error is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            target.hurry(time.monotonic())
+            target.set_deadline(time.monotonic())
             with pytest.raises(TargetLost, match="did not answer for"):
                 target.list("/proc")
-            assert "did not answer for" in str(target.line_error)
+            assert "did not answer for" in str(target.connection_error)
             with pytest.raises(TargetLost):
                 target.read("/proc/self/stat")
             target.close()
@@ -212,7 +212,7 @@ def test_a_line_that_takes_nothing_any_more_holds_up_nobody(kind: str) -> None:
     with far_side(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            far.dialect.hurry(time.monotonic())
+            far.dialect.set_deadline(time.monotonic())
             with pytest.raises(TargetLost):
                 for _ in range(8):
                     far.dialect.read("/" + "x" * 60_000, 10)
@@ -278,8 +278,8 @@ class Freezing(Counting):
         self.patience = AnswerLimit()
         super().__init__(0)
 
-    def hurry(self, ends: float) -> None:
-        self.patience.hurry(ends)
+    def set_deadline(self, ends: float) -> None:
+        self.patience.set_deadline(ends)
 
     def message(self, what: str) -> None:
         super().message(what)

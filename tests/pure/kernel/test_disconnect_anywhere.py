@@ -103,7 +103,7 @@ class Counting(Clocked):
 
     def _again(self, cancel: object, asking: bool) -> RemoteConnection:  # type: ignore[override]
         self.lost = False
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(self.pid + 100)
         return self._reached()
 
@@ -168,7 +168,7 @@ def test_a_recording_is_whole_wherever_its_line_is_cut(tmp_path, command, capsys
             rows = [store.record(seq) for seq in range(store.next_seq)]
             names = [row.event.rpartition("/")[2] for row in rows]
             assert {"vfs_read", "vfs_write"} & set(names), where
-            assert sum(map(is_mark, rows)) <= 1 and names.count(OUTAGE_EVENT) == len(watch.cuts), where
+            assert sum(map(is_mark, rows)) <= 1 and names.count(OUTAGE_EVENT) == len(watch.outages), where
             stamps = [row.ts for row in rows]
             assert stamps == sorted(stamps), where
             assert not side.traces, where
@@ -211,7 +211,7 @@ def test_what_came_is_in_the_file_also_where_the_line_stays_away(tmp_path, comma
     assert store is not None
     rows = [store.record(seq) for seq in range(store.next_seq)]
     assert [is_mark(row) for row in rows] == [*[False] * (len(rows) - 1), True], "it stands behind all events"
-    (gap,) = watch.cuts
+    (gap,) = watch.outages
     assert gap.for_good and gap.lost is not None and rows[-2].ts <= gap.lost <= time.monotonic_ns()
     watch.close()
 

@@ -25,7 +25,7 @@ from kernel.remote.protocol import shell_client
 from kernel.remote.target import RemoteTarget
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
-from kernel.watch.reconnect import ReconnectAttempt, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_reconnect
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from tests.real import command
@@ -74,9 +74,9 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
         assert names(watch, 3) == [NAME] * 3
         before = watch.session.group if watch.session else ""
         os.kill(the_master(), signal.SIGKILL)
-        assert until(lambda: can_come_back(watch))
+        assert until(lambda: can_reconnect(watch))
         back = ReconnectAttempt(watch, patience=PATIENCE).run()
-        assert len(back.again) == 1 and not back.refused and not back.cut.booted
+        assert len(back.rearmed) == 1 and not back.rejected_probes and not back.outage.booted
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=2")
         assert names(watch, 6) == [*[NAME] * 3, OUTAGE_EVENT, *[NAME] * 2]
         assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
@@ -106,10 +106,10 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
         assert names(watch, 1) == [f"{before}__slow"]
         guest_72.run(f"kill -STOP {agent}")
         os.kill(the_master(), signal.SIGKILL)
-        assert until(lambda: can_come_back(watch))
+        assert until(lambda: can_reconnect(watch))
         back = ReconnectAttempt(watch, patience=PATIENCE).run()
         group = watch.session.group
-        assert len(back.again) == 1 and not back.refused and group != before
+        assert len(back.rearmed) == 1 and not back.rejected_probes and group != before
         assert {f"{one}__slow" for one in (before, group)} <= set(guest_72.run(SYNTHETIC).decode().split())
         guest_72.run(ONCE)
         assert names(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
@@ -388,7 +388,7 @@ def test_a_shell_is_waited_for_while_it_is_at_work(guest_72: Guest, monkeypatch:
     with contextlib.closing(reach(guest_72.ssh_options, python=False)) as target, ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         step = pool.submit(target.perform, Step(Effect.WRITE, slow, b"nop"))
-        assert until(lambda: step.done() or target.heard > began + 2 * answer_limit.SILENCE_LIMIT)
+        assert until(lambda: step.done() or target.last_received > began + 2 * answer_limit.SILENCE_LIMIT)
         assert not step.done()
         assert guest_72.run(f"cat {slow}; rm {slow}") == b"nop"
         step.result()
