@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probes.check import check_plan, check_typed, refuse_unknown_tracepoint
+from probes.command import CommandText
 from probes.corrections.corrections import corrected
 from probes.facts.lookups import Environment, StaticEventField
 from probes.rules.messages.guesses import guess_type
@@ -188,10 +189,11 @@ def test_an_argument_that_there_is_not(number: int) -> None:
 )
 def test_a_tracepoint_that_is_not_there_is_not_what_was_meant(wrong: str, right: str) -> None:
     facts = kernel("7.2").facts
-    assert (
-        corrected(wrong, verdict(wrong), lambda other: refuse_unknown_tracepoint(other, verdict(other), facts))
-        == right
-    )
+
+    def refused(other: str) -> Verdict:
+        return refuse_unknown_tracepoint(CommandText.parse(other), verdict(other), facts)
+
+    assert corrected(wrong, verdict(wrong), refused) == right
 
 
 @pytest.mark.parametrize(
