@@ -22,7 +22,7 @@ _LONGEST_NAME = 16
 
 
 class TextEvent(NamedTuple):
-    """Lines that belong together; without `line` and `lost` they are no event."""
+    """Lines that belong together; without `line` and `loss` they are no event."""
 
     lines: tuple[bytes, ...]
     line: TextLine | None = None
@@ -155,7 +155,7 @@ class TextEvents:
         events, self._out = self._out, []
         return events
 
-    def cut(self) -> list[TextEvent]:
+    def end_all(self) -> list[TextEvent]:
         """End all pending events: the next text is no continuation."""
         events = self.feed(b"\n" if self._partial else b"", final=True)
         self._open = None

@@ -172,7 +172,7 @@ class FakeTarget:
         self.held.clear()
 
     def vanish(self) -> Sequence[str]:
-        """The near side is gone: what is guarded is undone by the far side, newest first; what failed."""
+        """The near side is gone: what is guarded is undone by the remote host, newest first; what failed."""
         self.held.clear()
         failed = []
         while self.guarded:

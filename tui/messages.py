@@ -30,7 +30,7 @@ class PartMessage(Message):
 
 
 class UndoOffered(Message):
-    """A person took a step that can be undone; `back` undoes it."""
+    """A person took a step that can be undone; `undo` undoes it."""
 
     def __init__(self, description: str, undo: Callable[[], object]) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class ProbeTooFast(PartMessage):
 
 
 class Remedied(PartMessage):
-    """An armed probe or the buffer was changed, or that failed; `back` is the opposite change."""
+    """An armed probe or the buffer was changed, or that failed; `undo` is the opposite change."""
 
     def __init__(self, text: str, *, failed: bool = False, undo: Callable[[Watch], Remedied] | None = None) -> None:
         super().__init__()

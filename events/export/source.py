@@ -44,7 +44,7 @@ NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 
 
-def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.shown` is called
+def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.field_texts` is called
     return ()
 
 
@@ -60,7 +60,7 @@ def _trace_time(record: Record) -> int:
     return record.ts
 
 
-def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
+def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.may_lack_ends` is called
     return False
 
 
@@ -89,10 +89,10 @@ class Source:
     """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
     may_lack_ends: Callable[[int, int], bool] = _nothing_lost
     """Function that returns whether ends of calls may be missing between two times; see
-    `events.store.store.Store.lost_between`."""
+    `events.store.store.Store.may_lack_ends`."""
     may_lack_events: Callable[[int, int], bool] | None = None
-    """Function that returns whether events may be missing between two times; None: as `lost_between`. See
-    `events.store.store.Store.events_lost`."""
+    """Function that returns whether events may be missing between two times; None: as `may_lack_ends`. See
+    `events.store.store.Store.may_lack_events`."""
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm

@@ -74,7 +74,7 @@ class Spans:
     ) -> None:
         """Take the roles of events by `group/name`, and arguments as for `events.calls.pairing`.
 
-        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed`.
+        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed_calls`.
         """
         self._ends = ends
         self._passes = passes

@@ -128,9 +128,9 @@ class Intake:
             if batch.after_gap:
                 self.owners.break_at(self._blocks.next_slab << WORD_BITS)
             chunks += batch.chunks
-            cut = batch.after_gap
+            gap = batch.after_gap
             placed += [
-                self._place_text(chunk, cut=cut) if chunk.text else self._place(chunk) for chunk in batch.chunks
+                self._place_text(chunk, after_gap=gap) if chunk.text else self._place(chunk) for chunk in batch.chunks
             ]
         return self._take(chunks, placed)
 
@@ -240,9 +240,9 @@ class Intake:
         elif number < 0:
             self.overrun_unknown[cpu] += 1
 
-    def _place_text(self, chunk: Chunk, *, final: bool = False, cut: bool = False) -> _PlacedChunk:
+    def _place_text(self, chunk: Chunk, *, final: bool = False, after_gap: bool = False) -> _PlacedChunk:
         first = self._blocks.next_slab
-        found = self.lines.index(chunk.data, first, final=final, cut=cut)
+        found = self.lines.index(chunk.data, first, final=final, after_gap=after_gap)
         for key in found.breaks:
             self.owners.break_at(key, -1)
         for text in found.pieces:

@@ -146,20 +146,20 @@ def task_text(comm: str, pid: int, event: str) -> str:
 
 def mark_values(record: Record) -> dict[str, Value | float]:
     """Return the values of a mark for exports: `lost` and `back` (ns) where known, `seconds`, `note`."""
-    cut = outage_of_record(record)
-    if cut is None:  # written in another format by another version
+    outage = outage_of_record(record)
+    if outage is None:  # written in another format by another version
         return dict(record.values)
-    times = {name: at for name, at in (("lost", cut.lost), ("back", cut.back)) if at is not None}
-    return {**times, "seconds": cut.seconds, "note": cut.text}
+    times = {name: at for name, at in (("lost", outage.lost), ("back", outage.back)) if at is not None}
+    return {**times, "seconds": outage.seconds, "note": outage.text}
 
 
-def total_outage_text(cuts: Sequence[Outage]) -> str:
+def total_outage_text(outages: Sequence[Outage]) -> str:
     """Return the total time with missing events and the number of outages: `3.9 s`, `8.1 s, 2 times`; empty: none."""
-    number = sum(cut.missing for cut in cuts)
+    number = sum(outage.missing for outage in outages)
     often = f", {number} times" if number > 1 else ""
-    return seconds_text(total_outage_seconds(cuts)) + often if number else ""
+    return seconds_text(total_outage_seconds(outages)) + often if number else ""
 
 
-def total_outage_seconds(cuts: Iterable[Outage]) -> float:
+def total_outage_seconds(outages: Iterable[Outage]) -> float:
     """Return the total seconds for which events are missing."""
-    return sum(cut.seconds for cut in cuts if cut.missing)
+    return sum(outage.seconds for outage in outages if outage.missing)

@@ -68,21 +68,21 @@ class LineIndex:
         self._last.clear()
         self._lost_before.clear()
 
-    def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> IndexedText:
+    def index(self, data: bytes, first_slab: int, *, final: bool = False, after_gap: bool = False) -> IndexedText:
         """Index the next piece of text.
 
         Args:
             data: the text.
             first_slab: number of the slab that will hold it.
             final: the last line is complete and has no continuation.
-            cut: nothing in this piece continues an earlier one.
+            after_gap: nothing in this piece continues an earlier one.
         """
         lists: Lists = ([], [], [])
         stamps, keys, ids = lists
         found = IndexedText((), SubbufferEvents(*lists, 0), Counter(), Counter(), [], [], [])
         bad = 0
         pieces = [bytearray()]
-        before = self._events.cut() if cut else []
+        before = self._events.end_all() if after_gap else []
         for item in (*before, *self._events.feed(data, final=final)):
             if item.line is not None:
                 if len(pieces[-1]) > WORD_MASK >> 1:

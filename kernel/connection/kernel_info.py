@@ -162,7 +162,7 @@ class KernelInfo:
         self.target.close()
 
     def _read_module(self, module: str, base: Btf) -> Btf | None:
-        with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
+        with contextlib.suppress(KernelError, BtfError):  # a lost connection is reported by the next request
             return Btf.load(self.target.btf(module), base=base)
         return None
 

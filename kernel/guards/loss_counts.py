@@ -163,7 +163,7 @@ class LossCounter:
 
         Args:
             events: events of the removed probes.
-            before: result of `missed` for them before the removal.
+            before: result of `read_nmissed` for them before the removal.
 
         Raises TargetLost.
         """

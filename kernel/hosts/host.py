@@ -73,7 +73,7 @@ class HostAnswer(enum.Enum):
 
 
 class Host:
-    """Host of a group (see the module). `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the remote
+    """Host of a group (see the module). `open`, `arm`, `disarm`, `look`, `reconnect` and `close` wait for the remote
     host.
     """
 
@@ -121,7 +121,7 @@ class Host:
         self._busy = threading.Lock()
         """Held by one worker at a time; a look does not wait for it."""
         self._reconnecting = threading.Lock()
-        """Held by `come_back`."""
+        """Held by `reconnect`."""
 
     def offset(self, now: int) -> ClockOffset | None:
         """Return the offset of its clock from ours at local time `now`; None: unknown."""
@@ -194,7 +194,7 @@ class Host:
             if self.state is not HostState.REFUSED:
                 return HostAnswer.TAKEN
             if previous_state is HostState.ARMED and self.watch.armed.probes:
-                self.state = HostState.ARMED  # probes armed before go on; `why` is the reason of the rejection
+                self.state = HostState.ARMED  # probes armed before go on; `reason` is the reason of the rejection
             return HostAnswer.REFUSED
 
     def disarm(self) -> HostAnswer:

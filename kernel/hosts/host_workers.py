@@ -95,7 +95,7 @@ class HostWorkers:
         self._cancel.set()
 
     def close(self, hosts: Iterable[Host]) -> None:
-        """Start no more work, close all hosts and wait; undo failures of a host are listed in its `left`."""
+        """Start no more work, close all hosts and wait; undo failures of a host are listed in its `undo_errors`."""
         self._cancel.set()
         self._workers.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(AT_ONCE, "close") as closers:

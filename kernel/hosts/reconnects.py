@@ -1,6 +1,6 @@
 """Reconnect to disconnected hosts, each in a thread of its own, so that none delays another.
 
-`kernel.watch.reconnect` makes the attempts; `kernel.hosts.host.Host.come_back` applies them to a host.
+`kernel.watch.reconnect` makes the attempts; `kernel.hosts.host.Host.reconnect` applies them to a host.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HostReconnects:
         self._now = now
         self._changed = changed
         self._on_reconnect = on_reconnect
-        self._workers = ThreadPoolExecutor(max(1, most), "line")
+        self._workers = ThreadPoolExecutor(max(1, most), "reconnect")
 
     def begin(self, host: Host) -> bool:
         """Start reconnecting to a host all of whose events have rows; False: no reconnect is possible."""

@@ -111,7 +111,7 @@ def start_process(
 
 
 def end_process(process: subprocess.Popen[bytes], timeout: float = 5.0) -> None:
-    """End a program started by `start_kept` and wait until it is gone; safe to call twice."""
+    """End a program started by `start_process` and wait until it is gone; safe to call twice."""
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()

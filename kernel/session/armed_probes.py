@@ -72,7 +72,7 @@ class ArmedProbes:
             ProbeRefused: the kernel said no; everything of this plan is undone.
             TooFast: its events come faster than the limits allow; undone as well.
             FileRefused: a file of the new events could not be read; undone as well.
-            TargetLost: the far side undoes what it was told to guard.
+            TargetLost: the connection was lost; the remote host undoes the guarded steps.
         """
         with self.lock:
             if self._closed:
@@ -126,7 +126,7 @@ class ArmedProbes:
 
         Raises:
             ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
-            TargetLost: the far side takes all away.
+            TargetLost: the connection was lost; the remote host removes all probes.
         """
         with self.lock:
             if armed not in self._armed:

@@ -102,7 +102,7 @@ def leave_shared_events(
                 tracefs.target.perform(step)
         except KernelError as error:
             failures.append(UndoFailure(step, error))
-        with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+        with contextlib.suppress(KernelError):  # the remote host then undoes it twice, which is harmless
             holding.enabled.forget(instance.enable(one.event.path, False))
             holding.defined.forget(tracefs.define(one.event.remove))
     return failures

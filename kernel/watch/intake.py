@@ -147,8 +147,8 @@ class Intake:
             elif isinstance(entry, Batch):
                 if entry.booted:
                     self._clock.add_disconnect(booted=True)
-                if self._replayed and (cut := outage_of_batch(entry)) is not None:
-                    self.outages = (*self.outages, cut)
+                if self._replayed and (outage := outage_of_batch(entry)) is not None:
+                    self.outages = (*self.outages, outage)
             elif isinstance(entry, NewGroup):
                 self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
                 self._regroup(*entry)
@@ -233,6 +233,6 @@ class Intake:
             waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup)]
             yield [self.mark(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
-    def mark(self, cut: Outage) -> Batch:
+    def mark(self, outage: Outage) -> Batch:
         """Return an outage as the row that stands for it in the store and in a recording."""
-        return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
+        return outage.batch(max(self.store.latest, 0) if self.store is not None else 0)

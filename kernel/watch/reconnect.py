@@ -1,8 +1,9 @@
-"""A watch whose line was cut comes back: reached anew, the same probes armed again, the gap marked and counted.
+"""Reconnect a watch after its connection was lost: arm the same probes again, and mark and count the outage.
 
-The far side of before has taken everything away, or does so within `kernel.remote.protocol.agent_client.SILENCE`
-seconds: it is never asked again, so nothing depends on whether it still hears us. Of one that was killed the next one
-takes it away (`kernel.cleanup.abandoned_processes`).
+The previous agent or shell on the remote host removes its probes by itself, at the latest
+`kernel.remote.protocol.agent_client.SILENCE` seconds after the disconnect: it gets no further request, so nothing
+depends on whether it can still be reached. If it was killed, the next one removes what it left
+(`kernel.cleanup.abandoned_processes`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PATIENCE = 60.0
 
 
 class Reconnected(NamedTuple):
-    """A watch has come back."""
+    """Result of a successful reconnect of a watch."""
 
     outage: Outage
     rearmed: tuple[tuple[Armed, Armed], ...]
@@ -74,7 +75,7 @@ def begun_anew(
 
     Args:
         act: leaves nothing behind where it raises.
-        patience: seconds from the first cut on; a host that was never reached is not waited for.
+        patience: seconds of retries after the first disconnect; a host that was never reached is not retried.
         tell: takes the first error.
         wait: waits so many seconds; a true answer gives it up.
     """
@@ -83,8 +84,8 @@ def begun_anew(
         try:
             return act()
         except (TargetLost, HostUnreachable) as error:
-            cut = isinstance(error, TargetLost) or error.cut
-            if patience <= 0 or not (cut or until):
+            disconnected = isinstance(error, TargetLost) or error.was_connected
+            if patience <= 0 or not (disconnected or until):
                 raise
             if not until:
                 until = time.monotonic() + patience
@@ -101,7 +102,7 @@ def can_drop_silent(watch: Watch) -> bool:
 
 
 def drop_silent(watch: Watch) -> bool:
-    """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
+    """Give up a silent connection, which then counts as lost, so that it is made again; False: it is not silent."""
     silent, link = watch.overdue_seconds, watch.info.target.link
     if silent is None or link is None or not link.can_reconnect:
         return False
@@ -137,12 +138,12 @@ class ReconnectAttempt:
         patience: float | None = None,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take what is to come back.
+        """Take the watch to reconnect.
 
         Args:
-            watch: its line was cut.
-            patience: seconds until it is given up; None: never, as long as nobody says so.
-            changed: called from the thread of `run` when `why` or `next_try` is another.
+            watch: watch whose connection was lost.
+            patience: seconds until the attempts end; None: they end with `give_up` only.
+            changed: called from the thread of `run` when `reason` or `next_try` is another.
         """
         self.watch = watch
         self.since = time.monotonic()
@@ -170,7 +171,7 @@ class ReconnectAttempt:
 
     @property
     def silent_seconds(self) -> float:
-        """Seconds since the far side was last heard."""
+        """Seconds since the last byte from the remote host."""
         return time.monotonic() - self._heard
 
     @property
@@ -192,9 +193,7 @@ class ReconnectAttempt:
         self._tried.wait()
 
     def give_up(self) -> None:
-        """End it; `run` raises ReconnectAbandoned soon, also where it waits for a line that was made and is
-        silent.
-        """
+        """End the attempts; `run` raises ReconnectAbandoned soon, even while it waits for a silent new connection."""
         self._over.set()
         self._wake.set()
         link = self.watch.info.target.link
@@ -303,11 +302,11 @@ class ReconnectAttempt:
             )
             return session, known[0]._replace(missing=recorded)
 
-        cut = self.watch.exchange(make)
+        outage = self.watch.exchange(make)
         if self._booted:
             self.watch.info.forget_symbols()
         self.watch.armed.on_comeback()
-        return Reconnected(cut, tuple(again), tuple(refused))
+        return Reconnected(outage, tuple(again), tuple(refused))
 
 
 def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:

@@ -69,7 +69,7 @@ class Recorder:
         self._waiting = 0
         """Bytes in the queue."""
         self._after_gap = False
-        self._cuts: list[Outage] = []
+        self._outages: list[Outage] = []
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
@@ -201,9 +201,9 @@ class Recorder:
                 return
 
     def _write_pages(self, batch: Batch) -> None:
-        if (cut := outage_of_batch(batch)) is not None:
-            self._cuts.append(cut)
-            self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
+        if (outage := outage_of_batch(batch)) is not None:
+            self._outages.append(outage)
+            self._writer.meta({CUTS: [outage._asdict() for outage in self._outages]})
         # A backlog means that events arrive faster than they can be compressed: a larger file is better than a gap in
         # it.
         self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _BACKLOG_DIVISOR else None)

@@ -128,7 +128,7 @@ class RecordingControl:
             queued: what was read and is still to be given to `write`; inside nobody else writes.
             counts: what was lost so far.
             meta: values that are known by now, in the place of those at the beginning.
-            last: gives what stands behind all events, once the far side was asked for the last time.
+            last: returns the batch to write behind all events, after the last request to the remote host.
         """
         with self._changing:
             with queued() as entries:
@@ -141,7 +141,7 @@ class RecordingControl:
             if recorder is None:
                 return None
             names: dict[int, str] = {}
-            with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
+            with contextlib.suppress(KernelError):  # a lost connection costs the names, no more
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)

@@ -92,7 +92,7 @@ class Watch:
         self.connection_note = "the connection was lost"
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
-        """The cut after which the line was not made anew; None: there was none."""
+        """Outage after which the watch was never reconnected; None: there was none."""
         self._histograms: Histograms | None = None
         self._told = False
 
@@ -160,7 +160,7 @@ class Watch:
 
     @property
     def connection_error(self) -> KernelError | None:
-        """Why no more events will come, also where only an answer that stayed away tells; None while they may."""
+        """Error that ended the events, including an answer that never arrived; None: events may still arrive."""
         return self.error or (
             getattr(self.info.target, "connection_error", None) if self.session is not None else None
         )
@@ -203,20 +203,20 @@ class Watch:
             offset: of the kernel's clock to `now`.
             now: a clock, in nanoseconds; None: the offset is that of `clock`, to the time of day.
         """
-        cut = self._last_cut(offset, now)
-        if cut is None:
+        outage = self._final_outage(offset, now)
+        if outage is None:
             return
         with self.queue.lock:
             if self.session is None:
                 return
             self.queue.drain(self.session)
-            self.queue.entries.append(cut)
-            self.end_mark, self.intake.has_backlog = cut, True
+            self.queue.entries.append(outage)
+            self.end_mark, self.intake.has_backlog = outage, True
         self.tick()  # at once: rows that come later may be of others, and younger
         if self.store is not None:
             self.store.flush()
 
-    def _last_cut(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
+    def _final_outage(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
         """Return the outage of a lost connection up to now; None: no outage is without a mark."""
         store = self.store
         if store is None or self.end_mark is not None or not isinstance(self.connection_error, TargetLost):
@@ -240,8 +240,8 @@ class Watch:
         self.clock.measure(self.session)
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, Outage]]) -> Outage:
-        """Go on with another session in the place of one whose line was cut; what came of that one stays, its
-        losses still count.
+        """Continue with another session after a disconnect; the events received before stay, and the losses still
+        count.
 
         `make` opens and arms it, and says how long there was none. Where it raises, nothing has changed.
         """
@@ -249,19 +249,19 @@ class Watch:
             old = self.session
             if old is None or self.queue.closed:
                 raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
-            session, cut = make(old)
-            self.queue.replace(old, session, cut)
+            session, outage = make(old)
+            self.queue.replace(old, session, outage)
             self.losses.follow(session)
             self._told = False
             self.armed.follow(session)
             self.guard.restart()
         self.queue.on_data()
-        if cut.marked:
-            self.intake.outages = (*self.outages, cut)
-        return cut
+        if outage.marked:
+            self.intake.outages = (*self.outages, outage)
+        return outage
 
     def names(self, *, homes: bool = True) -> dict[int, str]:
-        """Names of tasks; asks the kernel, and (`homes`) for a moment in which cgroups they are."""
+        """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
         names = self.session.cmdlines() if self.session else {}
         if homes:
             self.intake.cgroups.look(names)
@@ -271,7 +271,7 @@ class Watch:
         """Write all events that have no row yet to a recording. Raises OSError, KernelError where one is written."""
         if self.session is None:
             raise ValueError("nothing is armed")
-        with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
+        with contextlib.suppress(KernelError):  # the pump reports a lost connection
             self.measure_clock()
         self.recording.begin(path, self.session, self.intake.entered, self.losses.final, self._meta)
 
@@ -283,7 +283,7 @@ class Watch:
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError.
 
-        Where the line is lost the file says so at its end, whatever becomes of the line.
+        If the connection is lost, the file ends with a mark of the outage, even if a reconnect follows.
         """
         return self.recording.end(
             self.session, self.intake.queued, self.losses.final, self._meta, self._end_of_recording
@@ -291,13 +291,13 @@ class Watch:
 
     def _end_of_recording(self) -> Batch | None:
         """Return the mark at the end of a recording that ends now; None: connected, or the mark is there."""
-        cut = self._last_cut()
-        return self.intake.mark(cut) if cut is not None else None
+        outage = self._final_outage()
+        return self.intake.mark(outage) if outage is not None else None
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice.
 
-        The connection stays as it was: who leaves the target with it says so by `hurry`.
+        The connection stays as it was: who leaves the target with it says so by `set_deadline`.
         """
         with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
             self.stop_recording()

@@ -19,9 +19,9 @@ from kernel.graph.watch import graph_watch
 from kernel.watch import reconnect
 from probes.plans.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 from tui.app.app import Probewright
 from tui.opening import Opening
 from widgets.dialogs.error_dialog import ErrorDialog
@@ -76,7 +76,7 @@ def shown(app: Probewright) -> str:
 
 
 def keys(app: Probewright) -> set[str]:
-    """What can be done now about a line."""
+    """What can be done now about a connection."""
     there = {binding.binding.action for binding in app.screen.active_bindings.values() if binding.enabled}
     return there & {"reconnect", "give_up"}
 

@@ -290,7 +290,7 @@ async def test_a_colon_where_functions_are_searched_opens_the_specification(kern
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         spec = app.places.compose.query_one(SpecPane)
-        await pilot.press("colon", "f", "space")  # in one packet, as over a slow line
+        await pilot.press("colon", "f", "space")  # in one packet, as over a slow connection
         await until(lambda: spec.editor.value == "f ", pilot)
         assert app.focused is spec.editor
 

@@ -21,7 +21,7 @@ from probes.plans.graph_plan import GraphPlan
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
-from tests.interface.test_line_cut import Side, keys, live
+from tests.interface.test_reconnect import Side, keys, live
 from tests.interface.widget_host import until
 from tui.app.typed_ahead import PAUSE
 from tui.dialogs import dialogs
@@ -322,7 +322,7 @@ async def test_where_a_kernel_runs(living, name):
         await OF_KERNEL[name](app, pilot, WAYS[name])
 
 
-# -- with a line that is cut, and several hosts --------------------------------------------------------------------
+# -- with a lost connection, and several hosts --------------------------------------------------------------------
 
 OF_LINE = {"RECONNECT", "TRY_AGAIN", "GIVE_UP"}
 
@@ -358,7 +358,7 @@ async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
 
 
 OF_HOSTS = {
-    "OTHER_LINE",
+    "NEW_CONNECTION",
     "SEE_HOSTS",
     "HOSTS_TRY_AGAIN",
     "HOSTS_DISARM",
@@ -424,10 +424,10 @@ async def test_where_one_of_several_hosts_is_silent(lan):
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
         web1.last_received = web1.unanswered = time.monotonic() - 120
-        await until(lambda: str(ways_out.OTHER_LINE) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
+        await until(lambda: str(ways_out.NEW_CONNECTION) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
         tried: list[str] = []
         fleet.try_now = lambda: tried.append("now")
-        await take(pilot, ways_out.OTHER_LINE)
+        await take(pilot, ways_out.NEW_CONNECTION)
         await until(lambda: tried == ["now"], pilot)
 
 

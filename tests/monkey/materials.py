@@ -32,7 +32,7 @@ from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
 from tests.fuzz.lying_shell import LyingShell
 from tests.graph_recordings import graph_recording
-from tests.interface.test_line_cut import Opened
+from tests.interface.test_reconnect import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
@@ -107,7 +107,7 @@ def nothing(folder: Path, random: Random) -> Iterator[Subject]:
 
 @contextmanager
 def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
-    """A kernel that events come from, on a line that may be cut."""
+    """A kernel that events come from, on a connection that may be lost."""
     side = Side()
     opening = Opened(side)
     opening.start()
@@ -137,7 +137,7 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
 
 
 class _Reaching(Opening):
-    """Opens a far side that lies."""
+    """Opens a remote host that lies."""
 
     def __init__(self, agent: LyingAgent | LyingShell) -> None:
         super().__init__("ssh://liar")
@@ -153,8 +153,8 @@ class _Reaching(Opening):
 
 
 @contextmanager
-def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
-    """A line whose far side answers with what is damaged, repeated, late and hostile: an agent, or a shell."""
+def lying_remote_host(folder: Path, random: Random) -> Iterator[Subject]:
+    """A line whose remote host answers with what is damaged, repeated, late and hostile: an agent, or a shell."""
     agent = random.choice((LyingAgent, lambda chance: LyingShell(chance, chance.choice((0, 60, 150, 400)))))(random)
     opening = _Reaching(agent)
     opening.start()
@@ -198,7 +198,7 @@ MATERIALS: dict[str, Material] = {
     "hostile": hostile,
     "nothing": nothing,
     "live": live_kernel,
-    "lying": lying_far_side,
+    "lying": lying_remote_host,
     "hosts": several_hosts,
 }
 

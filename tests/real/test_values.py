@@ -84,7 +84,7 @@ class Run(NamedTuple):
     session: Session
     held: Held
     text: bool
-    """No pages: the far side has a shell only."""
+    """No pages: the remote host has a shell only."""
     switch: str
     """File of the instance that stops and starts it. A trace_pipe that has been read ends with tracing_on."""
     same: tuple[list[Event], list[Event]] = ([], [])

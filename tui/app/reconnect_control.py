@@ -94,7 +94,7 @@ class ReconnectControl:
     def lose(self, watching: Watch, error: KernelError) -> None:
         """Begin to reconnect a watch that receives no more events; show the error where that can't be."""
         if self.begin(watching):
-            self._notices.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", topic="line")
+            self._notices.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", topic="connection")
             self._app.refresh_bindings()
         else:
             dialogs.show_trouble(self._app, "no more events will come", str(error), error.remedy)
@@ -109,7 +109,7 @@ class ReconnectControl:
         self._given_up = None
         self._report()
         self._timer = self._app.set_interval(_LOOK_EVERY, self._report)
-        self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="line")
+        self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="reconnect")
         return True
 
     def _run(self, reconnecting: ReconnectAttempt) -> None:
@@ -162,7 +162,7 @@ class ReconnectControl:
         if event.watch is not self._watch:
             return
         self._end(event.watch)
-        self._notices.notify(event.reconnected.text, title="back again", topic="line")
+        self._notices.notify(event.reconnected.text, title="back again", topic="connection")
         for refused in event.reconnected.rejected_probes:
             self._notices.notify(refused, title="not armed again", severity="error")
         if event.reconnected.outage.booted:
@@ -174,7 +174,7 @@ class ReconnectControl:
         if event.watch is not self._watch:
             return
         self._end(event.watch, for_good=True)
-        self._notices.forget("line")
+        self._notices.forget("connection")
         dialogs.show_trouble(self._app, "no more events will come", str(event.error), event.error.remedy)
         self._changed()
 

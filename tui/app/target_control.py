@@ -36,7 +36,7 @@ PATIENCE_WITH_FUNCTIONS = 3.0
 
 
 class TargetControl:
-    """The one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
+    """The one target at a time: being opened (`opening`), open (`connection`), watched (`current_watch`)."""
 
     def __init__(
         self, app: App[None], notices: Notices, keyboard: Keyboard, opening: Opening, preview: PreviewReader | None

@@ -64,7 +64,7 @@ def typed(planner: Planner, typed_text: CommandText) -> TypedText:
         return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
         return _judged(planner, typed_text)
-    except KernelError as error:  # the line is gone: then that is all there is to say
+    except KernelError as error:  # the connection is lost: there is no more to say
         found = unchecked(planner.info, typed_text)
         return found._replace(shown=replace(found.shown, notes=(str(error),)))
 

@@ -218,7 +218,7 @@ class SpecificationControl:
         time.sleep(PAUSE)
         if read is not self._asked:
             return
-        with contextlib.suppress(KernelError):  # the line is gone: no more is offered
+        with contextlib.suppress(KernelError):  # the connection is lost: no more is offered
             if self._completer is not None:
                 self._completer.learn(read.text)
         found = specification.typed(planner, read)

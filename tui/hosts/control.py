@@ -111,11 +111,11 @@ class HostControl:
         """Notify of hosts that were lost, disconnected or reconnected since the last call."""
         hosts = self.fleet.hosts
         for host in hosts:
-            cuts = host.watch.outages if host.watch is not None else ()
+            outages = host.watch.outages if host.watch is not None else ()
             state, known = self._told_of.get(host, ("", 0))
-            self._told_of[host] = (str(host.state), len(cuts))
-            for cut in cuts[known:]:
-                self._app.notify(f"{host.name}: {cut.text}", title="back again", markup=False)
+            self._told_of[host] = (str(host.state), len(outages))
+            for outage in outages[known:]:
+                self._app.notify(f"{host.name}: {outage.text}", title="back again", markup=False)
             if host.state == state:
                 continue
             if host.state == "lost":
@@ -124,7 +124,7 @@ class HostControl:
             elif host.state == "cut":
                 text = f"{host.name}: {host.reason}; {RECONNECT}, {GIVE_UP}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
-            elif state == "cut" and not cuts[known:] and not host.reason:
+            elif state == "cut" and not outages[known:] and not host.reason:
                 self._app.notify(f"{host.name}: {NOTHING_MISSING}", title="back again", markup=False)
             elif state == "cut" and host.reason:
                 self._app.notify(f"{host.name}: {host.reason}", severity="error", markup=False)

@@ -8,7 +8,7 @@ from events.store.outage_mark import total_outage_seconds
 from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
 from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
-from tui.present.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
+from tui.present.ways_out import GIVE_UP, NEW_CONNECTION, RECONNECT
 from widgets.events.host_table import HostLine
 from widgets.events.values import LossTotals
 
@@ -31,7 +31,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     why = host.reason or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
-        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
+        remedy = remedy or f"it owes an answer: {NEW_CONNECTION}, two minutes without an answer do it too"
     if trying is not None:
         since = f": {trying.reason}" if trying.reason != host.reason else ""
         remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"

@@ -67,8 +67,8 @@ class HostAccount(NamedTuple):
             "missed": lost.missed,
             "dropped": lost.dropped,
             "undecodable": lost.unread,
-            "gaps": [cut.seconds for cut in self.gaps],
-            "cuts": [{"lost": cut.lost, "back": cut.back, "seconds": cut.seconds} for cut in self.gaps],
+            "gaps": [outage.seconds for outage in self.gaps],
+            "cuts": [{"lost": outage.lost, "back": outage.back, "seconds": outage.seconds} for outage in self.gaps],
             "late": self.late,
             "unshown": self.evicted,
             "hits": {exported_name(path): number for path, number in self.hits.items()},
@@ -101,12 +101,12 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> H
 
 
 NOTHING_MISSING: Final = "reconnected; nothing was recorded meanwhile"
-"""Said of a host whose line was cut while it had no probe."""
+"""Text for a host that was disconnected while it had no probe."""
 
 
 def gaps_of(host: Host) -> tuple[Outage, ...]:
-    """Return the cuts of its line by which events are missing, the oldest first."""
-    return tuple(cut for cut in host.watch.outages if cut.missing) if host.watch is not None else ()
+    """Return the outages of a host by which events are missing, the oldest first."""
+    return tuple(outage for outage in host.watch.outages if outage.missing) if host.watch is not None else ()
 
 
 def clock_text(offset: ClockOffset) -> str:

@@ -63,8 +63,8 @@ class HistogramsTable(ViewTable):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of `run --json`."""
-        for table, cuts, host in self.tables:
-            yield object_of(table, cuts, host)
+        for table, outages, host in self.tables:
+            yield object_of(table, outages, host)
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
         """Yield the entries in the kernel's order, then the totals."""

@@ -63,17 +63,17 @@ def ambiguous_text(number: int) -> str:
 CUT: Final = "  (counted since the reconnection: earlier counts were lost)"
 
 
-def lines_of_watch(tables: Sequence[HistTable], cuts: int, host: str = "") -> Iterator[TableLine]:
+def lines_of_watch(tables: Sequence[HistTable], outages: int, host: str = "") -> Iterator[TableLine]:
     """Yield the lines of the tables of one watch, with its host above if there are several; none without a table.
 
-    `cuts`: number of outages of its connection.
+    `outages`: number of outages of its connection.
     """
     if not tables:
         return
     if host:
         yield TableLine(safe(f"{host}:"), "name")
     yield from lines_of(tables)
-    if cuts:
+    if outages:
         yield TableLine(CUT, "dim")
 
 
@@ -116,8 +116,8 @@ def _title(key: HistKey) -> str:
     return safe(f"{key.name}.{key.modifier}" if key.modifier else key.name)
 
 
-def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]:
-    """Return a table as an object for JSON; `cuts`: number of outages, each of which loses the counts before it."""
+def object_of(table: HistTable, outages: int = 0, host: str = "") -> dict[str, Any]:
+    """Return a table as an object for JSON; `outages`: number of outages, each of which loses the earlier counts."""
     found = table.histogram
     return {
         **({"host": host} if host else {}),
@@ -132,7 +132,7 @@ def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]
         "hits": found.hits,
         "entries_taken": found.kernel_count,
         "without_room": found.dropped,
-        "cuts": cuts,
+        "cuts": outages,
         **({"entries_alike": found.readings} if found.readings else {}),
         **(
             {

@@ -91,7 +91,7 @@ class LiveState:
     new: int = 0
     """Rows received since the display was paused."""
     per_second: float | None = 0.0
-    """Events per second; None: unknown. Hidden if no events can arrive (`instead`)."""
+    """Events per second; None: unknown. Hidden if no events can arrive (`no_events_text`)."""
     row_count: int | None = 0
     """Rows, or events, on the screen or reachable by scrolling; None: the view has no rows."""
     total: int = 0

@@ -79,20 +79,20 @@ class FoldedStacks:
     def notes(self) -> tuple[str, ...]:
         gap = total_outage_text(self._cuts)
         others = format_names(lambda form: form.name != "folded")
-        cut = (f"disconnected for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
+        outage = (f"disconnected for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._omitted
         if not missing:
-            return cut
+            return outage
         if not (self._counts or self._any_call):
             why = "no event has a kernel stack, and no call has both ends: there is nothing to fold"
         else:
             why = "without a kernel stack" if self._counts else "no call with both ends"
-        return (*cut, left_out_note(missing, why))
+        return (*outage, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:
-        if (cut := outage_of_record(record)) is not None:
-            if cut.missing:
-                self._cuts.append(cut)
+        if (outage := outage_of_record(record)) is not None:
+            if outage.missing:
+                self._cuts.append(outage)
             return
         if self._source.passes is None or self._source.passes(record):
             symbols = self._source.symbols

@@ -89,7 +89,7 @@ class PerfettoTrace:
 
     def _write_outage(self, record: Record) -> None:
         """Write an outage to the connection's track."""
-        track, cut = self._base + _CONNECTION, outage_of_record(record)
+        track, outage = self._base + _CONNECTION, outage_of_record(record)
         if track not in self._tracks:
             self._tracks[track] = "line"
             descriptor = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
@@ -97,13 +97,13 @@ class PerfettoTrace:
         annotations = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
         description = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + annotations
         begin = self._source.time(record)
-        if cut is None or cut.lost is None or cut.back is None:
+        if outage is None or outage.lost is None or outage.back is None:
             self._at(begin, track, _INSTANT, description)
             return
         if isinstance(record, HostRecord):  # with several hosts, the mark's time is that at which events continue
-            begin -= cut.back - cut.lost
+            begin -= outage.back - outage.lost
         self._at(begin, track, _SLICE_BEGIN, description)
-        self._at(begin + cut.back - cut.lost, track, _SLICE_END, b"")
+        self._at(begin + outage.back - outage.lost, track, _SLICE_END, b"")
 
     def _at(self, time: int, track: int, kind: int, rest: bytes) -> None:
         event = number(_TYPE, kind) + number(_TRACK_UUID, track) + rest

@@ -70,7 +70,7 @@ class AgentClient:
         self.performed = 0
         """Effects performed so far; a stream compares it with the count at its last synchronisation."""
         hello = self._replies[0] = _Reply()
-        self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
+        self._reader = threading.Thread(target=self._run, name="agent reader", daemon=True)
         self._reader.start()
         answer = self._wait(0, hello)
         try:

@@ -139,7 +139,7 @@ def test_outer_exit_shows_that_the_inner_call_is_over() -> None:
 @pytest.mark.parametrize("sign", [0, 1 << 64])
 def test_a_call_in_the_place_of_another_shows_that_it_is_over(sign: int) -> None:
     """Whose exit a filter on the return value leaves out is not open for ever."""
-    pairing = Pairing(_nothing_lost, chosen={0, 1, 2})
+    pairing = Pairing(_nothing_lost, result_filtered={0, 1, 2})
     top = sign - (1 << 40)
 
     def entry(seq: int, function: int, below: int) -> End:
@@ -206,7 +206,7 @@ class _Kernel:
     """Gives the ends of calls that are seen, and knows which belong together.
 
     The kernel misses exits of any call when it enters it; a filter on what is returned leaves out exits of functions
-    in `chosen`; pages of a CPU are lost with all that is on them. All of these at once.
+    in `result_filtered`; pages of a CPU are lost with all that is on them. All of these at once.
     """
 
     chosen = frozenset((4, 5))

@@ -28,7 +28,7 @@ _OPENING = ("connecting", "greeting", "starting what serves us")
 
 
 class Counting(Clocked):
-    """Counts the messages of the line, and cuts it in front of one of them; whenever a probe is on, it sees an event.
+    """Counts the messages of the connection, and cuts it before one of them; a probe that is on sees an event.
 
     Where it was cut nothing that was not guarded stays, and the same goes for what was done half.
     """
@@ -94,7 +94,7 @@ class Counting(Clocked):
                 self.message(what)
             except TargetLost as error:
                 self.lost = False
-                raise HostUnreachable(str(error), cut=True) from None
+                raise HostUnreachable(str(error), was_connected=True) from None
         facts = self._facts
         self.target = RemoteTarget(RemoteConnection(self, "agent"), "ssh://box", again=self._again)
         self.message("facts")
@@ -113,7 +113,7 @@ Command = Callable[..., int]
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[Counting, Sequence[str]], int]]:
-    """Return a function that runs a command on a far side."""
+    """Return a function that runs a command on a remote host."""
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
 
@@ -183,7 +183,7 @@ def test_nothing_is_tried_again_where_nobody_asked_for_it(tmp_path, command, cap
 
 
 class Gone(Counting):
-    """Its line is cut while its events are followed, and stays away."""
+    """Its connection is lost while its events are followed, and stays away."""
 
     def __init__(self, passed: Sequence[str]) -> None:
         super().__init__(0)

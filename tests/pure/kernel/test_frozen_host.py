@@ -1,4 +1,4 @@
-"""A far side that stands still: a command that is to end ends, whatever the far side owed by then, and says so."""
+"""A remote host that stands still: a command that is to end ends, whatever the host owed by then, and says so."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FakeTarget
-from tests.pure.far_sides import KINDS, SHELLS, eventually, far_side
-from tests.pure.kernel.test_cuts_anywhere import Counting, command  # noqa: F401 - a fixture
+from tests.pure.kernel.test_disconnect_anywhere import Counting, command  # noqa: F401 - a fixture
+from tests.pure.remote_hosts import KINDS, SHELLS, eventually, remote_host
 from tests.real.processes import descendants
 from tui.cli.follow.follow import disarm_all
 
@@ -68,7 +68,7 @@ def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> No
     """A pipe that nobody reads is a file of a kernel that does not come back from a write."""
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
-    with far_side("agent") as far, ThreadPoolExecutor(2) as pool:
+    with remote_host("agent") as far, ThreadPoolExecutor(2) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: far.dialect.unanswered is not None)
         question = pool.submit(far.dialect.list, "/proc/self")  # it waits its turn
@@ -101,7 +101,7 @@ def test_a_shell_is_heard_while_the_kernel_takes_its_time(kind: str, tmp_path: P
     """Longer than a silent line is waited for; a pipe that nobody reads is a file of such a kernel."""
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
-    with far_side(kind) as far, ThreadPoolExecutor(2) as pool:
+    with remote_host(kind) as far, ThreadPoolExecutor(2) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: far.dialect.unanswered is not None)
         asked = far.dialect.unanswered
@@ -122,7 +122,7 @@ def test_a_frozen_shell_is_lost_with_a_witness_too(kind: str, frozen: str, tmp_p
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
     stopped: set[int] = set()
-    with far_side(kind) as far, ThreadPoolExecutor(1) as pool:
+    with remote_host(kind) as far, ThreadPoolExecutor(1) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: bool(descendants(far.dialect.pid)))
 
@@ -178,7 +178,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         assert target.connection_error is None
         os.kill(far.process.pid, signal.SIGSTOP)
@@ -197,7 +197,7 @@ def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_farewell_is_not_waited_for_either(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             far.dialect.close()
@@ -209,7 +209,7 @@ def test_a_farewell_is_not_waited_for_either(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_that_takes_nothing_any_more_holds_up_nobody(kind: str) -> None:
     """More bytes than a pipe has room for, as for a filter of all functions."""
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             far.dialect.set_deadline(time.monotonic())
@@ -222,7 +222,7 @@ def test_a_line_that_takes_nothing_any_more_holds_up_nobody(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_that_is_given_up_is_lost_with_its_reason(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             far.dialect.lose("last heard 9 s ago")
@@ -336,7 +336,7 @@ def test_the_time_of_a_command_is_over_also_where_its_line_froze_meanwhile(
     command: Run,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What came is in the file, the end is that of a line that is lost, and what becomes of the probes is said."""
+    """What came is in the file, the end is that of a lost connection, and what becomes of the probes is said."""
     for name in ("one.pwr", "two.pwr"):
         path = tmp_path / name
         side = Freezing(1, stop=False)

@@ -1,4 +1,4 @@
-"""Histograms in the kernel go on where the line was cut, and leave each probe as they found it."""
+"""Histograms in the kernel go on where the connection was lost, and leave each probe as they found it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of several hosts whose line is cut: it comes back, the others go on, the gap stands in the list."""
+"""One of several hosts whose connection is lost: it comes back, the others go on, the gap stands in the list."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, tw
 
 
 def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[Host, list[FakeHost], int]:
-    """A host, the far sides that were reached on the way to it, and the number of messages; some end in an error."""
+    """A host, the hosts that were reached on the way to it, and the number of messages; some end in an error."""
     messages, reached = [0], list[FakeHost]()
 
     def message() -> None:
@@ -349,7 +349,7 @@ def test_a_line_that_is_cut_while_a_host_is_opened_is_made_anew():
     host.close()
     assert number > 5
     for at in range(1, number + 1):
-        error = HostUnreachable("cut", cut=True) if at == 1 else TargetLost("cut")
+        error = HostUnreachable("cut", was_connected=True) if at == 1 else TargetLost("cut")
         host, reached, _ = opened_with({at: error, at + 1: HostUnreachable("one: Connection refused")})
         assert host.state is HostState.OPEN, (at, host.reason)
         assert all(one.closed for one in reached[:-1]) and not reached[-1].closed
@@ -367,7 +367,7 @@ def test_a_host_that_was_never_reached_is_not_waited_for():
 
 
 def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
-    """Nobody knew that its line was cut: that it gives no answer any more tells."""
+    """Nobody knew that its connection was lost: that it gives no answer any more tells."""
     one.event(fleet.clock(), pid=1)
     two.event(fleet.clock(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
@@ -387,4 +387,4 @@ def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
     assert [host for host, name in names(fleet) if name == OUTAGE_EVENT] == ["one"]
     (mark,) = (outage_of_record(event.record) for event in shown(fleet) if event.event == OUTAGE_EVENT)
     assert mark is not None and mark.for_good and mark.lost is not None and mark.lost >= before
-    one.vanish()  # the far side undoes by itself
+    one.vanish()  # the remote host undoes by itself

@@ -1,4 +1,4 @@
-"""What was counted before a line was cut still counts when it is back."""
+"""What was counted before a connection was lost still counts when it is back."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kernel.guards.loss_counts import LossCounts
 from kernel.session.arm_steps import Mode
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 
 __all__ = ["at_once", "side"]
 

@@ -1,4 +1,4 @@
-"""A far side that owes an answer: when it is silent, what keeps a quiet line from that, and where it is said."""
+"""A remote host that owes an answer: when it is silent, how a quiet connection avoids that, and where it is said."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import KINDS, FarSide, Instance, eventually, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
+from tests.pure.remote_hosts import KINDS, Instance, RemoteHost, eventually, remote_host
 from tests.pure.tui.test_cli_waiting import Terminal
 from tui.cli.console.silence import reporting_silence
 from tui.cli.follow.follow import follow
@@ -74,7 +74,7 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_quiet_stream_is_asked_for_a_word(kind: str, instance: Instance):
     """Nobody else asks; as nothing is streamed any more, nobody does."""
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         stream = _stream(far, instance)
         for _ in range(3):
             assert eventually(partial(_heard_after, far, far.dialect.last_received))
@@ -82,8 +82,8 @@ def test_a_quiet_stream_is_asked_for_a_word(kind: str, instance: Instance):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, instance: Instance):
-    with far_side(kind) as far:
+def test_a_remote_host_that_stands_still_is_silent_until_it_goes_on(kind: str, instance: Instance):
+    with remote_host(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         stream = _stream(far, instance)
         assert target.overdue_seconds is None
@@ -96,17 +96,17 @@ def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, inst
         stream.close()
 
 
-def _heard_after(far: FarSide, time: float) -> bool:
+def _heard_after(far: RemoteHost, time: float) -> bool:
     return far.dialect.last_received > time
 
 
-def _stream(far: FarSide, instance: Instance) -> Stream:
+def _stream(far: RemoteHost, instance: Instance) -> Stream:
     return far.dialect.stream(instance.path)
 
 
 def test_events_are_heard_though_the_other_shell_waits(instance: Instance):
     """What comes by one line says that it is not frozen."""
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         stream = _stream(far, instance)
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
@@ -121,7 +121,7 @@ def test_events_are_heard_though_the_other_shell_waits(instance: Instance):
 
 
 def test_a_part_of_a_long_answer_is_heard():
-    """A pass over a slow line takes longer than an answer may."""
+    """A pass over a slow connection takes longer than an answer may."""
     source, sink = os.pipe()
     raw = _Source(source)
     before = raw.last_received = raw.last_received - 100
@@ -150,7 +150,7 @@ def test_it_stands_in_the_place_of_following(columns: int):
 
 
 class _Silent:
-    """A watch of a far side that falls silent as a test says."""
+    """A watch of a remote host that falls silent as a test says."""
 
     def __init__(self) -> None:
         self.side = Side()
@@ -220,7 +220,7 @@ def test_a_terminal_has_it_in_the_line_of_progress(silent: _Silent, monkeypatch:
     assert "\n" not in terminal.getvalue()
 
 
-def test_run_says_it_while_it_waits_for_the_far_side(
+def test_run_says_it_while_it_waits_for_the_remote_host(
     silent: _Silent, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     """The thread that prints events is the one that waits."""

@@ -1,4 +1,4 @@
-"""A watch whose line was cut: the same probes in another session, what came stays, the gap is seen and counted."""
+"""A watch whose connection was lost: the same probes in another session, old events stay, the outage is counted."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
 from tests.fake_target import FACTS, ROOT, Served
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_watch import Anything, Stream, Target, id_of, probe, replay_of
 from tests.pure.probes.test_instance_groups import planned
+from tests.pure.remote_hosts import eventually
 from tui.present.status import losses_of, note_of_gap
 
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -56,7 +56,7 @@ class Fed(Stream):
 
 
 class Side(Served, Target):
-    """A kernel with a dialect in front of it, and a line that can be cut."""
+    """A kernel with a dialect in front of it, and a connection that can be lost."""
 
     def __init__(self) -> None:
         super().__init__(facts=replace(FACTS, boot_id="one"))
@@ -91,12 +91,12 @@ class Side(Served, Target):
         return self.pages
 
     def cut(self) -> None:
-        """The far side undoes; nobody here hears of it."""
+        """The remote host undoes; nobody here hears of it."""
         self.vanish()
         self.lost = True
 
     def kill(self) -> None:
-        """The far side is killed: nobody undoes, and its files are closed."""
+        """The remote host is killed: nobody undoes, and its files are closed."""
         self.held.clear()
         self.guarded.clear()
         del self.files[f"/proc/{self.pid}/stat"]
@@ -494,8 +494,8 @@ class Latencies(Anything):
         return planned("lat:slow {f vfs_read%return file:x64} to {f vfs_write file:x64} by file", group)
 
 
-def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
-    """That may take as long as nobody has told it that its line is cut."""
+def test_a_latency_comes_back_while_the_remote_host_of_before_has_its_own(side: Side) -> None:
+    """That may take as long as nobody has told it that its connection is lost."""
     watch = Watch(Latencies(KernelInfo(side.target)))
     old = watch.armed.arm(probe("slow"))
     assert watch.session is not None
@@ -553,7 +553,7 @@ def ended(watch: Watch) -> bool:
     return eventually(lambda: watch.error is not None)
 
 
-def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
+def test_what_a_killed_remote_host_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
     with_others(side)
     watch.armed.arm(probe("vfs_read"))
     assert watch.session is not None
@@ -573,7 +573,9 @@ def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side
     assert set(side.traces) == set(OTHERS), "those of others are theirs to remove"
 
 
-def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(side: Side, watch: Watch) -> None:
+def test_a_remote_host_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(
+    side: Side, watch: Watch
+) -> None:
     watch.armed.arm(probe("vfs_read"))
     first, there = side.pid, set(side.traces)
     side.lost = True  # it has not noticed
@@ -585,7 +587,7 @@ def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_
     assert watch.close() == [] and not side.traces and not side.target.predecessors
 
 
-def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
+def test_a_remote_host_that_lives_is_left_alone_waited_for_and_told(
     side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.armed.arm(probe("vfs_read"))
@@ -602,7 +604,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     assert watch.close() == [] and not side.traces
 
 
-def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch) -> None:
+def test_what_someone_uses_of_a_killed_remote_host_is_told(side: Side, watch: Watch) -> None:
     watch.armed.arm(probe("vfs_read"))
     first = side.pid
     side.kill()

@@ -115,7 +115,7 @@ def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     ended = False
     guest = RemoteTarget(RemoteConnection(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
-    assert "`clean` there checks again" in effects_note(guest), "its line alone is cut"
+    assert "`clean` there checks again" in effects_note(guest), "its connection alone is lost"
     ended = True
     said = "the guest has ended, and nothing is left of it; `-t lab:6.12` starts a new one"
     assert effects_note(guest) == said

@@ -14,9 +14,9 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 from tui.cli.follow.reconnect import _replace_paths
 from tui.cli.follow.summary_printer import _Counter
 from tui.filter.filter import Filter

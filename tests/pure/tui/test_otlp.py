@@ -545,7 +545,7 @@ def test_when_an_event_happened_is_known_where_its_clock_is_ours():
 
 
 def test_events_of_another_clock_have_their_time_by_its_offset():
-    """Behind a cut line too, where that clock may have begun again."""
+    """Behind a lost connection too, where that clock may have begun again."""
     host = FakeHost("far", behind=50 * 10**9)
     watch = Watch(Anything(KernelInfo(host)))
     watch.armed.arm(probe("vfs_read"))

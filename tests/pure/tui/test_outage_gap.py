@@ -1,4 +1,4 @@
-"""The gap that a cut line leaves: measured no longer than it was, and in each export and view the same."""
+"""The gap that a lost connection leaves: measured no longer than it was, and in each export and view the same."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import Instance, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, shown, side
 from tests.pure.kernel.test_watch import Anything, id_of, probe, replay_of
+from tests.pure.remote_hosts import Instance, remote_host
 from tests.pure.tui.test_otlp import value_of
 from tui.__main__ import main
 from tui.output.event_source import source_of
@@ -126,7 +126,7 @@ class Clocked(Side):
 @pytest.mark.parametrize("kind", [Clocked, Side])
 @pytest.mark.parametrize("triggered", [False, True])
 def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side], triggered: bool) -> None:
-    """Probes are armed one after the other over a slow line: the first one sees events before the last is there."""
+    """Probes are armed one by one over a slow connection: the first one sees events before the last is there."""
     side = kind()
     watch = Watch(Anything(KernelInfo(side.target)))
     try:
@@ -171,11 +171,11 @@ def test_where_the_clock_began_again_only_its_end_is_known(side: Side) -> None:
 
 
 def test_what_a_shell_reads_for_us_is_heard(tmp_path: Path) -> None:
-    """Its text comes through a shell of its own: what it gave last was there before the line was cut."""
+    """Its text comes through a shell of its own: what it gave last was there before the connection was lost."""
     (tmp_path / "i").mkdir()
     instance = Instance(tmp_path / "i", cpus=0)
     (tmp_path / "i/trace_pipe").write_text(" cat-812 [000] 1.000000: vfs_read: count=1\n")
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         stream = far.dialect.stream(instance.path)
         asked = far.dialect._shell.last_received  # type: ignore[union-attr]
         assert stream.read(60.0) is not None

@@ -40,7 +40,7 @@ def closed() -> dict[str, bytes]:
 
 
 class Closed:
-    """The far side of a user."""
+    """The remote host of a user."""
 
     pid, last_received = 1, 0.0
 
@@ -179,7 +179,7 @@ def test_old_files_of_keys(tmp_path: Path, name: str) -> None:
         assert locked_keys(Address("box"), ["-F", "none", "-i", str(key)]) == []
 
 
-def test_what_a_far_side_says_is_no_reason_of_ssh() -> None:
+def test_what_a_remote_host_says_is_no_reason_of_ssh() -> None:
     """A login that ends with such words has nothing to do with keys."""
     error = connect_error(Address("box"), "", "sh: /etc/profile: Permission denied", TargetLost("cut"))
     assert "Permission denied" in str(error) and "key" not in error.remedy

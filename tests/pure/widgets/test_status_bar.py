@@ -115,7 +115,7 @@ def test_short_figures(number, text):
 
 
 def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
-    """The way out of a line that is cut stands at its end."""
+    """The way out of a lost connection stands at its end."""
     note = "disconnected: trying again in 4 s; F7 now, F8 give up"
     state = LiveState(views=("events", "graph", "entry→exit", "summary"), per_second=None, row_count=1, note=note)
     assert "F8" not in live_line(state, 78).plain

@@ -214,9 +214,9 @@ class HostStream:
     def _report_changes(self) -> None:
         """Print the changes of hosts since the last call."""
         for host in self._fleet.hosts:
-            cuts = host.watch.outages if host.watch is not None else ()
+            outages = host.watch.outages if host.watch is not None else ()
             silent = host.watch.overdue_seconds if host.watch is not None and host.state is HostState.ARMED else None
-            now = _Reported(host.state, host.reason, len(host.stopped), len(cuts), silent is not None)
+            now = _Reported(host.state, host.reason, len(host.stopped), len(outages), silent is not None)
             before = self._reported.get(host, _UNREPORTED)
             if now == before:
                 continue
@@ -225,12 +225,12 @@ class HostStream:
                 _print_line(host, words(silent) if silent is not None else "heard again")
             for text in host.stopped[before.stopped :]:
                 _print_line(host, f"{text}; --storm sets the limit")
-            for cut in cuts[before.outages :]:
-                _print_line(host, cut.text)
+            for outage in outages[before.outages :]:
+                _print_line(host, outage.text)
             if (
                 before.state is HostState.CUT
                 and host.state in (HostState.OPEN, HostState.ARMED)
-                and len(cuts) == before.outages
+                and len(outages) == before.outages
             ):
                 _print_line(host, NOTHING_MISSING)
             if host.state is HostState.ARMED and before.state is not HostState.ARMED:

@@ -35,11 +35,17 @@ def object_of_row(shown: GraphModel, row: CallRow) -> dict[str, Any]:
     }
 
 
-def object_of_cut(cut: Outage) -> dict[str, Any]:
+def object_of_cut(outage: Outage) -> dict[str, Any]:
     """Return the gap of an outage in the form of `events.export.formats.json_lines`; a time is null where it is
     unknown.
     """
-    return {"kind": OUTAGE_EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
+    return {
+        "kind": OUTAGE_EVENT,
+        "lost": outage.lost,
+        "back": outage.back,
+        "seconds": outage.seconds,
+        "note": outage.text,
+    }
 
 
 def object_of_loss(events: int) -> dict[str, Any]:
