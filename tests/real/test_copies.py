@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kernel.attach.symbols import symbol_lookups
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from probes.attaching.values import ReasonKind
 from probes.functions.function_index import index_of
 from probes.probe import ProbeKind
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
+from tests.real.planners import planner_with_symbols
 
 NUMBER = 8
 """Functions of each sort."""
@@ -26,11 +24,8 @@ SORTS = ("isra", "constprop", "part")
 
 @pytest.fixture(scope="module")
 def planner(guest_72: Guest) -> Iterator[Planner]:
-    info = KernelInfo(connect(guest_72, "copies"))
-    info.load_symbols()
-    info.catalog.sources = symbol_lookups(info.target, info.facts.release, info.symbols)
-    yield Planner(info)
-    info.close()
+    with planner_with_symbols(guest_72, "copies") as planner:
+        yield planner
 
 
 def some(names: Sequence[str]) -> list[str]:

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.attach.symbols import symbol_lookups
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from probes.attaching.values import Relation
 from probes.functions.function_index import index_of
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbePlace
 from probes.syntax.parse import parse_probe
+from tests.real.planners import planner_with_symbols
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 NAMES = 12
@@ -26,11 +24,8 @@ NAMES = 12
 
 @pytest.fixture(scope="module")
 def planner(guest: Guest) -> Iterator[Planner]:
-    info = KernelInfo(connect(guest, "twins"))
-    info.load_symbols()
-    info.catalog.sources = symbol_lookups(info.target, info.facts.release, info.symbols)
-    yield Planner(info)
-    info.close()
+    with planner_with_symbols(guest, "twins") as planner:
+        yield planner
 
 
 def twins(planner: Planner, name: str) -> list[ProbePlace]:
