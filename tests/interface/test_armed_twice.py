@@ -18,7 +18,7 @@ __all__ = ["living", "recording"]
 
 
 def armed(app: object) -> list[str]:
-    return sorted(str(one.plan.probe) for one in app.watching.armed.probes)  # type: ignore[attr-defined]
+    return sorted(str(one.plan.probe) for one in app.current_watch.armed.probes)  # type: ignore[attr-defined]
 
 
 async def again(app, pilot, text: str) -> None:

@@ -105,7 +105,7 @@ async def test_every_view_of_the_live_place_is_explained(recording):
         for key, own in (
             ("e", "Only events with this value"),
             ("x", "Go to a time, as 12.304 or +0.5 or -2"),
-            ("g", "Where the time went, by function; or the tree again"),
+            ("g", "Time by function; again: back to the tree"),
             ("s", "Count the values of the next field"),
         ):
             await pilot.press(key)
@@ -150,7 +150,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
             await pilot.press("escape")
             await until(lambda: app.places.compose.is_current, pilot)
         await pilot.press("i")
-        await until(lambda: "What to take instead" in {one.title for one in help_of(app.screen)}, pilot)
+        await until(lambda: "Alternatives" in {one.title for one in help_of(app.screen)}, pilot)
         await asked(app, pilot)
         await pilot.press("colon")
         await asked(app, pilot)
@@ -223,6 +223,6 @@ async def test_the_palette_offers_what_has_keys_here(recording):
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Losses", "Target", "Quit"} <= offered and not {"Lines", "Palette"} & offered
         await pilot.press("ctrl+p", *"losses")
-        await until(lambda: "What was lost, by CPU" in "\n".join(screen_text(app)), pilot)
+        await until(lambda: "Show lost events by CPU" in "\n".join(screen_text(app)), pilot)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, LossScreen), pilot)

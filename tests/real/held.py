@@ -83,7 +83,7 @@ def bring_in(watch: Watch) -> None:
     """Have a row for every event that was recorded before this call; hold nothing back."""
     session, store = watch.session, watch.store
     assert isinstance(session, Session) and store is not None
-    if session.target.how == "sh":
+    if session.target.access == "sh":
         _read_text(watch, session, store.next_seq)
     else:
         _read(session)

@@ -30,7 +30,7 @@ class LossScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "app.help", "Help", show=True, id="losses.help", tooltip="Explain this"),
-        Binding("u", "take_back", "Take back", show=False, id="losses.undo", tooltip="As before the last remedy"),
+        Binding("u", "take_back", "Take back", show=False, id="losses.undo", tooltip="Undo the last remedy"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="losses.quit", tooltip="Leave probewright"),
     ]
 

@@ -28,7 +28,7 @@ class LossPanel(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "remedy('bigger')", "Bigger buffer", id="losses.bigger", tooltip="Double the kernel's buffer"),
-        Binding("B", "remedy('smaller')", "As before", id="losses.smaller", tooltip="The buffer as it was"),
+        Binding("B", "remedy('smaller')", "As before", id="losses.smaller", tooltip="Restore the size of the buffer"),
         Binding("f", "remedy('filter')", "Filter", id="losses.filter", tooltip="Edit the probe's filter"),
         Binding("c", "remedy('count')", "Count only", id="losses.count", tooltip="Count hits, record nothing"),
         Binding("r", "remedy('record')", "Record", id="losses.record", tooltip="Record the probe's events again"),

@@ -52,7 +52,7 @@ class InsteadRows:
 
 class _Ways(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe that one instead"),
+        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe the alternative"),
     ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
@@ -64,9 +64,7 @@ class AttachPane(Vertical):
     """Pane with reasons, alternatives, and the progress of the search for callers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "c", "callers", "Callers", id="attach.callers", tooltip="Look for who calls it, in the kernel's code"
-        ),
+        Binding("c", "callers", "Callers", id="attach.callers", tooltip="Search the kernel's code for callers"),
     ]
 
     DEFAULT_CSS = """

@@ -36,7 +36,7 @@ class SpecEditor(Input):
             "Arm",
             key_display="enter",
             id="spec.submit",
-            tooltip="Arm exactly what is written; where a name is suggested, Tab takes it",
+            tooltip="Arm the text as written; Tab takes a suggested name",
         ),
         Binding("ctrl+z", "undo", "Undo", id="spec.undo", tooltip="Take back what was typed or ticked last"),
         Binding("ctrl+y,ctrl+shift+z", "redo", "Redo", show=False, id="spec.redo", tooltip="Do it again"),

@@ -32,7 +32,7 @@ class OneSession:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.cuts = ()
+        self.outages = ()
         self.gaps = 0
 
     def mark_gap(self) -> None:

@@ -27,7 +27,7 @@ SORT: Final = Binding(
     "sort",
     "Sort",
     show=False,
-    tooltip="By this column, calls by latency: one way, the other, in the order of time again",
+    tooltip="Sort by this column (calls: by latency); again: reversed; again: by time",
 )
 """Key of the panes whose rows can be sorted."""
 
