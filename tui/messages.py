@@ -9,10 +9,10 @@ from textual.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from events.loss_counts import LossCounts
     from kernel.attach.explain import AttachExplainer
     from kernel.connection.kernel_info import KernelInfo
     from kernel.errors import KernelError
-    from kernel.guards.loss_counts import LossCounts
     from kernel.session.rearm import ArmedState
     from kernel.watch.reconnect import Reconnected
     from kernel.watch.watch import Watch

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.session.armed import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kernel.guards.loss_counts import LossCounts
+from events.loss_counts import LossCounts
 
 MIN_INTERVAL = 0.5
 """Seconds between two samples that allow a statement about a rate."""

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from events.clocks.clock_offset import Clock, ClockOffset
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import failure_lines
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits, TooFast
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest, ArmResult, arm_on_host
 from kernel.watch.clocks.readings import read_clock

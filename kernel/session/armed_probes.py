@@ -9,10 +9,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
-from kernel.guards.loss_counts import LossCounter, LossCounts
+from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
 from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps

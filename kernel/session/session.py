@@ -10,9 +10,10 @@ import re
 from types import TracebackType
 
 from events.format import HeaderPage
+from events.loss_counts import LossCounts
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.guards.loss_counts import LossCounter, LossCounts
+from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.pause_tracing import TracingPause

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, cast
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import RowBounds
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession

@@ -15,6 +15,7 @@ from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
+from events.loss_counts import LossCounts
 from events.recording.chunks import Codec
 from events.recording.writer import RecordingWriter
 from events.store.cgroups import TaskCgroup, pack
@@ -22,7 +23,6 @@ from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import FACT_BLOBS
 from kernel.safe_files.new_file import create_or_device
 from kernel.session.armed import Armed

@@ -6,21 +6,18 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import LossCounts
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
 from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.recorder import MOST_WAITING, Recorder
-
-Key = TypeVar("Key", int, str)
 
 
 class RecordingControl:
@@ -145,35 +142,8 @@ class RecordingControl:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
-            lost = _since(self._before, counts())
+            lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)
             recorder.close(names, lost, self._homes.cgroups, meta)
             return recorder.path
-
-
-def _since(before: LossCounts | None, now: LossCounts | None) -> LossCounts | None:
-    """Return counts minus earlier ones; a count that is smaller than before has restarted, as hits of an event do."""
-    if before is None or now is None:
-        return now
-
-    def left(many: Mapping[Key, int], fewer: Mapping[Key, int | None]) -> dict[Key, int]:
-        return {key: _more(number, fewer.get(key) or 0) for key, number in many.items()}
-
-    missed = {path: number for path, number in now.nmissed.items() if number is not None}
-    return replace(
-        now,
-        overrun=left(now.overrun, before.overrun),
-        full=left(now.full, before.full),
-        nmissed={**now.nmissed, **left(missed, before.nmissed)},
-        hits=left(now.hits, before.hits),
-        passed=left(now.passed, before.passed),
-        dropped=_more(now.dropped, before.dropped),
-        dropped_bytes=_more(now.dropped_bytes, before.dropped_bytes),
-        read_errors=_more(now.read_errors, before.read_errors),
-        written=_more(now.written, before.written),
-    )
-
-
-def _more(now: int, before: int) -> int:
-    return now - before if now >= before else now

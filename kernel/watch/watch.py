@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from events.batch import Batch
+from events.loss_counts import LossCounts
 from events.store.outage_mark import Outage
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession

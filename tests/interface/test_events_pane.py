@@ -9,6 +9,7 @@ import pytest
 
 from events.clocks.clock_offset import ClockReading
 from events.kernel_time import seconds
+from events.loss_counts import LossTotals
 from events.record import Record
 from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
@@ -23,7 +24,6 @@ from tui.views.events.view import EventsView
 from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
-from widgets.events.values import LossTotals
 from widgets.lists.table_rows import EmptyTable
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 import kernel.connection.open_target
+from events.loss_counts import LossCounts, LossTotals
 from kernel.connection.open_target import TargetChoice, choose, shipped_recording
 from kernel.session.arm_steps import Mode
 from kernel.target import Step
@@ -20,7 +21,7 @@ from tui.live.triggers import TriggerScreen
 from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import LossPanel
-from widgets.events.values import CpuLoss, LossSheet, LossTotals, ProbeLoss
+from widgets.events.values import LossSheet, ProbeLoss
 
 HIST = """# event histogram
 #
@@ -57,11 +58,10 @@ async def test_a_question_can_be_left():
 
 SHEET = LossSheet(
     LossTotals(lost=1_204_332, missed=17, dropped=0, unread=3),
-    (CpuLoss(0, 1_204_000, 0), CpuLoss(1, 300, 32), CpuLoss(2, 0, 0)),
+    LossCounts({0: 1_204_000, 1: 300, 2: 0}, {0: 0, 1: 32, 2: 0}, {}, 0, 0, read_errors=4),
     (ProbeLoss("vfs_read", "record", 12_300.0, None, None), ProbeLoss(EVIL, "count only", 0.0, 99_123, 17, 10)),
     1408,
     1408,
-    read_errors=4,
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from events.loss_counts import LossTotals
 from kernel.errors import TargetUnusable
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
@@ -32,7 +33,6 @@ from tui.live.detail import DetailScreen
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines
-from widgets.events.values import LossTotals
 from widgets.lists.tail_table import TailTable
 from widgets.search_line import SearchLine
 from widgets.spec.spec_editor import SpecEditor
@@ -282,7 +282,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
         fleet, wanted = app.hosts.fleet, "hist:keys=common_pid"
         meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
         monkeypatch.setattr(
-            app.places.compose.specification, "triggers_meant", lambda probe: meant.get(probe.subject, ())
+            app.places.compose.specification, "translated_triggers", lambda probe: meant.get(probe.subject, ())
         )
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)

@@ -44,8 +44,8 @@ from widgets.safe_text import stand_ins
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
     from tui.dialogs.preset_screen import PickedPreset

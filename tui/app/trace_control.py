@@ -18,8 +18,8 @@ from tui.present.ways_out import GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from probes.plans.graph_plan import GraphPlan
 

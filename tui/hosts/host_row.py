@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from events.store.outage_mark import total_outage_seconds
 from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
-from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
+from tui.hosts.host_text import clock_text
+from tui.present.loss_totals import losses_of
 from tui.present.ways_out import GIVE_UP, NEW_CONNECTION, RECONNECT
 from widgets.events.host_table import HostLine
-from widgets.events.values import LossTotals
 
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
@@ -41,7 +40,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         state=str(host.state),
         kernel=host.kernel,
         per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
-        losses=LossTotals(*losses_of_host(host)),
+        losses=losses_of(host.watch, host.counts),
         late=fleet.events.late_of(host),
         evicted=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
@@ -50,7 +49,6 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         remedy=remedy,
         silent_seconds=trying.silent_seconds if trying is not None else None,
         overdue_seconds=silent,
-        gap=total_outage_seconds(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )

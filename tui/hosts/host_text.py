@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from events.clocks.clock_offset import ClockOffset
+from events.loss_counts import LossTotals
 from events.names.event_names import exported_name
 from events.store.outage_mark import Outage, total_outage_text
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvents
 from tui.present.event_times import wall_clock
-from tui.present.loss_totals import LossSums, lost_of
+from tui.present.loss_totals import losses_of
 
 
 class HostAccount(NamedTuple):
@@ -22,7 +23,7 @@ class HostAccount(NamedTuple):
 
     events: int
     """Number of events that were shown."""
-    losses: LossSums
+    losses: LossTotals
     late: int
     evicted: int
     offset: ClockOffset | None
@@ -78,17 +79,12 @@ class HostAccount(NamedTuple):
         }
 
 
-def losses_of_host(host: Host) -> LossSums:
-    """Return the events that did not reach the list, each kind apart."""
-    return lost_of(host.watch, host.counts) if host.watch is not None else LossSums()
-
-
 def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> HostAccount:
     """Return the account as of now; `of`: see `HostAccount`."""
     events: MergedEvents = fleet.events
     return HostAccount(
         shown,
-        losses_of_host(host),
+        losses_of(host.watch, host.counts),
         events.late_of(host),
         events.unshown_of(host),
         host.offset(fleet.clock()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -10,6 +11,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
+from events.loss_counts import NO_LOSSES
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
@@ -22,7 +24,7 @@ from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_
 from tui.views.histograms.pane import TableLines, TableList
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
-from widgets.events.values import LiveState, LossTotals
+from widgets.events.values import LiveState
 from widgets.footer import KeyFooter
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
@@ -97,7 +99,7 @@ class HostsScreen(Screen[None]):
             per_second=sum(paces) if paces else None,
             row_count=max(0, self._shown.next_seq - self._shown.first_seq - table.follow.new),
             total=self._shown.filtered.of if self._shown.filter.text else 0,
-            losses=_together([line.losses for line in lines]),
+            losses=replace(sum((line.losses for line in lines), NO_LOSSES), gap=0.0),
             views=_VIEWS if self.shows_histograms else (),
             view=int(self.shows_histograms),
             note=f"{armed} of {len(lines)} armed"
@@ -248,12 +250,3 @@ class HostsScreen(Screen[None]):
 
     def action_back(self) -> None:
         self.app.switch_mode("compose")
-
-
-def _together(losses: list[LossTotals]) -> LossTotals:
-    return LossTotals(
-        sum(one.lost for one in losses),
-        sum(one.missed for one in losses),
-        sum(one.dropped for one in losses),
-        sum(one.unread for one in losses),
-    )

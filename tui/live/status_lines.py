@@ -6,10 +6,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from events.loss_counts import NO_LOSSES, LossTotals
 from tui.live.registry import EXTRA_LABELS, LABELS
 from tui.live.view_switch import ViewSwitch
+from tui.present.loss_totals import losses_of
 from tui.present.status import (
-    losses_of,
     note_of_nothing,
     note_of_preview,
     silence_of,
@@ -18,7 +19,7 @@ from tui.present.status import (
 )
 from tui.workbench import Workbench
 from widgets.events.status_bar import LiveLine, TopLine
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -99,8 +100,8 @@ class StatusLines:
     def losses(self, watching: Watch) -> LossTotals | None:
         """Return the losses of the tracer, None where it has none; those of the probes are in the top line."""
         tracing = self._bench.tracing
-        losses = losses_of(watching, tracing.counts) if watching is tracing.current_watch else LossTotals()
-        return losses if losses != LossTotals() else None
+        losses = losses_of(watching, tracing.counts) if watching is tracing.current_watch else NO_LOSSES
+        return losses if losses != NO_LOSSES else None
 
     @property
     def _only_traced(self) -> bool:

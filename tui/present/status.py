@@ -6,18 +6,18 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from tui.present import watched_events
-from tui.present.loss_totals import lost_of
+from tui.present.loss_totals import losses_of
 from tui.present.ways_out import ARM_ONE
-from widgets.events.values import LossTotals, Status
+from widgets.events.values import Status
 from widgets.number_format import grouped
 
 # The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from events.record import Record
     from events.search.condition import Condition
     from events.search.field_kinds import ValueKind
     from kernel.connection.kernel_info import KernelInfo
-    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from tui.present.first_row import FirstRows, Preview
     from widgets.events.values import DetailField
@@ -83,17 +83,7 @@ def silence_of(info: KernelInfo, *, live: bool) -> str:
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
     """Return the status of a recording that is not open yet."""
-    losses = LossTotals(lost=rows.lost, unread=rows.unread, gap=rows.gap)
-    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
-
-
-def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
-    """Return the losses of a watch, each kind by itself."""
-    from events.store.outage_mark import total_outage_seconds
-
-    if watch is None or watch.store is None:
-        return LossTotals()
-    return LossTotals(*lost_of(watch, counts), gap=total_outage_seconds(watch.outages))
+    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, rows.losses)
 
 
 def note_of_gap(watch: Watch) -> str:

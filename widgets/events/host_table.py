@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from events.durations import seconds_text
-from widgets.events.values import LossTotals
+from events.loss_counts import LossTotals
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
 from widgets.rows import Piece
@@ -56,8 +56,6 @@ class HostLine:
     """Seconds since the last answer, while disconnected and reconnecting."""
     overdue_seconds: float | None = None
     """Seconds since the last answer, while one is overdue and the host is connected; None: none is."""
-    gap: float = 0.0
-    """Seconds of outages, whose events are missing."""
     lowered: tuple[str, ...] = ()
     """Lines written to that kernel."""
     notes: tuple[str, ...] = ()
@@ -178,7 +176,7 @@ def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
     if host is None:
         return [("", "")] * 3
     clock = f"  clock {host.offset}" if host.offset else ""
-    gap = f"  ! gap {seconds_text(host.gap)}" if host.gap else ""
+    gap = f"  ! gap {seconds_text(host.losses.gap)}" if host.losses.gap else ""
     late = f"  {host.late:,} late" if host.late else ""
     unshown = f"  ! {host.evicted:,} not shown in time" if host.evicted else ""
     first = f"{safe(host.target)}  {safe(host.kernel)}{gap}{late}{unshown}{safe(clock)}"

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.loss_counts import LossTotals
 from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
@@ -32,7 +33,7 @@ from tui.cli.follow.follow import follow
 from tui.present.losses_model import sheet_of
 from tui.present.status import rates_of
 from widgets.events.status_bar import live_line, top_line
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 
 TIMES = st.floats(0, 1e6)
 

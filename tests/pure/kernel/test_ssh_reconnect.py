@@ -37,7 +37,8 @@ from tests.fake_target import FACTS, ROOT, Served
 from tests.pure.kernel.test_watch import Anything, Stream, Target, id_of, probe, replay_of
 from tests.pure.probes.test_instance_groups import planned
 from tests.pure.remote_hosts import eventually
-from tui.present.status import losses_of, note_of_gap
+from tui.present.loss_totals import losses_of
+from tui.present.status import note_of_gap
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 

@@ -12,15 +12,14 @@ import pytest
 
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
+from events.loss_counts import LossCounts
 from events.recording.reader import Recording
 from events.store.outage_mark import Outage
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
-from kernel.watch.recording_control import _since
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
@@ -500,7 +499,7 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
     before = replace(zeros, nmissed={"pw/a": 5, "pw/b": None}, dropped=3, hits={"pw/a": 100, "pw/b": 100})
     now = replace(zeros, nmissed={"pw/a": 9, "pw/b": None, "pw/c": 1}, dropped=5, hits={"pw/a": 130, "pw/b": 20})
     before, now = replace(before, passed={"pw/a": 50}), replace(now, passed={"pw/a": 55})
-    since = _since(before, now)
+    since = now.since(before)
     assert since == replace(
         zeros,
         nmissed={"pw/a": 4, "pw/b": None, "pw/c": 1},
@@ -508,7 +507,7 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
         hits={"pw/a": 30, "pw/b": 20},
         passed={"pw/a": 5},
     )
-    assert _since(None, now) is now and _since(before, None) is None
+    assert now.since(None) is now
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):

@@ -10,21 +10,21 @@ from types import SimpleNamespace
 import pytest
 
 from events.kernel_time import seconds
+from events.loss_counts import LossCounts, LossTotals
 from events.recording.reader import Recording
 from events.search.text_match import TextMatch
 from events.store.cgroups import TaskCgroup
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from probes.plans.plan import titles_of
 from tests.pure.events.test_export_calls import stack_record
-from tui.present.status import detail_of, fields_of, losses_of
+from tui.present.loss_totals import losses_of
+from tui.present.status import detail_of, fields_of
 from tui.views.events.model import EventTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
-from widgets.events.values import LossTotals
 
 
 @functools.cache

@@ -22,7 +22,8 @@ from tests.syscall_recording import call_recording
 from tui.present import first_rows as reading
 from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
-from tui.present.status import fields_of, losses_of, note_of, note_of_preview, status_of, status_of_preview
+from tui.present.loss_totals import losses_of
+from tui.present.status import fields_of, note_of, note_of_preview, status_of, status_of_preview
 from tui.views.events.model import EventTable
 
 SHIPPED = shipped_recording()

@@ -40,8 +40,10 @@ from tests.pure.tui.test_otlp import value_of
 from tui.__main__ import main
 from tui.output.event_source import source_of
 from tui.present.first_rows import first_rows
-from tui.present.status import detail_of, losses_of, status_of
+from tui.present.loss_totals import losses_of
+from tui.present.status import detail_of, status_of
 from tui.views.summary.text import _head
+from widgets.events.status_bar import loss_runs
 
 __all__ = ["at_once", "side"]
 
@@ -320,8 +322,8 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
     assert watch.outages == (gap,)
     assert losses_of(watch, None).gap == gap.seconds
     status = status_of(watch.info, watch, None, tracing=False)
-    assert [text for text, _ in status.losses.runs(quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
-    assert first_rows(watch.info.target).gap == gap.seconds, "from the first paint on"
+    assert [text for text, _ in loss_runs(status.losses, quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
+    assert first_rows(watch.info.target).losses.gap == gap.seconds, "from the first paint on"
     assert f"disconnected for {gap.duration_text}" in _head(watch, Summary(watch.store))
     told = {field.name: field.value for field in detail_of(watch, watch.store.record(1))}
     assert told == {"lost": str(gap.lost), "back": str(gap.back), "seconds": str(gap.seconds), "note": gap.text}

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from events.loss_counts import LossTotals
 from widgets.events.status_bar import live_line, top_line
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 from widgets.number_format import rate, short
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)

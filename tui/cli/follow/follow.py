@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.export.filtered import ExportFilter
+from events.loss_counts import LossCounts
 from events.record import Record
 from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import ProbeRefused, SettingChanged, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.hosts.arm_request import check_specification
 from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
@@ -42,7 +42,7 @@ from tui.cli.follow.clock import remeasure_clock
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
-from tui.present.loss_totals import hit_lines, lost_of
+from tui.present.loss_totals import hit_lines, losses_of
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
@@ -271,7 +271,7 @@ def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: 
     counts = last_counts(watch)
     if counts is None or watch.store is None:
         return
-    lost = lost_of(watch, counts)
+    lost = losses_of(watch, counts)
     losses = (
         (lost.lost, "events lost in the ring buffer"),
         (lost.missed, "calls missed by the probe"),
@@ -302,7 +302,7 @@ def last_counts(watch: Watch) -> LossCounts | None:
 
 def print_no_events(watch: Watch) -> None:
     """Print on standard error that no event was received, with the losses."""
-    print(f"probewright: 0 events, {lost_of(watch, last_counts(watch)).text}", file=sys.stderr)
+    print(f"probewright: 0 events, {losses_of(watch, last_counts(watch)).text}", file=sys.stderr)
 
 
 def print_stopped_probes(watch: Watch) -> None:
